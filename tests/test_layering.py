@@ -58,17 +58,10 @@ LATE = {
         "magrounding.experiment.results",
     ): "torch is imported with the first run, not with the package",
     ("magrounding/__init__.py", "magrounding.pretrained"): "teams are looked for when one is asked for",
-    ("magrounding/envs/messenger/games.py", "magrounding.envs.messenger.world"): "a question compiles no kernels",
-    ("magrounding/envs/rtfm/games.py", "magrounding.envs.rtfm.world"): "a question compiles no kernels",
     ("magrounding/envs/render.py", "magrounding.envs.drawing.picture"): "Pillow: only pictures need it",
     ("magrounding/simulators/bootstrap.py", "magrounding.output"): "only after sys.path is the parent's",
     ("magrounding/simulators/bootstrap.py", "magrounding.simulators.worker"): "only after sys.path is the parent's",
     ("magrounding/simulators/game.py", "magrounding.texts"): "numba: workers that need none start faster",
-    ("magrounding/single/alfworld/options.py", "magrounding.single.alfworld.env"): "a question loads no scenes",
-    ("magrounding/single/babyai/options.py", "magrounding.single.babyai.env"): "needs minigrid, an extra",
-    ("magrounding/single/nethack/options.py", "magrounding.single.nethack.env"): "needs nle, an extra",
-    ("magrounding/single/scienceworld/options.py", "magrounding.single.scienceworld.env"): "needs an extra",
-    ("magrounding/single/touchdown/options.py", "magrounding.single.touchdown.env"): "a question loads no city",
     ("magrounding/training/algorithm.py", "magrounding.agents.policy"): "torch: presets are listed without it",
 }
 """(file, module) of every import of ours within a function, with its reason."""
