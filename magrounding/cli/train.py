@@ -225,9 +225,12 @@ def with_contrast(config: RunConfig, weight: float) -> RunConfig:
         raise ConfigurationError(
             f"agent {config.agent!r} as it is configured has no contrastive loss: leave out --contrast"
         )
-    return config.with_learners(
-        lambda each: replace(each, weights={**each.weights, CONTRAST: weight}) if _compares(each) else each
-    )
+
+    def change(learner: AlgorithmConfig) -> AlgorithmConfig:
+        same = learner.weights.get(CONTRAST, 0.0) == weight or not _compares(learner)
+        return learner if same else replace(learner, weights={**learner.weights, CONTRAST: weight})
+
+    return config.with_learners(change)
 
 
 def _compares(learner: AlgorithmConfig) -> bool:
@@ -256,7 +259,7 @@ def _usual(config: RunConfig, path: str) -> Any:
         return config.entry.options[name]
     if part == "network":
         return network_options(config).get(name)
-    return config.make_network().loss_weights.get(name) if ".weights." in path else None
+    return {CONTRAST: 0.0, **config.make_network().loss_weights}.get(name) if ".weights." in path else None
 
 
 def _contradicted(folder: Path, name: str, has: object, asked: object) -> CheckpointError:
