@@ -204,9 +204,12 @@ def with_contrast(config: RunConfig, weight: float) -> RunConfig:
         raise ConfigurationError(
             f"agent {config.agent!r} as it is configured has no contrastive loss: leave out --contrast"
         )
-    return config.with_learners(
-        lambda each: replace(each, weights={**each.weights, CONTRAST: weight}) if _compares(each) else each
-    )
+
+    def change(learner: AlgorithmConfig) -> AlgorithmConfig:
+        same = learner.weights.get(CONTRAST, 0.0) == weight or not _compares(learner)
+        return learner if same else replace(learner, weights={**learner.weights, CONTRAST: weight})
+
+    return config.with_learners(change)
 
 
 def _compares(learner: AlgorithmConfig) -> bool:
