@@ -15,8 +15,8 @@ _MOST_ENTRIES = 6
 def brief(self: Any) -> str:
     """The `__repr__` of a dataclass or named tuple: its fields, each shortened. A class says `__repr__ = brief`."""
     names: Iterable[str] = [each.name for each in fields(self) if each.repr] if is_dataclass(self) else self._fields
-    said = ", ".join(f"{name}={_shown(getattr(self, name, None))}" for name in names)
-    return f"{type(self).__name__}({said if len(said) <= MOST else said[: MOST - 1] + '…'})"
+    text = ", ".join(f"{name}={_shown(getattr(self, name, None))}" for name in names)
+    return f"{type(self).__name__}({text if len(text) <= MOST else text[: MOST - 1] + '…'})"
 
 
 def _shown(value: Any) -> str:

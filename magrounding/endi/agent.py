@@ -41,7 +41,7 @@ class EnDiOptions(Options):
 
     Attributes:
         regularizer: of the division: "num", "dis" or "none" (EnDi-reg).
-        modelling: foresee what others do; False is EnDi-sup.
+        modelling: predict the others' actions; False is EnDi-sup.
         squared: `num` as the released program has it.
     """
 

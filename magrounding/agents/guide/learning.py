@@ -95,9 +95,9 @@ def learn_guide(
     guide: Guide,
     trajectories: Sequence[GoldTrajectory],
     learning: GuideLearning,
-    tell: Callable[[int, float], object] = lambda epoch, loss: None,
+    progress: Callable[[int, float], object] = lambda epoch, loss: None,
 ) -> float:
-    """Train a Guide in place and return the last epoch's mean loss; `tell` gets each epoch's number and loss."""
+    """Train a Guide in place and return the last epoch's mean loss; `progress` gets each epoch's number and loss."""
     examples, rng = examples_of(trajectories), random.Random(learning.seed)
     batches = max(1, len(examples) // learning.batch)
     optimizer = torch.optim.AdamW(guide.parameters(), learning.rate, weight_decay=learning.decay)
@@ -120,7 +120,7 @@ def learn_guide(
             schedule.step()
             total += loss.item()
         mean = total / batches
-        tell(epoch, mean)
+        progress(epoch, mean)
     guide.eval()
     return mean
 

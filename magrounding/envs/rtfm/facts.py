@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from magrounding.envs.rtfm import arrays
-from magrounding.envs.rtfm.constructions import POLARITIES, SAID
+from magrounding.envs.rtfm.constructions import POLARITIES, STATED
 from magrounding.envs.rtfm.ontology import ELEMENTS, TEAMS, TRAINING, UNSEEN
 from magrounding.errors import ConfigurationError
 
@@ -72,9 +72,9 @@ def fact_accuracy(table: np.ndarray, believed: np.ndarray) -> float:
     table, believed = np.asarray(table), np.asarray(believed)
     if believed.ndim != 3 or believed.shape[:2] != (len(table), len(RELATIONS)):
         raise ConfigurationError(f"beliefs are an array [{len(table)}, 2, subjects], got the shape {believed.shape}")
-    said = (table[..., arrays.POLARITY] == SAID) & (table[..., arrays.RELATION] >= 0)
-    games, _ = np.nonzero(said)
-    facts = table[said]
+    stated = (table[..., arrays.POLARITY] == STATED) & (table[..., arrays.RELATION] >= 0)
+    games, _ = np.nonzero(stated)
+    facts = table[stated]
     if len(facts) == 0 or facts[:, arrays.SUBJECT].max() >= believed.shape[2]:
         raise ConfigurationError(f"these manuals have facts about more subjects than {believed.shape[2]}, or none")
     right = believed[games, facts[:, arrays.RELATION], facts[:, arrays.SUBJECT]] == facts[:, arrays.OBJECT]
