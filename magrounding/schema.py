@@ -13,7 +13,7 @@ import json
 import math
 import re
 import warnings
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from functools import cache, cached_property
 from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar, get_args, get_origin, get_type_hints
@@ -128,7 +128,7 @@ class Option:
 
     @cached_property
     def nested(self) -> bool:
-        """Whether it holds other `Options`, which are checked already."""
+        """Whether it holds other `Options`."""
         return any(isinstance(part, type) and issubclass(part, Options) for part in _parts(self.type))
 
     def check(self, value: Any) -> Any:
@@ -142,7 +142,9 @@ class Option:
             names = (value,) if isinstance(value, str) else value if isinstance(value, tuple | list) else ()
             for name in names:
                 choose(self.choices.kind or self.name, name, self.choices.names)
-        if self.nested or (INFINITE in _marks(self.type) and value == math.inf):
+        if self.nested:
+            return _nested(self.type, value)
+        if INFINITE in _marks(self.type) and value == math.inf:
             return value
         try:
             found = msgspec.convert(value, self.type)
@@ -176,6 +178,7 @@ class Option:
         place = _PLACE.search(reason)
         where = f" at {place[1]}" if place and "..." not in place[1] else ""
         wanted = _PLACE.sub("", reason).removeprefix("Expected ").split(", got ")[0]
+        wanted = wanted.replace("Number out of range", "a finite number")
         if literals := [name for part in _parts(self.type) if get_origin(part) is Literal for name in get_args(part)]:
             wanted = f"one of {', '.join(map(str, literals))}"
         wanted = re.sub(
@@ -220,8 +223,7 @@ def load(cls: type[Loaded], content: Any) -> Loaded:
         cls = cls.variant(values.pop(cls.tag, None))
     known, chosen = options_of(cls), {}
     for name, value in values.items():
-        name = known_name(cls, name)
-        chosen[name] = _load_nested(known[name].type, value) if known[name].nested else value
+        chosen[known_name(cls, name)] = value
     if missing := [name for name, option in known.items() if option.required and name not in chosen]:
         raise ConfigurationError(f"{cls.owner()} lacks {', '.join(missing)}")
     return cls(**chosen)
@@ -238,7 +240,10 @@ def dump(value: Any) -> Any:
 
 
 def diff(one: Any, other: Any) -> dict[str, tuple[Any, Any]]:
-    """Path → value in one and in the other, of all in which two options differ; None where one has none."""
+    """Path → value in one and in the other, of all in which two options differ; None where one has none.
+
+    An empty dict is nothing: what the other has in it is what differs.
+    """
     first, second = dict(_flat(dump(one))), dict(_flat(dump(other)))
     paths = dict.fromkeys((*first, *second))
     return {path: (first.get(path), second.get(path)) for path in paths if first.get(path) != second.get(path)}
@@ -264,6 +269,8 @@ def assign(value: Any, path: str, text: str, option: Option | None = None) -> An
         own = known_name(type(value), name)
         option = options_of(type(value))[own]
         return replace(value, **{own: assign(getattr(value, own), rest, text, option)})  # type: ignore[type-var]
+    if not isinstance(value, Mapping | tuple):
+        choose(f"part of {path}", name, ())
     keys = list(value) if isinstance(value, Mapping) else list(map(str, range(len(value))))
     if name == _EVERY:
         chosen = [key for key in keys if has(value[_key(value, key)], rest)] or keys[:1]
@@ -308,22 +315,26 @@ def _owner(factory: Callable[..., Any]) -> str:
     return factory.owner() if isinstance(factory, type) and issubclass(factory, Options) else factory.__name__
 
 
-def _load_nested(hint: Any, value: Any) -> Any:
-    """What an annotation that holds `Options` makes of JSON data."""
+def _nested(hint: Any, value: Any) -> Any:
+    """The value of an annotation that holds `Options`: these themselves, or JSON data of them."""
     origin, parts = get_origin(hint), get_args(hint)
     if isinstance(hint, type) and issubclass(hint, Options):
-        return load(hint, value)
+        return value if isinstance(value, hint) else load(hint, value)
     if origin is tuple and isinstance(value, list | tuple):
-        return tuple(_load_nested(parts[0], each) for each in value)
+        return tuple(_nested(parts[0], each) for each in value)
     if origin is not None and issubclass(origin, Mapping) and isinstance(value, Mapping):
-        return {name: _load_nested(parts[1], each) for name, each in value.items()}
+        return {name: _nested(parts[1], each) for name, each in value.items()}
     raise ConfigurationError(f"options are dicts, lists of them, or dicts of both, got {value!r}")
 
 
 def _flat(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    """(Path, value) of all that JSON data holds; of empty parts themselves."""
-    parts = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    if not parts or not value or (isinstance(value, list) and not isinstance(value[0], dict | list)):
+    """(Path, value) of all that JSON data holds; lists of plain values are values."""
+    parts: Iterable[tuple[Any, Any]]
+    if isinstance(value, dict):
+        parts = value.items()
+    elif isinstance(value, list) and value and isinstance(value[0], dict | list):
+        parts = enumerate(value)
+    else:
         yield path, value
         return
     for name, each in parts:

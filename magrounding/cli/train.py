@@ -18,6 +18,7 @@ from magrounding.cli.options import (
     choose_workers,
     chosen_elsewhere,
     configure,
+    network_options,
     parse_env_options,
 )
 from magrounding.errors import CheckpointError, ConfigurationError
@@ -174,7 +175,7 @@ def resumed(arguments: Arguments, folder: Path) -> RunConfig:
             raise _contradicted(folder, name, has, asked)
     asked = changed(found, arguments)
     for path, (has, wanted) in diff(replace(found, workers=asked.workers), asked).items():
-        raise _contradicted(folder, path, has, wanted)
+        raise _contradicted(folder, path, _usual(found, path) if has is None else has, wanted)
     return asked
 
 
@@ -236,6 +237,16 @@ def _env_options(arguments: Arguments, config: RunConfig) -> dict[str, Any]:
 
 def _workers(asked: int | None, config: RunConfig) -> int:
     return choose_workers(asked, configure(config.entry, config.stage_options(config.stages[0])))
+
+
+def _usual(config: RunConfig, path: str) -> Any:
+    """The value by default of an option that a run has not set."""
+    part, name = path.split(".")[0], path.split(".")[-1]
+    if part == "env_options":
+        return config.entry.options[name]
+    if part == "network":
+        return network_options(config).get(name)
+    return config.make_network().loss_weights.get(name) if ".weights." in path else None
 
 
 def _contradicted(folder: Path, name: str, has: object, asked: object) -> CheckpointError:

@@ -337,7 +337,12 @@ def _of_version_0(content: Mapping[str, Any]) -> dict[str, Any]:
     config |= {name: value for name, value in content.items() if name in own}
     evaluation = {name: preset[name] for name in options_of(EvaluationConfig) if name in preset}
     env_options = {name: value for name, value in content["env_options"].items() if name != "agents"}
+    phases = {  # renamed without a warning: most teams that come with the package are of that version
+        stage: [{Phase.renamed.get(name, name): value for name, value in phase.items()} for phase in of_stage]
+        for stage, of_stage in preset["phases"].items()
+    }
     return config | {
+        "phases": phases,
         "preset": preset["name"],
         "network": content["policy_options"],
         "env_options": env_options,

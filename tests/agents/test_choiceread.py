@@ -141,7 +141,7 @@ def test_worlds_that_it_cannot_read_are_refused():
             make_policy("choiceread", without(name))
     with pytest.raises(ConfigurationError, match="looks at choices"):
         make_policy("choiceread", without(CHOICES))
-    with pytest.raises(ConfigurationError, match="hidden of ChoicereadConfig takes an integer"):
+    with pytest.raises(ConfigurationError, match="hidden of ChoiceReadConfig takes an integer"):
         make_policy("choiceread", SPEC, hidden=0)
 
 

@@ -344,7 +344,7 @@ def test_temperature_falls_and_ends_with_the_rollout():
 def test_others_are_refused():
     with pytest.raises(ConfigurationError, match="unknown priority 'often'; choose from: positive, off_as_code"):
         replace(FEW, priority="often")
-    with pytest.raises(ConfigurationError, match="temperature of algorithm drrn is more than 0, not 0"):
+    with pytest.raises(ConfigurationError, match=r"temperature of algorithm drrn takes a number > 0\.0, got 0"):
         replace(FEW, temperature=0.0)
     for nothing_to_learn in (
         {"replay_transitions": 7},

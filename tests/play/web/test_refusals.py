@@ -290,7 +290,7 @@ def test_players_that_the_host_may_not_offer(text):
 
 def test_options_of_the_host_are_of_their_kind():
     assert parse_fixed(["size=10,max_cycles=40"], ("ma_rtfm", "messenger")) == {"size": 10, "max_cycles": 40}
-    with pytest.raises(ConfigurationError, match="size of MaRtfm takes int, got 'big'"):
+    with pytest.raises(ConfigurationError, match="size of MaRtfm takes an integer, got 'big'"):
         parse_fixed(["size=big"], ("ma_rtfm",))
     with pytest.raises(ConfigurationError, match="unknown option for --env-option 'colour'"):
         parse_fixed(["colour=red"], ("ma_rtfm",))
