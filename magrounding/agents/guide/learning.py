@@ -12,8 +12,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from magrounding.agents.guide.guide import Guide
-from magrounding.agents.guide.metrics import GoldTrajectory
 from magrounding.errors import ConfigurationError
+from magrounding.single.scienceworld.trajectories import Trajectory
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ def contrastive_loss(tasks: Tensor, gold: Tensor, negatives: Tensor, temperature
     return F.cross_entropy(scores, torch.arange(len(tasks), device=scores.device))
 
 
-def examples_of(trajectories: Sequence[GoldTrajectory]) -> list[Example]:
+def examples_of(trajectories: Sequence[Trajectory]) -> list[Example]:
     """Return one example for each gold action; negatives are all actions ever valid in its kind of task.
 
     Raises:
@@ -93,7 +93,7 @@ def examples_of(trajectories: Sequence[GoldTrajectory]) -> list[Example]:
 
 def learn_guide(
     guide: Guide,
-    trajectories: Sequence[GoldTrajectory],
+    trajectories: Sequence[Trajectory],
     learning: GuideLearning,
     progress: Callable[[int, float], object] = lambda epoch, loss: None,
 ) -> float:
