@@ -5,8 +5,8 @@ thing is found by the words of the thing that stand in a statement:
 
 1. A thing is an occupant of the map, what the agent holds, or a teammate. Its words attend to the statements that
    contain them (or, where a world shows symbols, to those whose words are like them: that is learned).
-2. Two things are related as far as they attend to the same statements ("blessed beat poison"); a thing is wanted as far
-   as its statements share words with the goal ("wolf are star alliance", "defeat the star alliance").
+2. Two things are related as far as they attend to the same statements ("blessed beat poison"); a thing is part of the
+   goal as far as its statements share words with it ("wolf are star alliance", "defeat the star alliance").
 3. Each thing sums up its relations to all others in a few numbers, which are put on a map around the agent; one linear
    layer looks at that map.
 """
@@ -94,7 +94,7 @@ class WordReader(nn.Module):
         self.out = nn.Linear(width, width)
 
     def forward(self, seen: Mapping[str, Tensor] | Tensor) -> Tensor:
-        """[N, width] of observations by name, [N, …] of any dtype; [..., width] of flat ones [..., D]."""
+        """Return [N, width] of observations by name, [N, …] of any dtype; [..., width] of flat ones [..., D]."""
         if isinstance(seen, Tensor):
             if self.layout is None:
                 raise ConfigurationError("this WordReader reads dicts: give it the layout of flat observations")
@@ -102,8 +102,8 @@ class WordReader(nn.Module):
             return self(unflatten(flat, self.layout)).view(*seen.shape[:-1], self.width)
         words, row, column, kind = self.things(seen)  # [N, M, W], [N, M], [N, M], [N, M, 3]
         exists = kind.any(-1)
-        attention, content, shared, spoken_of = self.read(words, seen)
-        known = torch.cat((self.embedding(words).flatten(2), content, shared, spoken_of, kind), 2)
+        attention, content, shared, is_stated = self.read(words, seen)
+        known = torch.cat((self.embedding(words).flatten(2), content, shared, is_stated, kind), 2)
 
         both = torch.einsum("nivs,njws->nijvw", attention, attention).flatten(3)  # [N, M, M, W W]
         about = torch.cat((shared, kind), 2).unsqueeze(1).expand(-1, both.shape[1], -1, -1)
@@ -119,7 +119,7 @@ class WordReader(nn.Module):
         return F.relu(self.out(F.relu(self.look(around) + self.feel(own))))
 
     def things(self, seen: Mapping[str, Tensor]) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """Words [N, M, W], row and column [N, M], and what each thing is [N, M, 3]: on the map, held, a teammate."""
+        """Return words [N, M, W], row, column [N, M] and kind [N, M, 3] (one-hot: on the map, held, a teammate)."""
         grid = seen[self.grid.name].long()
         count, height, across, layers = grid.shape
         per_thing = self.grid.words_per_occupant
@@ -145,8 +145,8 @@ class WordReader(nn.Module):
         """Attend from each word of each thing to the texts.
 
         Returns:
-            attention [N, M, W, S] to the statements; what those say [N, M, W word]; how far they, and the word itself,
-            are spoken of in each single sentence [N, M, 2 W T]; whether any statement contains the word [N, M, W].
+            Attention [N, M, W, S] to the statements; their content [N, M, W · word]; words that they, and the word
+            itself, share with each single sentence [N, M, 2 · W · T]; 1 where a statement contains the word [N, M, W].
         """
         goals = [seen[name].long() for name in self.sentences]
         texts = [seen[name].long() for name in self.manuals] or [goal.unsqueeze(1) for goal in goals]
@@ -171,7 +171,7 @@ class WordReader(nn.Module):
         return attention, content, wide, contains.any(-1).float()
 
     def place(self, features: Tensor, row: Tensor, column: Tensor, seen: Mapping[str, Tensor]) -> Tensor:
-        """[N, cells features]: each thing's features in its cell of a map that has the agent in its middle."""
+        """Return [N, cells · features]: each thing's features in its cell of a map that has the agent in its middle."""
         if self.has_position:
             own = seen["position"].long()
             row = row - own[:, :1].clamp(min=0) + self.grid.height - 1

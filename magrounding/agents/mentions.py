@@ -1,4 +1,4 @@
-"""Mentions: a memory of what was last said of each pair of words in an episode.
+"""Mentions: a memory of the last mention of each pair of words in an episode.
 
 Texts name things by more than one word ("drawer 3"), and other ones in every room. So encodings are kept under each two
 neighbouring words: a table of SLOTS places, found by hashing. Two pairs may share a place by chance.

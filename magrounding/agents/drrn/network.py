@@ -58,7 +58,7 @@ class DrrnConfig(Options):
 
 
 class Bag(nn.Module):
-    """The state of a text is the mean of its words; of an empty one, zeros."""
+    """Mean of the embeddings of a text's words, as its state; zeros of an empty text."""
 
     def read(self, words: nn.Embedding, tokens: np.ndarray, start: np.ndarray) -> Tensor:
         """Return the states [U, embedding] of concatenated texts, as `Tokens` has them."""

@@ -1,4 +1,4 @@
-"""check_parallel_env: does an environment keep every promise that learners and tools rely on?
+"""check_parallel_env: a check that an environment keeps every promise that learners and tools rely on.
 
 PettingZoo's own tests compare one step of two games, and let observations outside their space and masked actions pass.
 This check plays whole episodes, several times over, and compares everything that comes out.

@@ -28,7 +28,7 @@ class Fact:
     Attributes:
         relation: one of RELATIONS.
         subject: a modifier or a monster; object: an element or a team.
-        polarity: "said"; "denied" ("not the order but the alliance …"); or "retracted", said and taken back.
+        polarity: "said"; "denied" ("not the order but the alliance …"); or "retracted", stated and taken back.
         subject_span, object_span: (row, first, last) of the words that name them, `last` included.
     """
 
@@ -41,7 +41,7 @@ class Fact:
 
 
 def name_facts(table: np.ndarray, game: RtfmGame) -> tuple[Fact, ...]:
-    """The claims of one manual, a table [F, 9] as `RTFMWorld.fact_table` gives it (rows of −1 are none), by name."""
+    """Name the claims of one manual, a table [F, 9] as `RTFMWorld.fact_table` gives it (rows of −1 are none)."""
     words = UNSEEN if game.split == "eval_new" else TRAINING
     subjects, objects = (words.modifiers, words.monsters), (ELEMENTS, TEAMS)
     return tuple(
@@ -59,7 +59,7 @@ def name_facts(table: np.ndarray, game: RtfmGame) -> tuple[Fact, ...]:
 
 
 def fact_accuracy(table: np.ndarray, believed: np.ndarray) -> float:
-    """The part of what manuals say (and neither deny nor take back) that a reader believes.
+    """Return the share of the facts that manuals state (and neither deny nor retract) that a reader believes.
 
     Args:
         table: [B, F, 9], see `RTFMWorld.fact_table`.
