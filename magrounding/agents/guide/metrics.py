@@ -106,7 +106,7 @@ def evaluate(
     *,
     ranked: bool,
 ) -> GuideMetrics:
-    """Return the metrics of scores; `select`: k → the selected actions [C] bool by scores [C]; `ranked`: not 1 or 0."""
+    """Return the metrics of scores; `select`: k → selected actions [C] bool by scores [C]; `ranked`: of gold actions too."""
     recalls: dict[int, list[float]] = {k: [] for k in select}
     precisions, gars, counts = [], [], []
     by_task: dict[str, list[float]] = {}
