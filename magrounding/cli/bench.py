@@ -11,7 +11,6 @@ the fastest beside it.
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
@@ -29,12 +28,13 @@ from magrounding.cli.options import (
     choose_workers,
     chosen_elsewhere,
     configure,
+    network_options,
     parse_env_options,
 )
 from magrounding.cli.speed import creation_cost, machine, single_speed, vector_speed
-from magrounding.errors import ConfigurationError
+from magrounding.errors import ConfigurationError, choose
 from magrounding.registry import env_entry
-from magrounding.schema import has
+from magrounding.schema import has, options_of, parsed
 from magrounding.storage import write_json
 from magrounding.threads import available_cores
 
@@ -209,7 +209,7 @@ def learner_speed(options: Options) -> list[dict[str, Any]]:
                 "phase": phase.name,
                 "num_envs": phase.num_envs,
                 "unroll": each.phase.learner.unroll,
-                "settings": variants[k],
+                "settings": {name: parsed(value) for name, value in variants[k]},
                 "threads": asdict(plan),
                 "samples": samples,
                 "seconds": spent[k],
@@ -260,7 +260,10 @@ def _changed(settings: RunConfig, changes: Sequence[tuple[str, str]]) -> RunConf
     stage = settings.stages[0]
     settings = replace(settings, phases={stage: settings.of_stage(stage)[-1:]})
     for name, value in changes:
-        own = has(_learner_config(settings), name)
+        learner, network = _learner_config(settings), getattr(settings.make_network(), "config", None)
+        own = has(learner, name)
+        if not own and not has(network, name):
+            choose("option for --beside", name, (*options_of(type(learner)), *network_options(settings)))
         settings = (assign_learners if own else assign_network)(settings, name, value)
     settings.make_network()  # refuses what neither has
     return settings
@@ -268,5 +271,5 @@ def _changed(settings: RunConfig, changes: Sequence[tuple[str, str]]) -> RunConf
 
 def _variants(options: Options) -> list[list[tuple[str, str]]]:
     """What is changed of the preset's configuration in each of those that are measured."""
-    own = [("bf16", json.dumps(options.bf16))]
+    own = [("bf16", str(options.bf16).lower())]
     return [own] if options.beside is None else [own, [*own, *assignments((options.beside,), "--beside")]]

@@ -175,8 +175,9 @@ def resumed(arguments: Arguments, folder: Path) -> RunConfig:
             raise _contradicted(folder, name, has, asked)
     asked = changed(found, arguments)
     for path, (has, wanted) in diff(replace(found, workers=asked.workers), asked).items():
-        raise _contradicted(folder, path, _usual(found, path) if has is None else has, wanted)
-    return asked
+        if wanted != (has := _usual(found, path) if has is None else has):
+            raise _contradicted(folder, path, has, wanted)
+    return replace(found, workers=asked.workers)
 
 
 def changed(config: RunConfig, arguments: Arguments) -> RunConfig:
@@ -240,13 +241,13 @@ def _workers(asked: int | None, config: RunConfig) -> int:
 
 
 def _usual(config: RunConfig, path: str) -> Any:
-    """The value by default of an option that a run has not set."""
+    """The value of an option that a run may leave to its default."""
     part, name = path.split(".")[0], path.split(".")[-1]
     if part == "env_options":
-        return config.entry.options[name]
+        return {**config.entry.options, **config.env_options}[name]
     if part == "network":
         return network_options(config).get(name)
-    return config.make_network().loss_weights.get(name) if ".weights." in path else None
+    return {CONTRAST: 0.0, **config.make_network().loss_weights}.get(name) if ".weights." in path else None
 
 
 def _contradicted(folder: Path, name: str, has: object, asked: object) -> CheckpointError:

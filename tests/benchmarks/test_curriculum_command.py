@@ -34,7 +34,7 @@ from magrounding.experiment.presets import rtfm
 from tests.experiment.tiny_runs import TINY, phases_of
 
 evaluation = replace(TINY.evaluation, every=None, final_sets=("train",))
-rtfm.DEMO = replace(TINY, phases=phases_of({"*": Promotion(steps=1800)}), evaluation=evaluation)
+rtfm.DEMO = replace(TINY, preset="demo", phases=phases_of({"*": Promotion(steps=1800)}), evaluation=evaluation)
 experiment.write_report = lambda folder: None
 resource.setrlimit(resource.RLIMIT_FSIZE, (9000, 9000))
 sys.exit(curriculum.main())
@@ -60,6 +60,18 @@ def run(monkeypatch, capsys, *arguments):
     monkeypatch.setattr(sys, "argv", ["curriculum", *map(str, arguments)])
     code = curriculum.main()
     return code, capsys.readouterr().err
+
+
+def catch_runs(monkeypatch):
+    """The settings of every run that the command would begin or go on with."""
+    found = []
+
+    def run_curriculum(settings, folder, **_):
+        found.append(settings)
+        return RunFolder(folder)
+
+    monkeypatch.setattr(train, "run_curriculum", run_curriculum)
+    return found
 
 
 @pytest.mark.parametrize(
@@ -203,8 +215,7 @@ def test_resuming_something_else(monkeypatch, capsys, tmp_path, flag, other, sam
     settings = make_config("ma_rtfm", "txt2pi", agents=3, seeds=(0, 1))
     settings = settings.with_budget(0.25)
     write_json(tmp_path / "config.json", settings.as_dict())
-    resumed = []
-    monkeypatch.setattr(train, "run_curriculum", lambda settings, *_, **__: resumed.append(settings))
+    resumed = catch_runs(monkeypatch)
     line = ("--env", "ma_rtfm", "--out", tmp_path, "--resume")
     code, err = run(monkeypatch, capsys, *line, flag, *([] if other is None else [other]))
     assert code == 2
@@ -351,8 +362,7 @@ def test_sharing_and_the_teams_reward_are_settings():
 def test_a_resumed_run_knows_how_it_shares(monkeypatch, tmp_path):
     """What is not named again is the run's own; what is named and equal is no contradiction."""
     write_json(tmp_path / "config.json", tiny_settings(share_parameters=True, team_reward=0.25).as_dict())
-    resumed = []
-    monkeypatch.setattr(train, "run_curriculum", lambda settings, *_, **__: resumed.append(settings))
+    resumed = catch_runs(monkeypatch)
     for more in ([], ["--share-parameters", "--team-reward", "0.25"]):
         line = ["curriculum", "--env", "ma_rtfm", "--out", str(tmp_path), "--resume", *more]
         monkeypatch.setattr(sys, "argv", line)

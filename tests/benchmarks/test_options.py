@@ -12,6 +12,7 @@ from magrounding.cli.options import assignments, choose_workers, parse_env_optio
 from magrounding.errors import ConfigurationError
 from magrounding.experiment.config import parse_config
 from magrounding.experiment.curriculum import run_curriculum
+from magrounding.play.run_folder import RunFolder
 from magrounding.registry import env_entry
 from magrounding.storage import write_json
 from tests.experiment.tiny_runs import quiet
@@ -36,7 +37,7 @@ def test_a_comma_within_a_value_is_no_border():
 @pytest.mark.parametrize(
     ("options", "complaint"),
     [
-        (["colour=red"], "unknown option for --env-option of ma_rtfm 'colour'; choose from: .*size"),
+        (["colour=red"], "unknown option of ma_rtfm 'colour'; choose from: .*size"),
         (["size=big"], "size of MaRtfm takes an integer, got 'big'"),
         (["size=2"], "got 2"),
         (["sight=far"], "sight of MaRtfm takes a number or None, got 'far'"),
@@ -58,7 +59,12 @@ def test_a_resumed_run_has_the_options_that_it_began_with(monkeypatch, capsys, t
     settings = asked(env_option=("size=9",))
     write_json(tmp_path / "config.json", settings.as_dict())
     resumed = []
-    monkeypatch.setattr(train, "run_curriculum", lambda settings, *_, **__: resumed.append(settings))
+
+    def go_on(settings, folder, **_):
+        resumed.append(settings)
+        return RunFolder(folder)
+
+    monkeypatch.setattr(train, "run_curriculum", go_on)
 
     def resume(*options):
         flags = [part for option in options for part in ("--env-option", option)]
@@ -73,7 +79,7 @@ def test_a_resumed_run_has_the_options_that_it_began_with(monkeypatch, capsys, t
     assert "has env_options.size 9, not 10: resume it without that option" in err
     code, err = resume("chase_range=7")
     assert code == 2
-    assert "has env_options.chase_range 5.0, not 7.0" in err
+    assert "has env_options.chase_range 5, not 7.0" in err
 
 
 def test_weights_of_losses_join_those_of_every_phase():
