@@ -106,7 +106,7 @@ def evaluate(
     *,
     ranked: bool,
 ) -> GuideMetrics:
-    """Return the metrics of scores [C]; `select`: k → the actions [C] bool that they select; `ranked`: gold ones have ranks."""
+    """Return the metrics of scores; `select`: k → selected actions [C] bool by scores [C]; `ranked`: with ranks."""
     recalls: dict[int, list[float]] = {k: [] for k in select}
     precisions, gars, counts = [], [], []
     by_task: dict[str, list[float]] = {}
