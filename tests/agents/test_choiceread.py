@@ -104,7 +104,7 @@ def test_padding_changes_nothing_and_what_is_not_offered_is_impossible():
 def test_texts_without_a_word_are_read():
     policy = make("choiceread", **SMALL)
     nothing = {name: torch.zeros(2, *SPEC[name].shape, dtype=torch.int16) for name in ("task", "said")}
-    assert not policy.encode("task", nothing)["said"].any()
+    assert not policy.encode("task", nothing)["roles"].any()
     assert not policy.encode("now", nothing)["mask"].any()
 
 
