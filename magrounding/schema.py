@@ -295,9 +295,7 @@ def known_name(factory: Callable[..., Any], name: str, owner: str = "") -> str:
 
     An old name gives a FutureWarning with the new one, an unknown one a ConfigurationError.
     """
-    owner = owner or (
-        factory.owner() if isinstance(factory, type) and issubclass(factory, Options) else factory.__name__
-    )
+    owner = owner or _owner(factory)
     if name in (old := getattr(factory, "renamed", {})):
         warnings.warn(f"option {name} of {owner} is called {old[name]} now", FutureWarning, stacklevel=3)
         return old[name]

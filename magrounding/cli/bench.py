@@ -29,7 +29,6 @@ from magrounding.threads import available_cores
 
 if TYPE_CHECKING:
     from magrounding.experiment.config import RunConfig
-    from magrounding.training.algorithm import AlgorithmConfig
 
 SLICES = 4
 """Turns that two settings of a learner take."""
@@ -235,16 +234,12 @@ def _learner_settings(options: Arguments) -> RunConfig:
     return replace(settings, env_options=env_options, workers=_workers(options))
 
 
-def _learner_config(settings: RunConfig) -> AlgorithmConfig:
-    return settings.of_stage(settings.stages[0])[-1].learner
-
-
 def _changed(settings: RunConfig, changes: Sequence[tuple[str, str]]) -> RunConfig:
     """One phase of the run, with options of its learner changed, and of the network those that the learner has not."""
     stage = settings.stages[0]
     settings = replace(settings, phases={stage: settings.of_stage(stage)[-1:]})
     for name, value in changes:
-        own = has(_learner_config(settings), name)
+        own = has(settings.of_stage(stage)[-1].learner, name)
         settings = (assign_learners if own else assign_network)(settings, name, value)
     settings.make_network()  # refuses what neither has
     return settings

@@ -18,7 +18,7 @@ from magrounding.experiment.phase import Phase
 from magrounding.experiment.presets import find_preset
 from magrounding.play.evaluate import OTHER_GAME, REASSIGNED
 from magrounding.play.run_folder import RunFolder
-from magrounding.registry import ENVS, EnvEntry, agent_entry, algorithm_entry, env_entry, is_simulator
+from magrounding.registry import ENVS, EnvEntry, agent_entry, algorithm_entry, env_entry
 from magrounding.schema import Natural, NonNegative, Options, Positive, Share, dump, load, options_of
 from magrounding.spec import SCORE, EnvSpec
 from magrounding.storage import digest
@@ -172,11 +172,6 @@ class RunConfig(Options):
     def max_envs(self) -> int:
         """Games of the largest batch."""
         return max(phase.num_envs for _, phase in self.walk())
-
-    @property
-    def simulated(self) -> bool:
-        """The games are a simulator's, which plays one at a time."""
-        return is_simulator(self.entry.configure(**self.stage_options(self.stages[0])))
 
     def stage_options(self, stage: str, evaluation_set: str | None = None) -> dict[str, Any]:
         """Options of the environment in a stage, as trained on, or as an evaluation set has it."""
