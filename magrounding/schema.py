@@ -307,7 +307,7 @@ def _owner(factory: Callable[..., Any]) -> str:
 
 
 def _load_nested(hint: Any, value: Any) -> Any:
-    """What an annotation that holds `Options` makes of JSON data."""
+    """Convert JSON data as an annotation that holds `Options` has it."""
     origin, parts = get_origin(hint), get_args(hint)
     if isinstance(hint, type) and issubclass(hint, Options):
         return load(hint, value)

@@ -70,7 +70,7 @@ class Arguments(WorkerArguments, EnvArguments):
 
 
 def check(options: Arguments) -> None:
-    """Tell what cannot work before anything is measured; nothing is started for it.
+    """Refuse what cannot work before anything is measured; nothing is started for it.
 
     Raises:
         ConfigurationError: an unknown environment, stage, agent or preset, or a number that makes no sense.
@@ -214,7 +214,7 @@ def _env_options(options: Arguments) -> dict[str, Any]:
 
 
 def _asked(options: Arguments) -> dict[str, Any]:
-    """What --env-option says."""
+    """Return the options of --env-option."""
     entry = options.entry
     reserved = {**chosen_elsewhere(entry, "--stage"), "size": "--size"}
     return parse_env_options(options.env_option, entry, reserved)
@@ -246,6 +246,6 @@ def _changed(settings: RunConfig, changes: Sequence[tuple[str, str]]) -> RunConf
 
 
 def _variants(options: Arguments) -> list[list[tuple[str, str]]]:
-    """What is changed of the preset's configuration in each of those that are measured."""
+    """Return the changes of the preset's configuration in each measured variant."""
     own = [("bf16", json.dumps(options.bf16))]
     return [own] if options.beside is None else [own, [*own, *assignments((options.beside,), "--beside")]]

@@ -246,7 +246,7 @@ class RunConfig(Options):
                 yield stage, phase, teaching
 
     def learnt_by(self, stage: str, phase: str) -> str:
-        """How the weights at the end of a phase came about, in words that a report can print."""
+        """Describe the learning that led to the weights at the end of a phase, in words of a report."""
         walked = [(name, each.name) for name, each in self.walk()]
         before = [name for _, name in walked[: walked.index((stage, phase))]]
         if phase == IMITATE:
@@ -254,11 +254,11 @@ class RunConfig(Options):
         return "reinforcement after imitation" if IMITATE in before else "reinforcement alone"
 
     def with_phases(self, change: Callable[[Phase], Phase]) -> Self:
-        """The same with every phase changed."""
+        """Return the same with every phase changed."""
         return replace(self, phases={stage: tuple(map(change, phases)) for stage, phases in self.phases.items()})
 
     def with_learners(self, change: Callable[[AlgorithmConfig], AlgorithmConfig]) -> Self:
-        """The same with every phase's learner changed."""
+        """Return the same with every phase's learner changed."""
         return self.with_phases(lambda phase: replace(phase, learner=change(phase.learner)))
 
     def with_budget(self, factor: float) -> Self:
