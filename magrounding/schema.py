@@ -13,7 +13,7 @@ import json
 import math
 import re
 import warnings
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from functools import cache, cached_property
 from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar, get_args, get_origin, get_type_hints
@@ -128,7 +128,7 @@ class Option:
 
     @cached_property
     def nested(self) -> bool:
-        """Values hold other `Options`, which are checked already."""
+        """Whether it holds other `Options`."""
         return any(isinstance(part, type) and issubclass(part, Options) for part in _parts(self.type))
 
     def check(self, value: Any) -> Any:
@@ -138,11 +138,12 @@ class Option:
             ConfigurationError: another type, outside its bounds, or none of its choices.
         """
         value = plain(value)
-        if self.choices is not None:
-            names = (value,) if isinstance(value, str) else value if isinstance(value, tuple | list) else ()
-            for name in names:
+        if self.choices is not None and not (value is None and type(None) in _parts(self.type)):
+            for name in value if isinstance(value, tuple | list) else (value,):
                 choose(self.choices.kind or self.name, name, self.choices.names)
-        if self.nested or (INFINITE in _marks(self.type) and value == math.inf):
+        if self.nested:
+            return _nested(self.type, value)
+        if INFINITE in _marks(self.type) and value == math.inf:
             return value
         try:
             found = msgspec.convert(value, self.type)
@@ -150,6 +151,8 @@ class Option:
             raise self._refused(value, str(error)) from None
         except TypeError:  # an annotation of somebody else's that is no data
             return value
+        if isinstance(found, float) and type(value) is int:
+            return value  # a whole number stays one: keys of documents are made of options
         try:
             return _settled(found)
         except ValueError:
@@ -174,8 +177,9 @@ class Option:
 
     def _refused(self, value: Any, reason: str) -> ConfigurationError:
         place = _PLACE.search(reason)
-        where = f" at {place[1]}" if place and "..." not in place[1] else ""
+        where = "" if not place else " for each name" if "..." in place[1] else f" at {place[1]}"
         required = _PLACE.sub("", reason).removeprefix("Expected ").split(", got ")[0]
+        required = required.replace("Number out of range", "a finite number")
         if literals := [name for part in _parts(self.type) if get_origin(part) is Literal for name in get_args(part)]:
             required = f"one of {', '.join(map(str, literals))}"
         required = re.sub(
@@ -220,8 +224,7 @@ def load(cls: type[Loaded], content: Any) -> Loaded:
         cls = cls.variant(values.pop(cls.tag, None))
     known, chosen = options_of(cls), {}
     for name, value in values.items():
-        name = known_name(cls, name)
-        chosen[name] = _load_nested(known[name].type, value) if known[name].nested else value
+        chosen[known_name(cls, name)] = value
     if missing := [name for name, option in known.items() if option.required and name not in chosen]:
         raise ConfigurationError(f"{cls.owner()} lacks {', '.join(missing)}")
     return cls(**chosen)
@@ -231,14 +234,17 @@ def dump(value: Any) -> Any:
     """JSON data of options, and of anything that holds some."""
     if isinstance(value, Options):
         tag = {value.tag: getattr(value, value.tag)} if value.tag else {}
-        return tag | {each.name: dump(getattr(value, each.name)) for each in fields(value) if each.init}  # type: ignore[arg-type]
+        return tag | {each.name: dump(getattr(value, each.name)) for each in fields(value) if each.init}
     if isinstance(value, Mapping):
         return {name: dump(each) for name, each in value.items()}
     return [dump(each) for each in value] if isinstance(value, tuple | list) else value
 
 
 def diff(one: Any, other: Any) -> dict[str, tuple[Any, Any]]:
-    """Path → value in one and in the other, of all in which two options differ; None where one has none."""
+    """Path → value in one and in the other, of all in which two options differ; None where one has none.
+
+    An empty dict is nothing: what the other has in it is what differs.
+    """
     first, second = dict(_flat(dump(one))), dict(_flat(dump(other)))
     paths = dict.fromkeys((*first, *second))
     return {path: (first.get(path), second.get(path)) for path in paths if first.get(path) != second.get(path)}
@@ -264,6 +270,8 @@ def assign(value: Any, path: str, text: str, option: Option | None = None) -> An
         own = known_name(type(value), name)
         option = options_of(type(value))[own]
         return replace(value, **{own: assign(getattr(value, own), rest, text, option)})  # type: ignore[type-var]
+    if not isinstance(value, Mapping | tuple):
+        choose(f"part of {path}", name, ())
     keys = list(value) if isinstance(value, Mapping) else list(map(str, range(len(value))))
     if name == _EVERY:
         chosen = [key for key in keys if has(value[_key(value, key)], rest)] or keys[:1]
@@ -272,7 +280,7 @@ def assign(value: Any, path: str, text: str, option: Option | None = None) -> An
     changed = dict(value) if isinstance(value, Mapping) else list(value)
     for key in chosen:
         at = _key(value, key)
-        changed[at] = assign(value[at], rest, text, option) if rest else _parsed(text)
+        changed[at] = assign(value[at], rest, text, option) if rest else parsed(text)
     return changed if isinstance(value, Mapping) else tuple(changed)
 
 
@@ -306,22 +314,26 @@ def _owner(factory: Callable[..., Any]) -> str:
     return factory.owner() if isinstance(factory, type) and issubclass(factory, Options) else factory.__name__
 
 
-def _load_nested(hint: Any, value: Any) -> Any:
-    """Convert JSON data as an annotation that holds `Options` has it."""
+def _nested(hint: Any, value: Any) -> Any:
+    """Convert a value as an annotation that holds `Options` has it: these themselves, or JSON data of them."""
     origin, parts = get_origin(hint), get_args(hint)
     if isinstance(hint, type) and issubclass(hint, Options):
-        return load(hint, value)
+        return value if isinstance(value, hint) else load(hint, value)
     if origin is tuple and isinstance(value, list | tuple):
-        return tuple(_load_nested(parts[0], each) for each in value)
+        return tuple(_nested(parts[0], each) for each in value)
     if origin is not None and issubclass(origin, Mapping) and isinstance(value, Mapping):
-        return {name: _load_nested(parts[1], each) for name, each in value.items()}
+        return {name: _nested(parts[1], each) for name, each in value.items()}
     raise ConfigurationError(f"options are dicts, lists of them, or dicts of both, got {value!r}")
 
 
 def _flat(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    """(Path, value) of all that JSON data holds; of empty parts themselves."""
-    parts = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    if not parts or not value or (isinstance(value, list) and not isinstance(value[0], dict | list)):
+    """(Path, value) of all that JSON data holds; lists of plain values are values."""
+    parts: Iterable[tuple[Any, Any]]
+    if isinstance(value, dict):
+        parts = value.items()
+    elif isinstance(value, list) and value and isinstance(value[0], dict | list):
+        parts = enumerate(value)
+    else:
         yield path, value
         return
     for name, each in parts:
@@ -359,7 +371,7 @@ def _key(value: Mapping[str, Any] | tuple[Any, ...], key: str) -> Any:
     return key if isinstance(value, Mapping) else int(key)
 
 
-def _parsed(text: str) -> Any:
+def parsed(text: str) -> Any:
     """JSON, or else a string; what it is put into checks it."""
     try:
         return json.loads(text)

@@ -25,6 +25,7 @@ SECONDS = 120
 MEMORY = 2 * 2**30
 
 NOT_HANDED_OUT = {
+    "CompiledWorld": "what RTFM's and MESSENGER's worlds are made of",
     "EnvRow": "a row of a vector env of simulators",
     "PettingZooAdapter": "an env whose results are checked, within a vector env",
     "TextRender": "a game of one's own in words: what it is made around is fuzzed",

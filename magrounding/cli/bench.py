@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
@@ -19,11 +18,12 @@ from magrounding.cli.options import (
     choose_workers,
     chosen_elsewhere,
     configure,
+    network_options,
     parse_env_options,
 )
 from magrounding.cli.speed import creation_cost, machine, single_speed, vector_speed
-from magrounding.errors import ConfigurationError
-from magrounding.schema import has
+from magrounding.errors import ConfigurationError, choose
+from magrounding.schema import has, options_of, parsed
 from magrounding.storage import write_json
 from magrounding.threads import available_cores
 
@@ -192,7 +192,7 @@ def learner_speed(options: Arguments) -> list[dict[str, Any]]:
                 "phase": phase.name,
                 "num_envs": phase.num_envs,
                 "unroll": each.phase.learner.unroll,
-                "settings": variants[k],
+                "settings": {name: parsed(value) for name, value in variants[k]},
                 "threads": asdict(plan),
                 "samples": samples,
                 "seconds": spent[k],
@@ -239,7 +239,10 @@ def _changed(settings: RunConfig, changes: Sequence[tuple[str, str]]) -> RunConf
     stage = settings.stages[0]
     settings = replace(settings, phases={stage: settings.of_stage(stage)[-1:]})
     for name, value in changes:
-        own = has(settings.of_stage(stage)[-1].learner, name)
+        learner, network = settings.of_stage(stage)[-1].learner, getattr(settings.make_network(), "config", None)
+        own = has(learner, name)
+        if not own and not has(network, name):
+            choose("option for --beside", name, (*options_of(type(learner)), *network_options(settings)))
         settings = (assign_learners if own else assign_network)(settings, name, value)
     settings.make_network()  # refuses what neither has
     return settings
@@ -247,5 +250,5 @@ def _changed(settings: RunConfig, changes: Sequence[tuple[str, str]]) -> RunConf
 
 def _variants(options: Arguments) -> list[list[tuple[str, str]]]:
     """Return the changes of the preset's configuration in each measured variant."""
-    own = [("bf16", json.dumps(options.bf16))]
+    own = [("bf16", str(options.bf16).lower())]
     return [own] if options.beside is None else [own, [*own, *assignments((options.beside,), "--beside")]]

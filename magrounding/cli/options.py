@@ -20,7 +20,7 @@ WORKERS = 2
 """Processes that share the games of a simulator of one game, unless another number is asked for."""
 _WEIGHTS = "weights."
 _NOTHING = SimpleNamespace()
-_BETWEEN_OPTIONS = re.compile(r",(?=\s*[\w.]+=)")
+_BETWEEN_OPTIONS = re.compile(r",(?=\s*[\w.*]+=)")
 """A comma between two options; others belong to a value, such as a list."""
 
 
@@ -61,9 +61,13 @@ def parse_env_options(texts: Sequence[str], entry: EnvEntry, reserved: Mapping[s
 
 def assign_network(config: RunConfig, name: str, value: str) -> RunConfig:
     """Set an option of the run's network; "similarity=32" becomes the path "network.similarity"."""
-    changed = assign(config, f"network.{name}", value)
-    known = vars(getattr(config.make_network(), "config", _NOTHING))
+    changed, known = assign(config, f"network.{name}", value), network_options(config)
     return config if name in known and known[name] == changed.network[name] else changed
+
+
+def network_options(config: RunConfig) -> Mapping[str, Any]:
+    """Name → value of every option that the network of a run has, those of its own included."""
+    return vars(getattr(config.make_network(), "config", _NOTHING))
 
 
 def assign_learners(config: RunConfig, name: str, value: str) -> RunConfig:

@@ -19,6 +19,7 @@ from magrounding.cli.options import (
     choose_workers,
     chosen_elsewhere,
     configure,
+    network_options,
     parse_env_options,
 )
 from magrounding.errors import CheckpointError, ConfigurationError
@@ -162,8 +163,9 @@ def resumed(arguments: Arguments, folder: Path) -> RunConfig:
             raise _contradicted(folder, name, has, asked)
     asked = changed(found, arguments)
     for path, (has, requested) in diff(replace(found, workers=asked.workers), asked).items():
-        raise _contradicted(folder, path, has, requested)
-    return asked
+        if requested != (has := _usual(found, path) if has is None else has):
+            raise _contradicted(folder, path, has, requested)
+    return replace(found, workers=asked.workers)
 
 
 def changed(config: RunConfig, arguments: Arguments) -> RunConfig:
@@ -202,9 +204,12 @@ def with_contrast(config: RunConfig, weight: float) -> RunConfig:
         raise ConfigurationError(
             f"agent {config.agent!r} as it is configured has no contrastive loss: leave out --contrast"
         )
-    return config.with_learners(
-        lambda each: replace(each, weights={**each.weights, CONTRAST: weight}) if _compares(each) else each
-    )
+
+    def change(learner: AlgorithmConfig) -> AlgorithmConfig:
+        same = learner.weights.get(CONTRAST, 0.0) == weight or not _compares(learner)
+        return learner if same else replace(learner, weights={**learner.weights, CONTRAST: weight})
+
+    return config.with_learners(change)
 
 
 def _compares(learner: AlgorithmConfig) -> bool:
@@ -224,6 +229,16 @@ def _env_options(arguments: Arguments, config: RunConfig) -> dict[str, Any]:
 
 def _workers(asked: int | None, config: RunConfig) -> int:
     return choose_workers(asked, configure(config.entry, config.stage_options(config.stages[0])))
+
+
+def _usual(config: RunConfig, path: str) -> Any:
+    """The value of an option that a run may leave to its default."""
+    part, name = path.split(".")[0], path.split(".")[-1]
+    if part == "env_options":
+        return {**config.entry.options, **config.env_options}[name]
+    if part == "network":
+        return network_options(config).get(name)
+    return {CONTRAST: 0.0, **config.make_network().loss_weights}.get(name) if ".weights." in path else None
 
 
 def _contradicted(folder: Path, name: str, has: object, asked: object) -> CheckpointError:

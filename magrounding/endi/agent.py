@@ -27,7 +27,7 @@ from magrounding.registry import load
 from magrounding.schema import OneOf, Options
 from magrounding.spec import EnvSpec
 
-_GROUNDINGS = {
+GROUNDINGS = {
     "txt2pi": "magrounding.endi.on_txt2pi:EnDiTxt2Pi",
     "emma": "magrounding.endi.on_emma:EnDiEmma",
     "relread": "magrounding.endi.on_relread:EnDiRelread",
@@ -169,6 +169,6 @@ def make_endi(spec: EnvSpec, *, grounding: str = "txt2pi", regularizer: str = "d
         ConfigurationError: an unknown module or option, or an invalid value.
     """
     choose("regularizer", regularizer, REGULARIZERS)
-    network = load(_GROUNDINGS[choose("grounding", grounding, tuple(_GROUNDINGS))])
+    network = load(GROUNDINGS[choose("grounding", grounding, tuple(GROUNDINGS))])
     config = configure(f"endi on {grounding}", network.defaults, {"regularizer": regularizer, **options})
     return (network if spec.num_agents > 1 else network.grounding_module)(spec, config)

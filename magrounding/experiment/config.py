@@ -38,7 +38,7 @@ class RunConfig(Options):
         env: environment id; "": a preset, which is checked where an environment is given.
         agent: id of the networks.
         phases: stage → its phases in order, each kind at most once; "*" for every other stage.
-        preset: the name of the preset that it began with.
+        preset: the name under which the preset is registered that it began with.
         about: the budget in a sentence, for reports.
         agents: n; 0: the environment's.
         stages: in order; none: the environment's curriculum.
@@ -298,7 +298,7 @@ def make_config(
         raise ConfigurationError("at least one stage is needed")
     if agents is not None and agents < 1:
         raise ConfigurationError(f"the number of agents must be positive, got {agents}")
-    config = replace(found, env=entry.id, agents=agents or 0, stages=stages or (), seeds=seeds)
+    config = replace(found, env=entry.id, preset=preset, agents=agents or 0, stages=stages or (), seeds=seeds)
     if own and config.share_from is not None and config.agents >= config.share_from:
         config = replace(config, share_parameters=True)
     contrasted = any(phase.learner.weights.get(CONTRAST) for _, phase in config.walk())
@@ -332,7 +332,12 @@ def _of_version_0(content: Mapping[str, Any]) -> dict[str, Any]:
     config |= {name: value for name, value in content.items() if name in own}
     evaluation = {name: preset[name] for name in options_of(EvaluationConfig) if name in preset}
     env_options = {name: value for name, value in content["env_options"].items() if name != "agents"}
+    phases = {  # renamed without a warning: most teams that come with the package are of that version
+        stage: [{Phase.renamed.get(name, name): value for name, value in phase.items()} for phase in of_stage]
+        for stage, of_stage in preset["phases"].items()
+    }
     return config | {
+        "phases": phases,
         "preset": preset["name"],
         "network": content["policy_options"],
         "env_options": env_options,

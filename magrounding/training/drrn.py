@@ -150,7 +150,8 @@ class DrrnLearner(QLearner[DrrnLearnerConfig, ChoiceReplay, Transitions]):
         self._known: dict[str, TargetTexts] = {}
         if config.target_every:
             self.target = copy.deepcopy(policy).requires_grad_(False)
-            self._known = {name: TargetTexts(partial(self.target.part_of, name), self.device) for name in policy.reads}
+            read = partial(_parts_of, self.target)
+            self._known = {name: TargetTexts(partial(read, name), self.device) for name in policy.reads}
         learning = [parameter for parameter in policy.parameters() if parameter.requires_grad]
         self.optimizer = torch.optim.Adam(learning, config.learning_rate, fused=True)
         texts = {
@@ -265,3 +266,8 @@ def _row(spec: EnvSpec, field: str, name: str) -> tuple[int, ...]:
     """The shape of one text of a field; a choice is a text of its own."""
     shape = spec[field].shape
     return shape[1:] if name == CHOICES else shape
+
+
+def _parts_of(network: ChoiceValues, name: str, ids: Mapping[str, Tensor]) -> Tensor:
+    """The summands [U, hidden] of texts of one reader, by their ids, in a network's hidden layer."""
+    return network.encode(name, ids)["part"]

@@ -34,7 +34,7 @@ from magrounding.experiment.presets import rtfm
 from tests.experiment.tiny_runs import TINY, phases_of
 
 evaluation = replace(TINY.evaluation, every=None, final_sets=("train",))
-rtfm.DEMO = replace(TINY, phases=phases_of({"*": Promotion(steps=1800)}), evaluation=evaluation)
+rtfm.DEMO = replace(TINY, preset="demo", phases=phases_of({"*": Promotion(steps=1800)}), evaluation=evaluation)
 experiment.write_report = lambda folder: None
 resource.setrlimit(resource.RLIMIT_FSIZE, (9000, 9000))
 sys.exit(curriculum.main())
@@ -62,6 +62,18 @@ def run(monkeypatch, capsys, *arguments):
     return code, capsys.readouterr().err
 
 
+def catch_runs(monkeypatch):
+    """The settings of every run that the command would begin or go on with."""
+    found = []
+
+    def run_curriculum(settings, folder, **_):
+        found.append(settings)
+        return RunFolder(folder)
+
+    monkeypatch.setattr(train, "run_curriculum", run_curriculum)
+    return found
+
+
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
@@ -77,20 +89,23 @@ def run(monkeypatch, capsys, *arguments):
         (["--env", "ma_rtfm", "--seeds", "1,1"], "each seed can be named once"),
         (["--env", "ma_rtfm", "--stages", ","], "at least one stage"),
         (["--env", "ma_rtfm", "--device", "tpu"], "unknown device 'tpu'"),
-        (["--env", "ma_rtfm", "--team-reward", "1.5"], r"lies in \[0, 1\], got 1.5"),
-        (["--env", "ma_rtfm", "--team-reward", "nan"], r"lies in \[0, 1\], got nan"),
+        (["--env", "ma_rtfm", "--team-reward", "1.5"], r"team_reward of RunConfig takes a number <= 1\.0, got 1\.5"),
+        (["--env", "ma_rtfm", "--team-reward", "nan"], r"team_reward of RunConfig takes a number >= 0\.0, got nan"),
         (["--env", "ma_rtfm", "--budget", "0"], "multiple of the preset's, got 0"),
         (["--env", "ma_rtfm", "--budget", "nan"], "multiple of the preset's, got nan"),
-        (["--env", "ma_rtfm", "--games", "0"], "an evaluation takes at least one game, got 0"),
-        (["--env", "ma_rtfm", "--evaluate-every", "0"], "one step lies between two evaluations, got 0"),
-        (["--env", "ma_rtfm", "--network", "width=3"], "unknown option for --network 'width'; choose from: .*hidden"),
-        (["--env", "ma_rtfm", "--network", "hidden=wide"], "values like hidden=512, got 'hidden=wide'"),
+        (["--env", "ma_rtfm", "--games", "0"], "report_games of EvaluationConfig takes an integer >= 1, got 0"),
+        (["--env", "ma_rtfm", "--evaluate-every", "0"], "every of EvaluationConfig takes an integer >= 1, got 0"),
+        (["--env", "ma_rtfm", "--network", "width=3"], "unknown option of relread 'width'; choose from: .*hidden"),
+        (["--env", "ma_rtfm", "--network", "hidden=wide"], "hidden of RelreadConfig takes an integer, got 'wide'"),
         (
             ["--env", "ma_rtfm", "--learning", "speed=3"],
-            "unknown option for --learning 'speed'; choose from: .*rate",
+            "unknown option of algorithm imitation 'speed'; choose from: .*rate",
         ),
-        (["--env", "ma_rtfm", "--learning", "entropy=much"], "values like entropy=.*, got 'entropy=much'"),
-        (["--env", "ma_rtfm", "--learning", "algorithm=ppo"], "unknown option for --learning 'algorithm'"),
+        (
+            ["--env", "ma_rtfm", "--learning", "entropy=much"],
+            "entropy of algorithm imitation takes a number, got 'much'",
+        ),
+        (["--env", "ma_rtfm", "--learning", "algorithm=ppo"], "unknown option of algorithm imitation 'algorithm'"),
         (
             ["--env", "messenger", "--preset", "quick", "--stages", "s1,s2", "--learning", "cost_to_go=3"],
             "an expert that says what each move costs, and none teaches in any stage",
@@ -181,11 +196,12 @@ CONTRADICTIONS = [
     ("--games", "7", "200", "has evaluation.report_games 200, not 7"),
     ("--evaluate-every", "77", "25000", "has evaluation.every 25000, not 77"),
     ("--learning", "gamma=0.5", "gamma=0.98", "has phases.s1.0.learner.gamma 0.98, not 0.5"),
+    ("--learning", "weights.contrast=0.5", None, "has phases.s1.0.learner.weights.contrast 0.0, not 0.5"),
     ("--team-reward", "0.25", "0.5", "has team_reward 0.5, not 0.25"),
-    ("--contrast", "0.5", "0", "has phases.s1.0.learner.weights.contrast 0.0, not 0.5"),
+    ("--contrast", "0.5", "0", "as it is configured has no contrastive loss: leave out --contrast"),
     ("--env-option", "max_cycles=7", "max_cycles=80", "has env_options.max_cycles 80, not 7"),
     ("--set", "phases.s5.0.num_envs=7", "phases.s5.0.num_envs=64", "has phases.s5.0.num_envs 64, not 7"),
-    ("--demonstrations", "games.npz", None, "games.npz"),
+    ("--demonstrations", "games.npz", None, "the demonstrations games.npz cannot be read"),
     ("--share-parameters", None, "no", "has share_parameters False, not True"),
     ("--bf16", None, "no", "has phases.s1.0.learner.bf16 False, not True"),
 ]
@@ -199,12 +215,12 @@ def test_resuming_something_else(monkeypatch, capsys, tmp_path, flag, other, sam
     settings = make_config("ma_rtfm", "txt2pi", agents=3, seeds=(0, 1))
     settings = settings.with_budget(0.25)
     write_json(tmp_path / "config.json", settings.as_dict())
-    resumed = []
-    monkeypatch.setattr(train, "run_curriculum", lambda settings, *_, **__: resumed.append(settings))
+    resumed = catch_runs(monkeypatch)
     line = ("--env", "ma_rtfm", "--out", tmp_path, "--resume")
     code, err = run(monkeypatch, capsys, *line, flag, *([] if other is None else [other]))
     assert code == 2
-    assert f"{complaint}: resume it without that option, or name another folder" in err
+    refused = complaint.startswith("has ")
+    assert f"{complaint}{': resume it without that option, or name another folder' if refused else ''}" in err
     assert not resumed
     if same is not None:
         again = [f"--no-{flag[2:]}"] if same == "no" else [flag, same]
@@ -346,8 +362,7 @@ def test_sharing_and_the_teams_reward_are_settings():
 def test_a_resumed_run_knows_how_it_shares(monkeypatch, tmp_path):
     """What is not named again is the run's own; what is named and equal is no contradiction."""
     write_json(tmp_path / "config.json", tiny_settings(share_parameters=True, team_reward=0.25).as_dict())
-    resumed = []
-    monkeypatch.setattr(train, "run_curriculum", lambda settings, *_, **__: resumed.append(settings))
+    resumed = catch_runs(monkeypatch)
     for more in ([], ["--share-parameters", "--team-reward", "0.25"]):
         line = ["curriculum", "--env", "ma_rtfm", "--out", str(tmp_path), "--resume", *more]
         monkeypatch.setattr(sys, "argv", line)

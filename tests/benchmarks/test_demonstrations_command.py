@@ -192,7 +192,7 @@ def test_the_curriculum_takes_files_of_each_stage(monkeypatch, capsys, tmp_path)
     from magrounding.experiment.phase import Promotion
 
     phases = phases_of({"*": Promotion(steps=60)}, IMITATION)
-    monkeypatch.setattr("magrounding.experiment.presets.rtfm.DEMO", replace(TINY, phases=phases))
+    monkeypatch.setattr("magrounding.experiment.presets.rtfm.DEMO", replace(TINY, preset="demo", phases=phases))
     files = []
     for stage in ("s1", "s2"):
         files.append(str(tmp_path / f"{stage}.npz"))

@@ -12,6 +12,7 @@ from magrounding.cli.options import assignments, choose_workers, parse_env_optio
 from magrounding.errors import ConfigurationError
 from magrounding.experiment.config import parse_config
 from magrounding.experiment.curriculum import run_curriculum
+from magrounding.play.run_folder import RunFolder
 from magrounding.registry import env_entry
 from magrounding.storage import write_json
 from tests.experiment.tiny_runs import quiet
@@ -23,7 +24,7 @@ def asked(**arguments):
 
 def test_options_of_the_environment_are_settings_of_the_run():
     settings = asked(preset="quick", env_option=("max_cycles=7, size=9", 'death="individual"', "sight=null"))
-    assert settings.env_options == {"max_cycles": 7, "size": 9, "death": "individual", "sight": None, "agents": 2}
+    assert settings.env_options == {"max_cycles": 7, "size": 9, "death": "individual", "agents": 2}
     assert settings.stage_options("s1", "eval_10x10")["size"] == 10
     assert settings.describe("s1").max_cycles == 7
     assert parse_config(settings.as_dict()).env_options == settings.env_options
@@ -36,7 +37,7 @@ def test_a_comma_within_a_value_is_no_border():
 @pytest.mark.parametrize(
     ("options", "complaint"),
     [
-        (["colour=red"], "unknown option for --env-option of ma_rtfm 'colour'; choose from: .*size"),
+        (["colour=red"], "unknown option of ma_rtfm 'colour'; choose from: .*size"),
         (["size=big"], "size of MaRtfm takes an integer, got 'big'"),
         (["size=2"], "got 2"),
         (["sight=far"], "sight of MaRtfm takes a number or None, got 'far'"),
@@ -58,7 +59,12 @@ def test_a_resumed_run_has_the_options_that_it_began_with(monkeypatch, capsys, t
     settings = asked(env_option=("size=9",))
     write_json(tmp_path / "config.json", settings.as_dict())
     resumed = []
-    monkeypatch.setattr(train, "run_curriculum", lambda settings, *_, **__: resumed.append(settings))
+
+    def go_on(settings, folder, **_):
+        resumed.append(settings)
+        return RunFolder(folder)
+
+    monkeypatch.setattr(train, "run_curriculum", go_on)
 
     def resume(*options):
         flags = [part for option in options for part in ("--env-option", option)]
@@ -71,6 +77,9 @@ def test_a_resumed_run_has_the_options_that_it_began_with(monkeypatch, capsys, t
     code, err = resume("size=10")
     assert code == 2
     assert "has env_options.size 9, not 10: resume it without that option" in err
+    code, err = resume("chase_range=7")
+    assert code == 2
+    assert "has env_options.chase_range 5, not 7.0" in err
 
 
 def test_weights_of_losses_join_those_of_every_phase():
@@ -78,8 +87,24 @@ def test_weights_of_losses_join_those_of_every_phase():
     after = [phase.learner.weights for _, phase in asked(preset="quick", learning="weights.modelling=0.7").walk()]
     assert [{**weights, "modelling": 0.7} for weights in before] == after
     assert any(len(weights) > 1 for weights in after)
-    with pytest.raises(ConfigurationError, match=r"'weights.height'; choose from: .*weights.modelling"):
+    with pytest.raises(ConfigurationError, match=r"unknown auxiliary loss 'height'; choose from: .*modelling"):
         asked(preset="quick", learning="weights.height=1")
+
+
+def test_any_entry_of_a_run_is_set_by_its_path():
+    settings = asked(set=("phases.s1.0.num_envs=7", 'evaluation.final_sets=["eval"],save_every=5'))
+    assert next(phase.num_envs for _, phase in settings.walk()) == 7
+    assert settings.evaluation.final_sets == ("eval",)
+    assert settings.save_every == 5.0
+    assert {phase.num_envs for _, phase in asked(set=("save_every=5,phases.*.*.num_envs=7",)).walk()} == {7}
+    for wrong, complaint in (
+        ("phases.s9.0.num_envs=7", "'s9'; choose from: s1, "),
+        ("evaluation.evry=7", "unknown option of EvaluationConfig 'evry'; .*did you mean 'every'"),
+        ("evaluation=7", "EvaluationConfig is a dict of options, got 7"),
+        ("evaluation.every.x=7", "unknown part of x 'x'; there is none"),
+    ):
+        with pytest.raises(ConfigurationError, match=complaint):
+            asked(set=(wrong,))
 
 
 def test_a_contrast_is_for_learners_with_minibatches():

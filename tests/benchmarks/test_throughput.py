@@ -87,9 +87,9 @@ def test_networks_are_compared_too(monkeypatch):
         (["--learner", "oracle"], "unknown agent 'oracle'"),
         (["--preset", "giant"], "unknown preset of ma_rtfm 'giant'"),
         (["--beside", "speed=9"], "unknown option for --beside 'speed'"),
-        (["--beside", "chunk=none"], "got 'chunk=none'"),
+        (["--beside", "chunk=none"], "chunk of algorithm impala takes an integer, got 'none'"),
         (["--beside", "head=big"], "unknown head 'big'"),
-        (["--beside", "head_width=-4"], "got 'head_width=-4'"),
+        (["--beside", "head_width=-4"], "head_width of Txt2PiConfig takes an integer >= 1, got -4"),
         (["--json", "no/such/folder/speed.json"], "folder does not exist"),
     ],
 )

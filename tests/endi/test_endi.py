@@ -15,7 +15,7 @@ from magrounding.endi.on_emma import EnDiEmma, _nearest
 from magrounding.endi.on_relread import EnDiRelread, EnDiRelreadConfig
 from magrounding.endi.on_txt2pi import EnDiTxt2Pi
 from magrounding.errors import ConfigurationError
-from magrounding.experiment.config import RunConfig
+from magrounding.experiment.config import make_config
 from magrounding.experiment.presets import find_preset
 from magrounding.play.team import Team
 from tests.agents.samples import batch_of, make_spec
@@ -327,4 +327,4 @@ def test_presets_of_a_network_are_also_for_what_is_built_on_it():
     preset = find_preset("quick_rl", "ma_messenger")
     assert preset.network
     for agent, options in (("endi_dis_relread", preset.network), ("endi_dis_emma", {}), ("txt2pi", {})):
-        assert RunConfig("ma_messenger", agent, 2, preset, ("s1",)).network == options
+        assert make_config("ma_messenger", agent, preset="quick_rl").network == options

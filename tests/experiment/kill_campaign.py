@@ -37,9 +37,8 @@ def tiny_preset() -> None:
     """A demo of a stage of two phases and others of one, with evaluations, and a checkpoint after every update."""
     brief = {"*": Promotion(steps=150)}
     phases = {**phases_of(brief, LEARNER), "s1": phases_of(brief, IMITATION, LEARNER)["*"]}
-    rtfm.DEMO = replace(
-        TINY, phases=phases, evaluation=replace(TINY.evaluation, every=60, final_sets=("train", "eval")), log_every=1
-    )
+    evaluation = replace(TINY.evaluation, every=60, final_sets=("train", "eval"))
+    rtfm.DEMO = replace(TINY, preset="demo", phases=phases, evaluation=evaluation, log_every=1)
 
 
 @dataclass(frozen=True)

@@ -56,7 +56,7 @@ def test_a_run_leaves_everything_behind(finished):
     assert state["phase"] == "reinforce"
     assert state["phase_steps"] == 180
     assert state["total_steps"] == 420
-    assert state["config"]["preset"]["phases"]["*"][0]["num_envs"] == 6
+    assert state["config"]["phases"]["*"][0]["num_envs"] == 6
     assert not list(finished.rglob("*partial*"))
 
 
@@ -104,7 +104,7 @@ def test_the_report_says_what_was_done(finished):
         "| s1 | reinforcement alone | train |",
         "| s3 | reinforcement alone | eval_10x10 |",
         "* share_parameters: False",
-        "* preset team_reward: 0.0",
+        "* team_reward: 0.0",
         "manual: of another game",
         "after 240 steps",
         "Wall time",
@@ -186,7 +186,7 @@ def test_the_best_weights_on_train_are_carried_over(tmp_path, monkeypatch):
 
     def start(self):
         started[self.stage] = self.trained()
-        self.worker.start(0)
+        self.source.start(0)
 
     monkeypatch.setattr(StageSession, "evaluate", praise)
     monkeypatch.setattr(StageSession, "start", start)
@@ -255,16 +255,22 @@ def test_winning_ends_a_stage_early(tmp_path):
 @pytest.mark.parametrize(
     ("changes", "complaint"),
     [
-        ({"agents": 0}, "must be positive"),
+        ({"agents": -1}, "agents of RunConfig takes an integer >= 0, got -1"),
         ({"stages": ("s9",)}, "stage of ma_rtfm 's9'"),
-        ({"stages": ()}, "at least one stage"),
         ({"stages": ("s1", "s1")}, "named once"),
-        ({"seeds": (-1,)}, "seed is an integer"),
+        ({"seeds": (-1,)}, r"seeds of RunConfig takes an integer >= 0 at \[0\], got \(-1,\)"),
+        ({"seeds": ()}, "seeds of RunConfig takes a list of length >= 1"),
     ],
 )
 def test_settings_that_cannot_work(changes, complaint):
     with pytest.raises(ConfigurationError, match=complaint):
         tiny_settings(**changes)
+
+
+def test_stages_and_agents_left_open_are_those_of_the_environment():
+    settings = tiny_settings(agents=0, stages=())
+    assert settings.stages == settings.entry.curriculum
+    assert settings.agents == settings.entry.options["agents"]
 
 
 def test_a_folder_in_the_way(tmp_path):

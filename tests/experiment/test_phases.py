@@ -10,9 +10,10 @@ import magrounding as mg
 from magrounding.errors import ConfigurationError
 from magrounding.experiment.config import read_config
 from magrounding.experiment.curriculum import run_curriculum
-from magrounding.experiment.metrics import METRICS_FILE, read_metrics
+from magrounding.experiment.metrics import read_metrics
 from magrounding.experiment.phase import Promotion
 from magrounding.experiment.stage import StageSession, make_session
+from magrounding.play.run_folder import METRICS_FILE
 from magrounding.registry import ENVS
 from magrounding.storage import read_json
 from tests.experiment.tiny_runs import (
@@ -108,7 +109,7 @@ def test_weights_are_chosen_by_the_way_of_playing_that_is_asked_for(tmp_path):
     run_curriculum(settings, tmp_path / "run", display=quiet(), device="cpu")
     lines = read_metrics(tmp_path / "run" / METRICS_FILE)
     assert {line["play"] for line in lines if line.get("when") == "within"} == {"greedy"}
-    assert "chosen by greedy play" in (tmp_path / "run" / "report.md").read_text(encoding="utf-8")
+    assert "selection_play greedy" in (tmp_path / "run" / "report.md").read_text(encoding="utf-8")
     with pytest.raises(ConfigurationError, match="selection_play"):
         replace(settings.evaluation, selection_play="slowly")
 
@@ -150,7 +151,12 @@ def test_the_report_never_hides_the_teacher(taught):
     ):
         assert text.count(row) >= 2  # among the results, and among those with wrong manuals
     assert "reinforcement alone" not in text
-    assert "teacher: the scripted oracle, in phases of imitation only" in text
+    phases = {line.split(":")[0]: line for line in text.splitlines() if "algorithm " in line}
+    assert {at: "algorithm imitation" in line for at, line in phases.items()} == {
+        "* s1 imitate": True,
+        "* s1 reinforce": False,
+        "* s2 reinforce": False,
+    }
     assert "| s1 | imitate | after 90 steps | 90 |" in text
 
 
@@ -241,7 +247,7 @@ def test_a_misspelt_oracle_is_refused_before_anything_is_written(tmp_path):
 
 def test_a_phase_may_learn_from_games_of_its_own():
     """Its own options count for what is learnt from, and for nothing that is measured."""
-    phases = {"s1": (replace(TAUGHT["s1"][0], games={"split": "eval", "max_cycles": 5}), TAUGHT["s1"][1])}
+    phases = {"s1": (replace(TAUGHT["s1"][0], env_options={"split": "eval", "max_cycles": 5}), TAUGHT["s1"][1])}
     settings = taught_settings(stages=("s1",), phases=phases)
     sessions = [make_session(settings, "s1", phase, 0, torch.device("cpu")) for phase in range(2)]
     told = [(session.vec.options.get("split"), session.vec.options["max_cycles"]) for session in sessions]
@@ -255,7 +261,7 @@ def test_a_phase_may_learn_from_games_of_its_own():
 
 
 def test_games_that_cannot_be_are_refused_before_anything_is_written(tmp_path):
-    phases = {"s1": (replace(TAUGHT["s1"][0], games={"split": "nowhere"}),)}
+    phases = {"s1": (replace(TAUGHT["s1"][0], env_options={"split": "nowhere"}),)}
     with pytest.raises(ConfigurationError, match="nowhere"):
         run_curriculum(taught_settings(stages=("s1",), phases=phases), tmp_path / "run", display=quiet(), device="cpu")
     assert not (tmp_path / "run").exists()

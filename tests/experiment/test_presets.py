@@ -93,7 +93,7 @@ def test_infinite_options_and_demonstrations_survive_too(tmp_path):
     assert parse_config(read_json(tmp_path / "config.json")) == settings
 
 
-@pytest.mark.parametrize("lacking", ["phases", "share_parameters", "learner", "until"])
+@pytest.mark.parametrize("lacking", ["agent", "phases", "learner", "until", "num_envs"])
 def test_files_of_another_version_are_refused(lacking):
     content = tiny_settings().as_dict()
     for place in (content, content["phases"]["*"][0]):
@@ -150,14 +150,17 @@ def test_only_the_presets_own_agent_is_frozen():
         ({"algorithm": "impala", "entropy": -1.0}, "entropy of algorithm impala takes a number >= 0.0, got -1.0"),
         (
             {"algorithm": "ppo", "learning_rate": float("nan")},
-            "learning_rate of algorithm ppo takes a finite number, got nan",
+            "learning_rate of algorithm ppo takes a number >= 0.0, got nan",
         ),
         ({"algorithm": "ppo", "entropy": float("inf")}, "entropy of algorithm ppo takes a finite number, got inf"),
         (
             {"algorithm": "ppo", "weights": {"division": -0.1}},
-            "weights of algorithm ppo takes a number >= 0.0, got {'division': -0.1}",
+            "weights of algorithm ppo takes a number >= 0.0 for each name, got {'division': -0.1}",
         ),
-        ({"algorithm": "ppo", "weights": {"division": float("nan")}}, "takes a finite number, got {'division': nan}"),
+        (
+            {"algorithm": "ppo", "weights": {"division": float("nan")}},
+            "takes a number >= 0.0 for each name, got {'division': nan}",
+        ),
         ({"algorithm": "ppo", "weights": {"division": float("inf")}}, "takes a finite number, got {'division': inf}"),
     ],
 )

@@ -154,7 +154,7 @@ def test_facts_are_all_settings_by_their_own_names(run):
         return facts(replace(run, settings=settings, config={"demonstrators": played_by})).splitlines()
 
     alone = facts_of(team_reward=0.25)
-    assert {"* share_parameters: False", "* preset team_reward: 0.25", "* command: `run_curriculum`"} <= set(alone)
+    assert {"* share_parameters: False", "* team_reward: 0.25", "* command: `run_curriculum`"} <= set(alone)
     assert not any("demonstrat" in fact for fact in alone)
     rollout = replace(IMITATION, oracle="rollout")
     taught = {"phases": phases_of({"*": Promotion(steps=60)}, rollout, LEARNER), "share_parameters": True}

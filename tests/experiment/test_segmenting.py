@@ -65,13 +65,13 @@ def test_a_stage_begins_with_cuts_that_learning_leaves_alone_and_checkpoints_kee
     begun.start()
     first = cut(begun)
     assert len(first[0]) > 1 < first[0].shape[1]
-    begun.worker.start(3)
+    begun.source.start(3)
     for steps in (0, 30):
         begun.iterate(steps)
     for now, before in zip(cut(begun), first, strict=True):
         torch.testing.assert_close(now, before)
     resumed = session(agent, segments=segments)
-    begun.worker.start(3)
+    begun.source.start(3)
     resumed.resume(begun.state(), None, 60)
     for now, before in zip(cut(resumed), first, strict=True):
         torch.testing.assert_close(now, before)
@@ -203,7 +203,10 @@ def test_other_seeds_draw_other_games_and_what_was_stopped_can_be_done_again(tmp
     [
         (("--run", "pretrained:messenger-s2", "--by", "words"), "unknown way to find statements --by 'words'"),
         (("--run", "pretrained:rtfm-nl", "--stage", "s9"), "unknown stage of this run 's9'"),
-        (("--run", "pretrained:ma_rtfm-s5-2agents-endi", "--seed", "-1"), "a seed is an integer"),
+        (
+            ("--run", "pretrained:ma_rtfm-s5-2agents-endi", "--seed", "-1"),
+            "seed must be an integer from 0 to 2,147,483,647, got -1",
+        ),
         (("--run", "nowhere"), "there is no run in nowhere"),
         (("--run", "pretrained:rtfm-nl", "--reads", "s6"), "unknown stage of rtfm to read 's6'"),
         (("--run", "pretrained:rtfm-nl", "--statements", "words"), "unknown way to find statements to learn from"),

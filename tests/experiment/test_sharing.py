@@ -10,9 +10,10 @@ import magrounding as mg
 from magrounding.agents.policy import LABELS
 from magrounding.experiment.config import read_config
 from magrounding.experiment.curriculum import run_curriculum
-from magrounding.experiment.metrics import METRICS_FILE, read_metrics
+from magrounding.experiment.metrics import read_metrics
 from magrounding.experiment.phase import Promotion
 from magrounding.experiment.stage import make_session
+from magrounding.play.run_folder import METRICS_FILE
 from magrounding.training.impala import ImpalaConfig, ImpalaLearner
 from magrounding.training.teacher import Teacher
 from tests.experiment.tiny_runs import (
@@ -135,7 +136,7 @@ def settings_of():
 def test_all_agents_of_a_run_have_the_same_weights(shared):
     first, second = weights_of(shared, "s1")
     assert torch.equal(first, second)
-    assert "parameters: one network for all agents" in (shared / "report.md").read_text()
+    assert "* share_parameters: True\n" in (shared / "report.md").read_text()
     assert mg.load_team(shared).num_agents == 2
     for line in read_metrics(shared / METRICS_FILE):
         if line["kind"] == "train":

@@ -9,7 +9,7 @@ import pytest
 from magrounding.cli.evaluate import Arguments, evaluate_runs
 from magrounding.envs.messenger.manual import find_corpus
 from magrounding.errors import CheckpointError, DataNotFound
-from magrounding.experiment.config import RunConfig, read_config
+from magrounding.experiment.config import read_config
 from magrounding.experiment.curriculum import run_curriculum
 from magrounding.experiment.match import Results
 from magrounding.experiment.phase import Promotion
@@ -35,8 +35,8 @@ def corpus(tmp_path):
 
 def test_a_run_says_what_it_read_and_does_not_go_on_with_other_sentences(tmp_path, corpus):
     source = f"corpus {corpus}, sha256 {find_corpus(corpus).digest}"
-    preset = replace(BRIEF, env_options={"corpus": corpus})
-    settings, run = RunConfig("messenger", "relread", 1, preset, ("s1",)), tmp_path / "run"
+    settings = replace(BRIEF, env="messenger", stages=("s1",), env_options={"corpus": corpus})
+    run = tmp_path / "run"
     run_curriculum(settings, run, display=quiet(), device="cpu")
     assert json.loads((run / "config.json").read_text())["text"] == source
     assert f"* text: {source}\n" in (run / "report.md").read_text()

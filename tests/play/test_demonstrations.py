@@ -205,11 +205,11 @@ def test_an_array_that_is_encrypted_or_compressed_otherwise(shown, tmp_path):
 @pytest.mark.parametrize(
     ("changes", "complaint"),
     [
-        ({"games": 40.0}, r"games of DemonstrationHeader takes int, got 40\.0"),
-        ({"games": True}, "games of DemonstrationHeader takes int, got True"),
-        ({"agents": 2.0}, "agents of DemonstrationHeader takes int"),
-        ({"env": ["ma_rtfm"]}, "env of DemonstrationHeader takes str"),
-        ({"action_names": [1, 2]}, "action_names of DemonstrationHeader takes str"),
+        ({"games": 40.0}, r"games of DemonstrationHeader takes an integer, got 40\.0"),
+        ({"games": True}, "games of DemonstrationHeader takes an integer, got True"),
+        ({"agents": 2.0}, "agents of DemonstrationHeader takes an integer"),
+        ({"env": ["ma_rtfm"]}, "env of DemonstrationHeader takes a string"),
+        ({"action_names": [1, 2]}, "action_names of DemonstrationHeader takes a string"),
         ({"options": {"stage": ["s3"]}}, r"shows \('s3',\), which is no stage"),
         ({"options": {"stage": "s9"}}, "shows 's9', which is no stage"),
     ],

@@ -1,6 +1,7 @@
 """Every registered environment is played at the terminal by keys, and what was played is the same game again."""
 
 import asyncio
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,14 +10,14 @@ import magrounding as mg
 from magrounding.cli.game_arguments import EvaluationArguments
 from magrounding.errors import MissingExtra
 from magrounding.play.lineup import Lineup
-from magrounding.play.saved_games import play_again
+from magrounding.play.saved_games import replayed
 from magrounding.play.session import Session
 
 STEPS = 4
 
 
 def open_game(id):
-    """A short game in which people have all seats, as `magrounding play` makes it; skipped without its extra."""
+    """A short game in which people play all agents, as `magrounding play` makes it; skipped without its extra."""
     entry = mg.ENVS[id]
     limit = (f"max_cycles={STEPS}",) if "max_cycles" in entry.options else ()
     try:
@@ -60,5 +61,5 @@ def test_it_is_played_by_keys(id):
         assert game.now.over
         assert not game._shown.agents  # the single env has come to the same end
         saved = game.saved()
-        assert play_again(game.vec, saved) == saved
+        assert list(replayed(Path("game.jsonl"), game.header, [saved])) == [0]
     game.close()

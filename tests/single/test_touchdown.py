@@ -337,7 +337,7 @@ def test_the_strip_and_the_map():
         ({"patch": np.array([1, 2])}, "patch of Touchdown takes one of 1, 2, 4, 8"),
         ({"max_cycles": 0}, "max_cycles"),
         ({"turned": "yes"}, "turned of Touchdown takes True or False"),
-        ({"data": 3}, "data is the path"),
+        ({"data": 3}, "data of Touchdown takes a string"),
     ],
 )
 def test_wrong_options_are_refused(options, said):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
 from multiprocessing import get_context
 
 import numpy as np
@@ -67,7 +68,7 @@ def shuffle_advantages(seed):
 
 def trained(preset, task, seed, steps):
     """One agent's session after so many environment steps."""
-    settings = RunConfig("rtfm", preset.agent, 1, preset, (task,), (seed,))
+    settings = replace(preset, env="rtfm", stages=(task,), seeds=(seed,))
     session = make_session(settings, task, 0, seed, torch.device("cpu"))
     session.start()
     for done in range(0, steps, session.steps_per_update):

@@ -184,5 +184,5 @@ def test_a_bonus_of_nothing_stays_nothing(policy, options, first, last):
 def test_a_bonus_that_ends_as_no_number_is_refused():
     with pytest.raises(ConfigurationError, match="final_entropy of algorithm ppo takes a number or None, got 'much'"):
         PPOConfig(final_entropy="much")  # type: ignore[arg-type]
-    with pytest.raises(ConfigurationError, match=r"final_entropy of algorithm ppo takes a number >= 0.0, got -1"):
+    with pytest.raises(ConfigurationError, match=r"final_entropy of algorithm ppo takes a number >= 0\.0, got -1"):
         PPOConfig(final_entropy=-1)

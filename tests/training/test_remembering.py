@@ -53,7 +53,7 @@ def weights(folder):
     ("preset", "shared"), [(BRIEF, False), (replace(BRIEF, agent="emma_game_id"), True), (STATEFUL, False)]
 )
 def test_a_killed_run_ends_the_same(preset, shared, tmp_path):
-    settings = RunConfig("ma_messenger", preset.agent, 2, preset, ("s3",), share_parameters=shared)
+    settings = replace(preset, env="ma_messenger", stages=("s3",), share_parameters=shared)
     run_curriculum(settings, tmp_path / "whole", display=quiet(), device="cpu")
     killed_run(settings, tmp_path / "killed", lambda position: position["updates"] == 1)
     again = read_config(tmp_path / "killed")
@@ -63,7 +63,7 @@ def test_a_killed_run_ends_the_same(preset, shared, tmp_path):
 
 
 def test_game_id_is_told_symbols_all_the_way(tmp_path):
-    settings = RunConfig("messenger", "emma_game_id", 1, replace(BRIEF, agent="emma_game_id"), ("s1",))
+    settings = replace(BRIEF, env="messenger", agent="emma_game_id", stages=("s1",))
     run_curriculum(settings, tmp_path / "run", display=quiet(), device="cpu")
     options = json.loads((tmp_path / "run" / CONFIG_FILE).read_text())["env_options"]
     assert options == {"max_cycles": 8, "game_id": True}
@@ -77,7 +77,7 @@ def test_game_id_is_told_symbols_all_the_way(tmp_path):
     lines = (tmp_path / "run" / "report.md").read_text()
     assert "reassigned" in lines
     with pytest.raises(ConfigurationError, match="unknown option of rtfm 'game_id'"):
-        run_curriculum(RunConfig("rtfm", "emma_game_id", 1, BRIEF, ("nl",)), tmp_path / "other", display=quiet())
+        replace(BRIEF, env="rtfm", agent="emma_game_id", stages=("nl",))
 
 
 def test_options_of_a_preset_are_its_own_agents():

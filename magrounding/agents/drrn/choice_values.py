@@ -64,11 +64,7 @@ class ChoiceValues(Policy):
         return batch.observation["action_mask"].bool()
 
     def encode(self, name: str, ids: Mapping[str, Tensor]) -> TextEncoding:
-        return {"part": self.part_of(name, ids)}
-
-    def part_of(self, name: str, ids: Mapping[str, Tensor]) -> Tensor:
-        """Return the summands [U, hidden] of texts of one reader, by their ids, in the hidden layer."""
-        return self.part(name, self.read(name, ids))
+        return {"part": self.part(name, self.read(name, ids))}
 
     def part(self, name: str, states: Tensor) -> Tensor:
         """Return the summands [U, hidden] of texts of one reader, by their states [U, width], in the hidden layer."""

@@ -30,7 +30,7 @@ from magrounding.single.alfworld import package
 GAMES = 512
 """Translated games that are kept, and with each the words of its commands."""
 
-Bindings = Mapping[Placeholder, Variable]
+Bindings = Mapping[Placeholder, Any]
 """Placeholders of a template → the things that they stand for."""
 
 _PARSERS = threading.RLock()
@@ -48,7 +48,7 @@ class Game:
         task: the parsed PDDL.
         sas: the task in the planner's format.
         fluents: predicates that an action changes, or that follow from others.
-        things: id → name of each, filled by the first episode.
+        things: id → name and articles of each, an EntityInfo, filled by the first episode.
         worded: (template, things) → words of a command that depend on no fluent.
     """
 
@@ -56,7 +56,7 @@ class Game:
     task: Any
     sas: bytes
     fluents: frozenset[str]
-    things: dict[str, EntityInfo] = field(default_factory=dict)
+    things: dict[str, Any] = field(default_factory=dict)
     worded: dict[tuple[Any, ...], str] = field(default_factory=dict)
 
 
@@ -69,7 +69,8 @@ def translate(domain: str, problem: str, grammar: str) -> Game:
     """
     with _PARSERS, package.untouched():
         logic = GameLogic(domain, grammar)
-        task, sas = fast_downward.pddl2sas(domain, problem)
+        translated: Any = fast_downward.pddl2sas(domain, problem)  # declared as a string
+    task, sas = translated
     rules = [rule.rhs for rules in logic.grammar._rules.values() for rule in rules]
     templates = [_parsed(text) for each in logic.actions.values() for text in (each.template, each.feedback_rule)]
     for symbol in _within(symbol for symbols in (*rules, *templates) for symbol in symbols):
@@ -85,8 +86,8 @@ def translate(domain: str, problem: str, grammar: str) -> Game:
 def plan(domain: str, problem: str, episode: Episode) -> list[str]:
     """Return the planner's commands from the state of an episode to the goal."""
     with _PARSERS, package.untouched():
-        _, sas = fast_downward.pddl2sas(domain, problem, optimize=True)
-        episode.state.downward_lib.load_sas_replan(sas.encode())
+        translated: Any = fast_downward.pddl2sas(domain, problem, optimize=True)
+        episode.state.downward_lib.load_sas_replan(translated[1].encode())
         return list(episode.state.replan(episode.game.things))
 
 
@@ -142,7 +143,8 @@ class Episode:
         self.game = game
         self.state = GameState(library, game)
         if not game.things:
-            things = {each.name: EntityInfo(each.name, each.type) for f in self.state.facts for each in f.arguments}
+            found = (each for fact in self.state.facts for each in fact.arguments)
+            things: dict[str, Any] = {each.name: EntityInfo(each.name, each.type) for each in found}
             names = demangle(game_infos=things)
             for thing in things.values():
                 thing.name, thing.definite, thing.indefinite = names.demangle_alfred_name(thing.id), "the", "a"
@@ -209,7 +211,7 @@ class Episode:
         for each in self._assignments(symbol.given, bindings) if symbol.given else (bindings,):
             yield "".join(self._words([symbol.expression], each))
 
-    def _listed(self, symbol: textgen.Symbol, bindings: Bindings) -> Iterator[str]:
+    def _listed(self, symbol: Any, bindings: Bindings) -> Iterator[str]:
         """Yield what a list holds, with the grammar's separators."""
         conditional = isinstance(symbol, textgen.ConditionalSymbol)
         items = list(self._each(symbol, bindings) if conditional else self._words([symbol], bindings))

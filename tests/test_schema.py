@@ -1,0 +1,264 @@
+"""Options: what annotations check and convert, and what files, command lines and comparisons make of them."""
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal
+
+import numpy as np
+import pytest
+
+from magrounding.errors import ConfigurationError
+from magrounding.experiment.config import parse_config
+from magrounding.schema import (
+    INFINITE,
+    Count,
+    Natural,
+    NonNegative,
+    OneOf,
+    Options,
+    Positive,
+    Share,
+    Sizes,
+    assign,
+    diff,
+    dump,
+    has,
+    load,
+    options_of,
+)
+from magrounding.storage import read_json
+
+PRETRAINED = sorted((Path(__file__).parents[1] / "magrounding" / "pretrained").glob("*/config.json"))
+
+
+@dataclass(frozen=True)
+class Learner(Options):
+    renamed: ClassVar[Mapping[str, str]] = {"speed": "rate"}
+    tag: ClassVar[str] = "algorithm"
+    algorithm: ClassVar[str]
+
+    rate: Share = 0.5
+    weights: Mapping[str, NonNegative] = field(default_factory=dict)
+
+    @classmethod
+    def variant(cls, name):
+        return {"plain": Plain, "deep": Deep}[name]
+
+
+@dataclass(frozen=True)
+class Plain(Learner):
+    algorithm: ClassVar[str] = "plain"
+
+
+@dataclass(frozen=True)
+class Deep(Learner):
+    algorithm: ClassVar[str] = "deep"
+
+    depth: Count = 3
+
+
+@dataclass(frozen=True)
+class Stop(Options):
+    after: Natural | None = None
+
+
+@dataclass(frozen=True)
+class Run(Options):
+    title: str
+    learners: Mapping[str, tuple[Learner, ...]] = field(default_factory=dict)
+    stop: Stop = field(default_factory=Stop)
+    sizes: Sizes = (8,)
+    scale: Positive = 1.0
+    sight: Annotated[NonNegative, INFINITE] | None = None
+    patch: Literal[1, 2, 4] = 2
+    level: Annotated[str, OneOf(("easy", "hard"), "level of play")] = "easy"
+    layout: Annotated[str, OneOf(("rows", "stream"))] | None = None
+    sets: tuple[Annotated[str, OneOf(("train", "eval"), "set")], ...] = ()
+    quick: bool = False
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+
+RUN = Run("one", {"a": (Plain(),), "b": (Plain(rate=0.1), Deep(weights={"x": 1.0}))})
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "complaint"),
+    [
+        ("title", 3, "title of Run takes a string, got 3"),
+        ("sizes", 8, "sizes of Run takes a list, got 8"),
+        ("sizes", [], "sizes of Run takes a list of length >= 1, got []"),
+        ("sizes", [8, 0], "sizes of Run takes an integer >= 1 at [1], got [8, 0]"),
+        ("sizes", [8.0], "sizes of Run takes an integer at [0], got [8.0]"),
+        ("sizes", [2**31], "sizes of Run takes an integer <= 2147483647 at [0], got [2147483648]"),
+        ("scale", 0, "scale of Run takes a number > 0.0, got 0"),
+        ("scale", True, "scale of Run takes a number, got True"),
+        ("scale", math.inf, "scale of Run takes a finite number, got inf"),
+        ("scale", 10**400, f"scale of Run takes a finite number, got {str(10**400)[:80]}…{'0' * 20}"),
+        ("scale", None, "scale of Run takes a number, got None"),
+        ("sight", -1, "sight of Run takes a number >= 0.0, got -1"),
+        ("sight", -math.inf, "sight of Run takes a number >= 0.0, got -inf"),
+        ("sight", "far", "sight of Run takes a number or None, got 'far'"),
+        ("patch", 3, "patch of Run takes one of 1, 2, 4, got 3"),
+        ("patch", 4.0, "patch of Run takes one of 1, 2, 4, got 4.0"),
+        ("quick", 1, "quick of Run takes True or False, got 1"),
+        ("quick", "yes", "quick of Run takes True or False, got 'yes'"),
+        ("level", "haard", "unknown level of play 'haard'; choose from: easy, hard; did you mean 'hard'?"),
+        ("level", None, "level of Run takes a string, got None"),
+        ("layout", "column", "unknown layout 'column'; choose from: rows, stream"),
+        ("sets", ["train", "evil"], "unknown set 'evil'; choose from: train, eval; did you mean 'eval'?"),
+        ("sets", "train", "sets of Run takes a list, got 'train'"),
+        ("extra", [1], "extra of Run takes a dict, got [1]"),
+        ("extra", {"a": [1, math.nan]}, "extra of Run takes a finite number, got {'a': [1, nan]}"),
+        ("stop", 3, "Stop is a dict of options, got 3"),
+        ("stop", {"after": -1}, "after of Stop takes an integer >= 0, got -1"),
+        ("stop", {"before": 1}, "unknown option of Stop 'before'; choose from: after"),
+        ("learners", 3, "options are dicts, lists of them, or dicts of both, got 3"),
+    ],
+)
+def test_a_value_that_cannot_be_is_refused_in_a_sentence(option, value, complaint):
+    with pytest.raises(ConfigurationError) as error:
+        Run(**{"title": "one", option: value})
+    assert str(error.value) == complaint
+
+
+def test_values_are_python_s_own():
+    run = Run(Path("a/b"), sizes=[np.int64(8)], scale=np.float32(0.5), quick=np.True_, extra={"a": [np.int8(1)]})
+    assert (run.title, run.sizes, run.scale, run.quick, run.extra) == ("a/b", (8,), 0.5, True, {"a": (1,)})
+    assert [type(each) for each in (run.title, run.sizes[0], run.scale, run.quick)] == [str, int, float, bool]
+    assert type(Run("one", scale=2).scale) is float
+    assert json.loads(json.dumps(run.as_dict())) == run.as_dict()
+
+
+def test_infinity_is_a_value_only_where_the_annotation_has_it():
+    assert Run("one", sight=math.inf).sight == math.inf
+    assert load(Run, json.loads(json.dumps(Run("one", sight=math.inf).as_dict()))).sight == math.inf
+
+
+def test_a_file_gives_back_what_was_written():
+    content = json.loads(json.dumps(RUN.as_dict()))
+    assert content["learners"]["b"][1] == {"algorithm": "deep", "rate": 0.5, "weights": {"x": 1.0}, "depth": 3}
+    assert load(Run, content) == RUN
+    assert dump(RUN.learners) == content["learners"]
+
+
+@pytest.mark.parametrize(
+    ("content", "complaint"),
+    [
+        ([], r"Run is a dict of options, got \[\]"),
+        ({}, "Run lacks title"),
+        ({"title": "one", "sizs": [1]}, "unknown option of Run 'sizs'; .*did you mean 'sizes'"),
+        ({"title": "one", "learners": {"a": [{"algorithm": "plain", "depth": 3}]}}, "unknown option of Plain 'depth'"),
+        ({"title": "one", "learners": {"a": [{"algorithm": "deep", "depth": 0}]}}, "depth of Deep takes an integer"),
+    ],
+)
+def test_a_file_that_is_damaged_says_where(content, complaint):
+    with pytest.raises(ConfigurationError, match=complaint):
+        load(Run, content)
+
+
+def test_an_old_name_is_understood_with_a_warning():
+    with pytest.warns(FutureWarning, match="option speed of Plain is called rate now"):
+        assert load(Learner, {"algorithm": "plain", "speed": 0.25}) == Plain(rate=0.25)
+    with pytest.warns(FutureWarning, match="called rate now"):
+        assert assign(RUN, "learners.a.0.speed", "1").learners["a"] == (Plain(rate=1.0),)
+    assert has(RUN, "learners.a.0.speed")
+
+
+def test_two_runs_differ_in_paths():
+    other = Run("two", {"a": (Plain(rate=0.25),), "b": RUN.learners["b"][:1]}, sizes=(4, 4), extra={"c": 1, "d": {}})
+    assert diff(RUN, RUN) == {}
+    assert diff(RUN, other) == {
+        "title": ("one", "two"),
+        "learners.a.0.rate": (0.5, 0.25),
+        "learners.b.1.algorithm": ("deep", None),
+        "learners.b.1.rate": (0.5, None),
+        "learners.b.1.weights.x": (1.0, None),
+        "learners.b.1.depth": (3, None),
+        "sizes": ([8], [4, 4]),
+        "extra.c": (None, 1),
+    }
+
+
+def test_a_path_is_assigned_what_a_command_line_says():
+    assert assign(RUN, "title", "12").title == "12"  # a name made of digits
+    assert assign(RUN, "sizes", "[4,5]").sizes == (4, 5)
+    assert assign(RUN, "sight", "Infinity").sight == math.inf
+    assert assign(RUN, "layout", "stream").layout == "stream"
+    assert assign(RUN, "layout", "null").layout is None
+    assert assign(RUN, "stop.after", "7").stop == Stop(7)
+    assert assign(RUN, "stop", '{"after": 7}').stop == Stop(7)
+    assert assign(RUN, "extra.free", "[1]").extra == {"free": (1,)}
+    assert assign(RUN, "learners.b.1.weights.y", "2").learners["b"][1] == Deep(weights={"x": 1.0, "y": 2.0})
+    assert diff(RUN, assign(RUN, "learners.b.1.depth", "4")) == {"learners.b.1.depth": (3, 4)}
+
+
+def test_a_star_stands_for_every_entry_that_has_the_rest():
+    assert set(diff(RUN, assign(RUN, "learners.*.*.rate", "1"))) == {
+        "learners.a.0.rate",
+        "learners.b.0.rate",
+        "learners.b.1.rate",
+    }
+    assert set(diff(RUN, assign(RUN, "learners.*.*.depth", "5"))) == {"learners.b.1.depth"}
+    assert has(RUN, "learners.*.*.depth")
+    assert not has(RUN, "learners.a.*.depth")
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "complaint"),
+    [
+        ("titel", "x", "unknown option of Run 'titel'; .*did you mean 'title'"),
+        (
+            "learners.c.0.rate",
+            "1",
+            r"unknown part of learners.c.0.rate|unknown part of c.0.rate 'c'; choose from: a, b",
+        ),
+        ("learners.a.1.rate", "1", "'1'; choose from: 0"),
+        ("learners.*.*.width", "1", "unknown option of Plain 'width'; choose from: rate, weights"),
+        ("learners.a.0.rate", "2", r"rate of Plain takes a number <= 1\.0, got 2"),
+        ("learners.b.1.weights.x", "-2", "weights of Deep takes a number"),
+        ("scale.more", "1", "unknown part of more 'more'; there is none"),
+        ("stop.after.all", "1", "unknown part of all 'all'; there is none"),
+        ("stop", "soon", "Stop is a dict of options, got 'soon'"),
+    ],
+)
+def test_a_path_that_leads_nowhere_is_refused(path, text, complaint):
+    with pytest.raises(ConfigurationError, match=complaint):
+        assign(RUN, path, text)
+
+
+def make_something(size: Count, colour="red", depth=2, until: float | None = None, link: "Elsewhere" = None):  # noqa: F821
+    """Somebody else's: one annotation means nothing at run time."""
+
+
+def make_annotated(size: Count = 3, colour="red", link=None):
+    """Somebody else's."""
+
+
+def test_keyword_arguments_of_a_function_are_options():
+    loose, strict = options_of(make_something), options_of(make_annotated)
+    assert [name for name, option in loose.items() if option.required] == ["size"]
+    assert loose["colour"].check("blue") == "blue"
+    assert strict["link"].check(object) is object  # of a default of None nothing is known
+    for option in (loose["depth"], strict["size"]):
+        with pytest.raises(ConfigurationError, match=f"{option.name} of make_.* takes an integer, got 'big'"):
+            option.parse("big")
+    with pytest.raises(ConfigurationError, match="size of make_annotated takes an integer >= 1, got 0"):
+        strict["size"].parse("0")
+
+
+@pytest.mark.parametrize("path", PRETRAINED, ids=[path.parent.name for path in PRETRAINED])
+def test_configurations_of_before_are_read(path):
+    """They had their preset inside, with what is the evaluation's now."""
+    content = read_json(path)
+    config = parse_config(content)
+    assert config.preset == content["preset"]["name"]
+    assert config.evaluation.every == content["preset"]["evaluate_every"]
+    assert config.network == content["policy_options"]
+    assert config.env_options == content["env_options"]
+    assert {stage: len(phases) for stage, phases in config.phases.items()} == {
+        stage: len(phases) for stage, phases in content["preset"]["phases"].items()
+    }
+    assert parse_config(config.as_dict()) == config
