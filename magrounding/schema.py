@@ -303,9 +303,7 @@ def known_name(factory: Callable[..., Any], name: str, owner: str = "") -> str:
 
     An old name gives a FutureWarning with the new one, an unknown one a ConfigurationError.
     """
-    owner = owner or (
-        factory.owner() if isinstance(factory, type) and issubclass(factory, Options) else factory.__name__
-    )
+    owner = owner or _owner(factory)
     if name in (old := getattr(factory, "renamed", {})):
         warnings.warn(f"option {name} of {owner} is called {old[name]} now", FutureWarning, stacklevel=3)
         return old[name]
@@ -317,7 +315,7 @@ def _owner(factory: Callable[..., Any]) -> str:
 
 
 def _nested(hint: Any, value: Any) -> Any:
-    """The value of an annotation that holds `Options`: these themselves, or JSON data of them."""
+    """Convert a value as an annotation that holds `Options` has it: these themselves, or JSON data of them."""
     origin, parts = get_origin(hint), get_args(hint)
     if isinstance(hint, type) and issubclass(hint, Options):
         return value if isinstance(value, hint) else load(hint, value)

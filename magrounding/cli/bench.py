@@ -29,7 +29,6 @@ from magrounding.threads import available_cores
 
 if TYPE_CHECKING:
     from magrounding.experiment.config import RunConfig
-    from magrounding.training.algorithm import AlgorithmConfig
 
 SLICES = 4
 """Turns that two settings of a learner take."""
@@ -71,7 +70,7 @@ class Arguments(WorkerArguments, EnvArguments):
 
 
 def check(options: Arguments) -> None:
-    """Tell what cannot work before anything is measured; nothing is started for it.
+    """Refuse what cannot work before anything is measured; nothing is started for it.
 
     Raises:
         ConfigurationError: an unknown environment, stage, agent or preset, or a number that makes no sense.
@@ -215,7 +214,7 @@ def _env_options(options: Arguments) -> dict[str, Any]:
 
 
 def _asked(options: Arguments) -> dict[str, Any]:
-    """What --env-option says."""
+    """Return the options of --env-option."""
     entry = options.entry
     reserved = {**chosen_elsewhere(entry, "--stage"), "size": "--size"}
     return parse_env_options(options.env_option, entry, reserved)
@@ -235,16 +234,12 @@ def _learner_settings(options: Arguments) -> RunConfig:
     return replace(settings, env_options=env_options, workers=_workers(options))
 
 
-def _learner_config(settings: RunConfig) -> AlgorithmConfig:
-    return settings.of_stage(settings.stages[0])[-1].learner
-
-
 def _changed(settings: RunConfig, changes: Sequence[tuple[str, str]]) -> RunConfig:
     """One phase of the run, with options of its learner changed, and of the network those that the learner has not."""
     stage = settings.stages[0]
     settings = replace(settings, phases={stage: settings.of_stage(stage)[-1:]})
     for name, value in changes:
-        learner, network = _learner_config(settings), getattr(settings.make_network(), "config", None)
+        learner, network = settings.of_stage(stage)[-1].learner, getattr(settings.make_network(), "config", None)
         own = has(learner, name)
         if not own and not has(network, name):
             choose("option for --beside", name, (*options_of(type(learner)), *network_options(settings)))
@@ -254,6 +249,6 @@ def _changed(settings: RunConfig, changes: Sequence[tuple[str, str]]) -> RunConf
 
 
 def _variants(options: Arguments) -> list[list[tuple[str, str]]]:
-    """What is changed of the preset's configuration in each of those that are measured."""
+    """Return the changes of the preset's configuration in each measured variant."""
     own = [("bf16", str(options.bf16).lower())]
     return [own] if options.beside is None else [own, [*own, *assignments((options.beside,), "--beside")]]

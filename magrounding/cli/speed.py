@@ -1,4 +1,4 @@
-"""How fast worlds are, on this machine, now: what `magrounding bench` measures of them."""
+"""Speed of worlds on this machine, as `magrounding bench` measures it."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from magrounding.experiment.phase import Phase
 from magrounding.experiment.presets import find_preset
 from magrounding.play.evaluate import OTHER_GAME, REASSIGNED
 from magrounding.play.run_folder import RunFolder
-from magrounding.registry import ENVS, EnvEntry, agent_entry, algorithm_entry, env_entry, is_simulator
+from magrounding.registry import ENVS, EnvEntry, agent_entry, algorithm_entry, env_entry
 from magrounding.schema import Natural, NonNegative, Options, Positive, Share, dump, load, options_of
 from magrounding.spec import SCORE, EnvSpec
 from magrounding.storage import digest
@@ -173,11 +173,6 @@ class RunConfig(Options):
         """Games of the largest batch."""
         return max(phase.num_envs for _, phase in self.walk())
 
-    @property
-    def simulated(self) -> bool:
-        """The games are a simulator's, which plays one at a time."""
-        return is_simulator(self.entry.configure(**self.stage_options(self.stages[0])))
-
     def stage_options(self, stage: str, evaluation_set: str | None = None) -> dict[str, Any]:
         """Options of the environment in a stage, as trained on, or as an evaluation set has it."""
         changed = {} if evaluation_set is None else self.entry.evaluation.sets_of(stage)[evaluation_set]
@@ -251,7 +246,7 @@ class RunConfig(Options):
                 yield stage, phase, teaching
 
     def learnt_by(self, stage: str, phase: str) -> str:
-        """How the weights at the end of a phase came about, in words that a report can print."""
+        """Describe the learning that led to the weights at the end of a phase, in words of a report."""
         walked = [(name, each.name) for name, each in self.walk()]
         before = [name for _, name in walked[: walked.index((stage, phase))]]
         if phase == IMITATE:
@@ -259,11 +254,11 @@ class RunConfig(Options):
         return "reinforcement after imitation" if IMITATE in before else "reinforcement alone"
 
     def with_phases(self, change: Callable[[Phase], Phase]) -> Self:
-        """The same with every phase changed."""
+        """Return the same with every phase changed."""
         return replace(self, phases={stage: tuple(map(change, phases)) for stage, phases in self.phases.items()})
 
     def with_learners(self, change: Callable[[AlgorithmConfig], AlgorithmConfig]) -> Self:
-        """The same with every phase's learner changed."""
+        """Return the same with every phase's learner changed."""
         return self.with_phases(lambda phase: replace(phase, learner=change(phase.learner)))
 
     def with_budget(self, factor: float) -> Self:

@@ -196,7 +196,7 @@ def check_costs_to_go(settings: RunConfig) -> None:
 
 
 def _judges(settings: RunConfig, stage: str, phase: Phase, teaching: Teaching) -> bool:
-    """Whether the expert of a phase says what moves cost; demonstrations do not keep it."""
+    """Return whether the expert of a phase knows costs of moves; demonstrations do not keep them."""
     if settings.demonstrations or teaching.demonstrations:
         return False
     vec = make_vec(settings.env, 1, **settings.phase_options(stage, phase))

@@ -63,7 +63,6 @@ class SeedRun:
         stop: StopRequest,
     ) -> None:
         self.settings, self.seed, self.folder, self.device = settings, seed, folder, device
-        self.preset = settings.preset
         self.at = Position()
         self._display, self._stop = display, stop
         self._clock = Clock()

@@ -65,7 +65,7 @@ def derive_seed(*path: int) -> int:
 
 @dataclass(eq=False, repr=False)
 class StageSession:
-    """Everything that is alive while a phase is trained, as `make_session` makes it.
+    """Games, players and learners of a phase in training, as `make_session` makes them.
 
     Attributes:
         settings, stage, phase: what is trained.
@@ -180,7 +180,7 @@ class StageSession:
         return self._team().depends_on_names
 
     def state(self) -> dict[str, Tensor]:
-        """Everything that decides how the phase goes on, by name."""
+        """Return the state that decides how the phase goes on, by name."""
         games = pack_arrays(self.source.snapshot(), "games/")
         beside = [pack_arrays(learner.snapshot(), f"beside_{i}/") for i, learner in enumerate(self.learners)]
         return {**pack_learners(self.learners), **pack_players(self.players), **games, **ChainMap(*beside)}
