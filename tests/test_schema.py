@@ -106,7 +106,7 @@ RUN = Run("one", {"a": (Plain(),), "b": (Plain(rate=0.1), Deep(weights={"x": 1.0
         ("quick", 1, "quick of Run takes True or False, got 1"),
         ("quick", "yes", "quick of Run takes True or False, got 'yes'"),
         ("level", "haard", "unknown level of play 'haard'; choose from: easy, hard; did you mean 'hard'?"),
-        ("level", None, "level of Run takes a string, got None"),
+        ("level", None, "unknown level of play None; choose from: easy, hard"),
         ("layout", "column", "unknown layout 'column'; choose from: rows, stream"),
         ("sets", ["train", "evil"], "unknown set 'evil'; choose from: train, eval; did you mean 'eval'?"),
         ("sets", "train", "sets of Run takes a list, got 'train'"),

@@ -104,12 +104,12 @@ class EpisodeReplay:
         """Everything that decides what is drawn from now on, as arrays for `restore`: of each ring what is filled."""
         filled = min(self._added, self._ring)
         kept = {f"kept.{name}": array[:, :filled].copy() for name, array in self._kept.items()}
-        return {**kept, "added": np.array(self._added), "open": self._open.copy(), "length": self._length.copy()}
+        return {**kept, "added": np.array([self._added]), "open": self._open.copy(), "length": self._length.copy()}
 
     def restore(self, arrays: dict[str, np.ndarray]) -> None:
         """Put back what `snapshot` took, into a replay of the same options that is still empty."""
         if "added" in arrays:
-            self._added, self._open[:] = int(arrays["added"]), arrays["open"]
+            self._added, self._open[:] = int(arrays["added"][0]), arrays["open"]
         else:  # as long as QMIX's replay was tianshou's, checkpoints held the counters of its rings
             size, at = (int(arrays[f"ring.{name}"][0]) for name in ("_size", "_insertion_idx"))
             self._added, self._open[:] = at + (self._ring if size == self._ring else 0), arrays["ring._ep_len"]

@@ -9,6 +9,7 @@ import torch
 
 import magrounding as mg
 from magrounding.agents.building import build_policy
+from magrounding.agents.document_policy import Inputs
 from magrounding.agents.qmix.q_network import PLAY_EPSILON
 from magrounding.errors import ConfigurationError, MissingExtra
 from magrounding.experiment.config import make_config, read_config
@@ -105,7 +106,8 @@ def slow_targets(learner, episodes):
                 for row in place[episodes.real[:, k], k]:
                     seen = {name: torch.from_numpy(episodes.seen[name][row : row + 1, i]) for name in network.looks_at}
                     who, now = torch.eye(n)[i : i + 1], torch.ones(1, 1, dtype=torch.bool)
-                    q[row, i], memory = network.evaluate(seen, {}, torch.zeros(1).long(), who, last, memory, now)
+                    inputs = Inputs(seen, {}, torch.zeros(1).long())
+                    q[row, i], memory = network.evaluate(inputs, who, last, memory, now)
                     last = torch.eye(network.num_actions)[episodes.action[row, i]][None]
         return q
 
@@ -340,7 +342,7 @@ def test_what_a_run_leaves_behind(finished):
     assert {"learner_0/td_loss", "learner_0/exploration", "learner_0/q_total"} <= lines[-1].keys()
     assert lines[-1]["learner_0/exploration"] == pytest.approx(0.05)  # one schedule for both stages
     assert read_json(finished / "config.json")["share_parameters"] is True
-    assert "parameters: one network for all agents" in (finished / "report.md").read_text()
+    assert "* share_parameters: True" in (finished / "report.md").read_text()
     team = mg.load_team(finished)
     assert [policy.who.tolist() for policy in team.policies] == [[1, 0], [0, 1]]
     vec = mg.make_vec("ma_rtfm", 4, stage="s2", agents=2)
