@@ -203,7 +203,10 @@ def test_other_seeds_draw_other_games_and_what_was_stopped_can_be_done_again(tmp
     [
         (("--run", "pretrained:messenger-s2", "--by", "words"), "unknown way to find statements --by 'words'"),
         (("--run", "pretrained:rtfm-nl", "--stage", "s9"), "unknown stage of this run 's9'"),
-        (("--run", "pretrained:ma_rtfm-s5-2agents-endi", "--seed", "-1"), "seed must be an integer from 0 to 2,147,483,647, got -1"),
+        (
+            ("--run", "pretrained:ma_rtfm-s5-2agents-endi", "--seed", "-1"),
+            "seed must be an integer from 0 to 2,147,483,647, got -1",
+        ),
         (("--run", "nowhere"), "there is no run in nowhere"),
         (("--run", "pretrained:rtfm-nl", "--reads", "s6"), "unknown stage of rtfm to read 's6'"),
         (("--run", "pretrained:rtfm-nl", "--statements", "words"), "unknown way to find statements to learn from"),
