@@ -138,9 +138,8 @@ class Option:
             ConfigurationError: another type, outside its bounds, or none of its choices.
         """
         value = plain(value)
-        if self.choices is not None:
-            names = (value,) if isinstance(value, str) else value if isinstance(value, tuple | list) else ()
-            for name in names:
+        if self.choices is not None and not (value is None and type(None) in _parts(self.type)):
+            for name in value if isinstance(value, tuple | list) else (value,):
                 choose(self.choices.kind or self.name, name, self.choices.names)
         if self.nested:
             return _nested(self.type, value)
@@ -152,6 +151,8 @@ class Option:
             raise self._refused(value, str(error)) from None
         except TypeError:  # an annotation of somebody else's that is no data
             return value
+        if isinstance(found, float) and type(value) is int:
+            return value  # a whole number stays one: keys of documents are made of options
         try:
             return _settled(found)
         except ValueError:
@@ -176,7 +177,7 @@ class Option:
 
     def _refused(self, value: Any, reason: str) -> ConfigurationError:
         place = _PLACE.search(reason)
-        where = f" at {place[1]}" if place and "..." not in place[1] else ""
+        where = "" if not place else " for each name" if "..." in place[1] else f" at {place[1]}"
         wanted = _PLACE.sub("", reason).removeprefix("Expected ").split(", got ")[0]
         wanted = wanted.replace("Number out of range", "a finite number")
         if literals := [name for part in _parts(self.type) if get_origin(part) is Literal for name in get_args(part)]:

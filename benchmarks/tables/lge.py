@@ -9,7 +9,7 @@ from pathlib import Path
 from benchmarks.tables.layout import Cell, Row, Table, Training
 from magrounding.envs.published import PublishedResult
 from magrounding.experiment.presets.scienceworld import QUICK_TASKS
-from magrounding.single.scienceworld.tasks import TASKS
+from magrounding.single.scienceworld.options import TASKS
 
 GUIDE = "runs/scienceworld/guide"
 """Folder of the Guide of `lge_table1` and `lge_table3`, unless they are given another one."""

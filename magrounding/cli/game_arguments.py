@@ -77,7 +77,7 @@ class ActionArguments:
 
     @property
     def greedy(self) -> bool:
-        """Whether the most likely action is taken; ConfigurationError for no way to play."""
+        """True for the most likely action, false for one that is drawn; ConfigurationError for another way to play."""
         return choose("way to --play", self.play, PLAYS) == GREEDY
 
 

@@ -93,8 +93,8 @@ def make_demonstrations(arguments: Arguments) -> None:
             first = RECORDING_SEED + _SEEDS_APART * arguments.seed
             display, what = Display(quiet=arguments.quiet or kind == KEYBOARD), f"{played_by}: {arguments.env}"
             with display, display.games(what, arguments.games) as bar:
-                tell = bar if display.live or arguments.quiet else _Progress(arguments.games)
-                shown = record(vec, player, arguments.games, first, played_by, on_progress=tell)
+                report = bar if display.live or arguments.quiet else _Progress(arguments.games)
+                shown = record(vec, player, arguments.games, first, played_by, on_progress=report)
         finally:
             vec.close()
     _keep(arguments, shown)

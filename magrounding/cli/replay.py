@@ -69,9 +69,9 @@ def replay(arguments: Arguments) -> None:
 
 
 def _check_all(arguments: Arguments, header: Header, episodes: list[SavedEpisode]) -> None:
-    with Display(quiet=arguments.quiet) as display, display.games("playing again", len(episodes)) as tell:
+    with Display(quiet=arguments.quiet) as display, display.games("playing again", len(episodes)) as report:
         for number in replayed(arguments.file, header, episodes):
-            tell(number + 1)
+            report(number + 1)
     if not arguments.quiet:
         won = sum(episode.won for episode in episodes) / len(episodes)
         games = f"{len(episodes):,} games of {header.env} by {','.join(header.players)}"

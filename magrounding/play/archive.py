@@ -76,11 +76,11 @@ class Archive:
                 raise ValueError(f"{name} is an array of format {version}")
             read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
             shape, _, dtype = read(file)
-            kind, begin = Kind(dtype, shape), file.tell()
+            kind, header_size = Kind(dtype, shape), file.tell()
         if dtype.hasobject:
             raise ValueError(f"{name} holds Python objects, which are never loaded")
-        if min(shape, default=0) < 0 or begin + kind.size != info.file_size:
-            raise ValueError(f"{name} says that it has {kind.size:,} bytes, and has {info.file_size - begin:,}")
+        if min(shape, default=0) < 0 or header_size + kind.size != info.file_size:
+            raise ValueError(f"{name} says that it has {kind.size:,} bytes, and has {info.file_size - header_size:,}")
         if info.file_size > max(info.compress_size, 1) * _MOST_DEFLATED:
             raise ValueError(f"{name} says that it has more bytes than can be in the file")
         return kind

@@ -191,6 +191,6 @@ def _array(tensor: Tensor) -> np.ndarray:
 
 
 def _changes(spec: EnvSpec, names: tuple[str, ...]) -> bool:
-    """Whether any of some text fields may change within an episode."""
+    """Return whether any of some text fields may change within an episode."""
     fields = [spec[name] for name in names if name in spec]
     return any(isinstance(each, Text) and each.lifetime != EPISODE for each in fields)

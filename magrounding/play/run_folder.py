@@ -48,7 +48,7 @@ class SeedFolder:
         return read_json(self.weights(stage) / STATE_FILE)
 
     def is_trained(self, stage: str) -> bool:
-        """Whether there are weights after a stage."""
+        """Return whether there are weights after a stage."""
         return (self.weights(stage) / STATE_FILE).exists()
 
     def trained_phases(self) -> list[str]:
@@ -56,7 +56,7 @@ class SeedFolder:
         return sorted(file.parent.relative_to(self.path).as_posix() for file in self.path.glob(f"*/*/{STATE_FILE}"))
 
     def has_weights(self) -> bool:
-        """Whether there are weights of any stage or phase."""
+        """Return whether there are weights of any stage or phase."""
         return bool(self.trained_phases()) or any(self.path.glob(f"*/{STATE_FILE}"))
 
 
@@ -85,7 +85,7 @@ class RunFolder:
 
     @property
     def holds_run(self) -> bool:
-        """Whether a run has begun here."""
+        """True once a run has begun here."""
         return self.config_file.exists()
 
     def config(self) -> dict[str, Any]:
@@ -93,7 +93,7 @@ class RunFolder:
         return read_json(self.config_file)
 
     def write_config(self, content: dict[str, Any]) -> None:
-        """Make this a run's folder, or change what it says."""
+        """Write `config.json`, which makes this a run's folder."""
         write_json(self.config_file, content, sealed=True)
 
     def baselines(self) -> dict[str, dict[str, dict[str, Any]]]:

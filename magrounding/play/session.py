@@ -44,8 +44,8 @@ class View:
         over, won: whether the episode has ended, and how.
         score: of the episode so far.
         statements: of the manual, in the order of the picture; none without a manual.
-        reliance: agent → how much its network relies on each of the statements in the coming choice, see
-            `agents.policy.ATTENTION`; None for an agent that does not act, or whose player does not report it.
+        attention: agent → its network's weights of the statements in the coming choice, see `agents.policy.ATTENTION`;
+            None for an agent that does not act, or whose player does not report them.
         scene: facts for drawing; None where there are none.
         claims: agent → [H, W] int8, see `agents.policy.MARKS`; for living agents whose networks divide.
     """
@@ -59,7 +59,7 @@ class View:
     won: bool
     score: float
     statements: tuple[str, ...]
-    reliance: Mapping[int, tuple[float, ...] | None]
+    attention: Mapping[int, tuple[float, ...] | None]
     scene: Scene | None = None
     claims: Mapping[int, np.ndarray] = field(default_factory=dict)
 
@@ -143,7 +143,7 @@ class Session:
             InvalidAction: an agent that is no person's or does not act, or a move that is not legal.
         """
         if agent not in self.people or agent not in self.living:
-            waiting = ", ".join(map(self._called, self.waiting)) or "nobody"
+            waiting = ", ".join(map(self._called, self.waiting)) or "no player"
             raise InvalidAction(f"{self._called(agent)} is not for a person to move now; waiting: {waiting}")
         legal = self._game.obs["action_mask"][0, agent]
         if not 0 <= action < len(legal) or not legal[action]:
@@ -188,7 +188,7 @@ class Session:
         self._shown.close()
 
     def _think(self) -> None:
-        """Let the actors choose for the coming step before people do, so that their reliance can be shown."""
+        """Let the actors choose for the coming step before people do, so that their attention can be shown."""
         if not self._over:
             self._planned = self._game.choose()
 
@@ -198,12 +198,12 @@ class Session:
         claims = {agent: reports[agent][MARKS][0] for agent in self.living if MARKS in reports[agent]}
         marks = {"marks": self._claimed(claims)} if claims and isinstance(shown, WorldEnv) else {}
         won, score = bool(info.won[0]) and self._over, float(info.score[0])
-        statements, reliance = self._rely(reports)
+        statements, attention = self._attend(reports)
         scene = None
         if SCENE in shown.spec.capabilities:  # a simulator shows its own episode, a world that of its only row
             scene = shown.world.scene(0) if isinstance(shown, WorldEnv) else shown.scene()
         picture = str(shown.render(**marks))
-        return View(len(self.views), picture, last, self._over, won, score, statements, reliance, scene, claims)
+        return View(len(self.views), picture, last, self._over, won, score, statements, attention, scene, claims)
 
     def _claimed(self, claims: Mapping[int, np.ndarray]) -> np.ndarray:
         """Return [n, H, W] int8 of `View.claims`, −1 for agents without claims."""
@@ -215,20 +215,20 @@ class Session:
         explains = getattr(self._actor, "explains", False) and not self._over
         return self._actor.aux(self._game.memory) if explains else [{}] * self.vec.num_agents
 
-    def _rely(
+    def _attend(
         self, reports: Sequence[Mapping[str, np.ndarray]]
     ) -> tuple[tuple[str, ...], dict[int, tuple[float, ...] | None]]:
-        """Return `View.statements` and `View.reliance` of the present."""
-        spec, reliance = self.vec.spec, dict[int, tuple[float, ...] | None].fromkeys(range(self.vec.num_agents))
+        """Return `View.statements` and `View.attention` of the present."""
+        spec, attention = self.vec.spec, dict[int, tuple[float, ...] | None].fromkeys(range(self.vec.num_agents))
         if MANUAL not in spec.shared_texts or len(spec[MANUAL].shape) < 2 or self._over:
             # The batch has begun anew at the end: the statements are those of the moment before.
-            return self.views[-1].statements if self.views else (), reliance
+            return self.views[-1].statements if self.views else (), attention
         rows = self._game.obs[MANUAL][0]
         written = rows.any(1)
         for agent in self.living:
             if ATTENTION in reports[agent]:
-                reliance[agent] = tuple(reports[agent][ATTENTION][0][written].tolist())
-        return tuple(plain_text(spec.words, row.tolist()) for row in rows[written]), reliance
+                attention[agent] = tuple(reports[agent][ATTENTION][0][written].tolist())
+        return tuple(plain_text(spec.words, row.tolist()) for row in rows[written]), attention
 
     def _called(self, agent: int) -> str:
         """Return the name of an agent as people read it; the number of one that there is not."""

@@ -36,7 +36,7 @@ class Terminal(App[None]):
     A letter or an arrow moves the agent whose person is asked; where there are many moves, typing filters a list and
     Enter takes its first. Page up and page down look at other moments; where no person plays, page down behind the last
     one plays a single step. Tab chooses the agent whose legal moves are shown and, where its network reports it,
-    the statements of the manual that it relies on. The footer names the other keys.
+    its attention to the statements of the manual. The footer names the other keys.
 
     Args:
         session: the game.
@@ -172,13 +172,13 @@ class Terminal(App[None]):
 
     @property
     def _unattended(self) -> bool:
-        """Whether agents play on alone: no person plays, or those who do have no agent that still acts."""
+        """True when agents play on alone: no person plays, or those who do have no agent that still acts."""
         people, living = self.session.people, self.session.living
         return not people or (bool(living) and not set(people) & set(living))
 
     def _first_reader(self) -> int:
-        """The first agent that reports what it relies on, or agent 0."""
-        return next((agent for agent, weights in self.session.now.reliance.items() if weights is not None), 0)
+        """The first agent whose network reports its attention, or agent 0."""
+        return next((agent for agent, weights in self.session.now.attention.items() if weights is not None), 0)
 
     def _begin(self, seed: int) -> None:
         try:
@@ -226,7 +226,7 @@ class Terminal(App[None]):
         view = self.session.views[self._at]
         picture, *texts = _TEXTS.split(view.picture, maxsplit=1)
         self.query_one("#picture", Static).update(coloured(picture))
-        weights = view.reliance.get(self._agent)
+        weights = view.attention.get(self._agent)
         shown = marked("\n".join(texts), weights, f"bars: what agent {self._agent} goes by")
         self.query_one("#texts", Static).update(shown)
         listed = self._listed and self._turn is not None
@@ -267,7 +267,7 @@ class Terminal(App[None]):
 
 
 def _is_terminal(stream: TextIO | None) -> bool:
-    """Whether a person can be behind a stream of this process."""
+    """Return whether a person can be behind a stream of this process."""
     return stream is not None and not stream.closed and stream.isatty()
 
 

@@ -16,7 +16,7 @@ ABOUT_FILE = "about.json"
 
 
 def own_folder() -> Path:
-    """Where `magrounding publish` puts teams: beside the package's in a checkout, else in a folder of the user's."""
+    """The folder of teams that `magrounding publish` writes: the package's in a checkout, else one of the user's."""
     package = Path(__file__).parent
     return package if (package.parents[1] / "pyproject.toml").is_file() else _users_folder()
 

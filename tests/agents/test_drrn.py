@@ -66,7 +66,9 @@ def test_what_is_read_follows_from_the_world():
     assert alfworld.reads == {"observation": ("goal", "feedback"), "history": ("history",), CHOICES: (CHOICES,)}
     own = make_policy("drrn", order_game.SPEC, readers={"all": ["observation", "task"]}, **SMALL)
     assert own.reads == {"all": ("observation", "task"), CHOICES: (CHOICES,)}
-    with pytest.raises(ConfigurationError, match="reader 'x' reads some of task, observation, inventory, got 'grid'"):
+    with pytest.raises(ConfigurationError, match="reader 'x' reads some of task, observation, inventory, got "):
+        make_policy("drrn", order_game.SPEC, readers={"x": ["grid"]}, **SMALL)
+    with pytest.raises(ConfigurationError, match="readers of DrrnConfig takes a list for each name, got "):
         make_policy("drrn", order_game.SPEC, readers={"x": "grid"}, **SMALL)
     with pytest.raises(ConfigurationError, match="drrn chooses from TextChoices"):
         make_policy("drrn", mg.ENVS["rtfm"].describe())

@@ -247,12 +247,12 @@ def test_options_are_json_values():
     ("options", "message"),
     [
         ({"chanels": [8]}, "unknown option of .*'chanels'; choose from: channels, embedding"),
-        ({"channels": []}, "channels of Txt2PiConfig takes a list of length >= 1, got"),
-        ({"channels": 8}, "channels of Txt2PiConfig takes a list, got 8"),
-        ({"channels": [8, 0]}, r"channels of Txt2PiConfig takes an integer >= 1 at \[1\], got \[8, 0\]"),
-        ({"embedding": 2.5}, "embedding of Txt2PiConfig takes an integer"),
-        ({"embedding": True}, "embedding of Txt2PiConfig takes an integer"),
-        ({"goal_hidden": -1}, "goal_hidden of Txt2PiConfig takes an integer >= 1, got -1"),
+        ({"channels": []}, r"channels of \w+Config takes a list of length >= 1, got"),
+        ({"channels": 8}, r"channels of \w+Config takes a list, got 8"),
+        ({"channels": [8, 0]}, r"channels of \w+Config takes an integer >= 1 at \[1\], got \[8, 0\]"),
+        ({"embedding": 2.5}, r"embedding of \w+Config takes an integer"),
+        ({"embedding": True}, r"embedding of \w+Config takes an integer"),
+        ({"goal_hidden": -1}, r"goal_hidden of \w+Config takes an integer >= 1, got -1"),
         ({"head": "big"}, "unknown head 'big'; choose from: paper, code"),
     ],
 )

@@ -395,7 +395,7 @@ def test_any_parallel_env_of_one_agent_is_a_gymnasium_env():
     wrapped = BaseParallelWrapper(toy(agents=1, max_cycles=3, render_mode="ansi"))
     assert not isinstance(wrapped, WorldEnv)
     env, plain = SingleAgentEnv(wrapped), SingleAgentEnv(toy(agents=1, max_cycles=3))
-    assert (env.render_mode, env.metadata["name"]) == ("ansi", "toy-v0")
+    assert (env.render_mode, env.metadata["name"]) == ("ansi", "toy")
     np.testing.assert_equal(env.reset(seed=1), plain.reset(seed=1))
     np.testing.assert_equal(env.step(DOWN), plain.step(DOWN))
     assert "reach the flag" in env.render()

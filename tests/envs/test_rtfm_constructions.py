@@ -218,7 +218,7 @@ def test_the_oracle_plays_s6_as_s5():
     ("options", "word"),
     [
         ({"stage": "s6", "constructions": "rhyme"}, "construction"),
-        ({"stage": "s6", "constructions": 3}, "joined by"),
+        ({"stage": "s6", "constructions": 3}, "takes a string"),
         ({"stage": "s5", "constructions": "respectively"}, "held out"),
         ({"stage": "s5", "split": "eval_construction"}, "needs a held-out construction"),
         ({"stage": "s6", "split": "eval_construction", "constructions": "gapping+passive"}, "held-out"),

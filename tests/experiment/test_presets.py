@@ -155,9 +155,12 @@ def test_only_the_presets_own_agent_is_frozen():
         ({"algorithm": "ppo", "entropy": float("inf")}, "entropy of algorithm ppo takes a finite number, got inf"),
         (
             {"algorithm": "ppo", "weights": {"division": -0.1}},
-            "weights of algorithm ppo takes a number >= 0.0, got {'division': -0.1}",
+            "weights of algorithm ppo takes a number >= 0.0 for each name, got {'division': -0.1}",
         ),
-        ({"algorithm": "ppo", "weights": {"division": float("nan")}}, "takes a number >= 0.0, got {'division': nan}"),
+        (
+            {"algorithm": "ppo", "weights": {"division": float("nan")}},
+            "takes a number >= 0.0 for each name, got {'division': nan}",
+        ),
         ({"algorithm": "ppo", "weights": {"division": float("inf")}}, "takes a finite number, got {'division': inf}"),
     ],
 )

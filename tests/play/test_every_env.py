@@ -17,7 +17,7 @@ STEPS = 4
 
 
 def open_game(id):
-    """A short game in which people have all seats, as `magrounding play` makes it; skipped without its extra."""
+    """A short game in which people play all agents, as `magrounding play` makes it; skipped without its extra."""
     entry = mg.ENVS[id]
     limit = (f"max_cycles={STEPS}",) if "max_cycles" in entry.options else ()
     try:

@@ -6,8 +6,7 @@ import pytest
 import magrounding as mg
 from magrounding.envs.messenger import arrays as messenger
 from magrounding.envs.rtfm import arrays as rtfm
-from magrounding.play.diagnosis import Diagnosis
-from magrounding.play.pursuit import NOTHING, conflicts, pursued
+from magrounding.play.diagnosis import NOTHING, Diagnosis, conflicts, pursued
 
 STAY, UP, DOWN, LEFT, RIGHT = range(5)
 GONE = -1, -1

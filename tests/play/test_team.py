@@ -134,10 +134,10 @@ def test_chance_is_the_same_player_in_a_line_up_and_in_a_report(choosing):
     """Among texts to choose from, both draw those that are on offer; among fixed actions, all."""
     vec = mg.vectorize(lambda: ManyChoices(40), 8) if choosing else mg.make_vec("ma_rtfm", 8, **OPTIONS)
     obs, info = vec.reset(seed=0)
-    seated, reported = Lineup.parse("random", vec.num_agents).build_actor(vec, 0), random_team(vec)
+    built, reported = Lineup.parse("random", vec.num_agents).build_actor(vec, 0), random_team(vec)
     legal = []
     for _ in range(20):
-        actions, _ = seated.act(obs, None, info)
+        actions, _ = built.act(obs, None, info)
         np.testing.assert_array_equal(actions, reported.act(obs, None, info)[0])
         legal.append(np.take_along_axis(obs["action_mask"], actions[..., None], -1))
     assert np.all(legal) == choosing

@@ -141,10 +141,10 @@ def test_statements_are_marked_for_the_agent_that_tab_chooses():
         app = Terminal(game, pause=60)
         async with app.run_test() as pilot:
             await pilot.pause()
-            weights = game.now.reliance[1]
+            weights = game.now.attention[1]
             assert len(weights) == len(game.now.statements) > 3
             assert sum(weights) == pytest.approx(1)
-            assert game.now.reliance[0] is None
+            assert game.now.attention[0] is None
             lines = shown(app, "texts").partition("manual: bars: what agent 1 goes by\n")[2].splitlines()
             assert [line[2:] for line in lines] == list(game.now.statements)
             heights = ["▁▂▃▄▅▆▇█".index(line[0]) for line in lines]

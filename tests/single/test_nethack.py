@@ -14,9 +14,8 @@ import magrounding as mg
 from magrounding.errors import CallOrderError, ConfigurationError
 from magrounding.single.nethack import ACTIONS, SPLITS, TASKS, THRESHOLDS, NetHack
 from magrounding.single.nethack import expert as explorer
-from magrounding.single.nethack.status import status_text
-from magrounding.single.nethack.tasks import SEEDS
-from magrounding.single.nethack.words import BLANK, HERO, all_words, first_ids, tokenizer
+from magrounding.single.nethack.options import SEEDS
+from magrounding.single.nethack.words import BLANK, HERO, all_words, first_ids, status_text, tokenizer
 from magrounding.single.one_agent import AGENT
 from magrounding.single.tokenizer import plain_text
 from magrounding.single.tokenizer import split as words_of

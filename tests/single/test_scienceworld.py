@@ -15,8 +15,7 @@ import pytest
 from magrounding.errors import CallOrderError, ConfigurationError
 from magrounding.registry import env_entry
 from magrounding.single.scienceworld import SPLITS, TASKS, ScienceWorld
-from magrounding.single.scienceworld.tasks import task_name, variations
-from magrounding.single.scienceworld.words import tokenizer
+from magrounding.single.scienceworld.options import task_name, tokenizer, variations
 from magrounding.single.tokenizer import plain_text, split
 from magrounding.spec import SCORE, TextChoices
 

@@ -9,7 +9,7 @@ import pytest
 
 from magrounding.errors import ConfigurationError
 from magrounding.single.scienceworld import TASKS, ScienceWorld
-from magrounding.single.scienceworld.tasks import variations
+from magrounding.single.scienceworld.options import variations
 from magrounding.single.scienceworld.trajectories import Trajectory, learnable, read_trajectories
 from tools.scienceworld import collect_gold
 from tools.scienceworld.collect_gold import append_trajectory, mend, planned_items

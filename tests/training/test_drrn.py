@@ -20,6 +20,7 @@ from magrounding.training.choice_replay import ChoiceReplay
 from magrounding.training.drrn import DrrnLearnerConfig
 from magrounding.training.rollout import RolloutWorker
 from magrounding.training.text_pool import ListPool, TextPool
+from magrounding.training.trajectory import Texts, Truncations
 from tests.many_choices import SPEC, ManyChoices
 from tests.training.order_game import OrderGame
 from tests.training.text_games import OFFERED, TextGames
@@ -165,16 +166,19 @@ def trajectory_of(rewards, ended, seed=0):
     choices = np.stack([times, times + 1, 0 * times], -1)[:, None]
     return SimpleNamespace(
         texts={
-            "message": SimpleNamespace(ids={"message": ids}, index=messages, final=messages[:0, 0]),
-            CHOICES: SimpleNamespace(ids={CHOICES: ids}, index=choices, final=choices[:0, 0]),
+            "message": Texts({"message": ids}, messages),
+            CHOICES: Texts({CHOICES: ids}, choices),
         },
+        truncations=Truncations(
+            (np.zeros(0, np.int64), np.zeros(0, np.int64)),
+            {"action_mask": np.zeros((0, 3), np.int8)},
+            {"message": messages[:0, 0], CHOICES: choices[:0, 0]},
+        ),
         observation={"action_mask": np.tile(np.array([1, 1, 0], np.int8), (T + 1, 1, 1))},
-        final={"action_mask": np.zeros((0, 3), np.int8)},
         action=np.ones((T, 1), np.int64),
         reward=np.array(rewards, np.float32)[:, None],
         alive=np.ones((T, 1), np.bool_),
         discount=1 - np.array(ended, np.float32)[:, None],
-        cut=(np.zeros(0, np.int64), np.zeros(0, np.int64)),
     )
 
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 
+from magrounding.agents.document_policy import Inputs
 from magrounding.training.impala import ImpalaConfig, ImpalaLearner
 from magrounding.training.rollout import RolloutWorker
 from tests.training.toy_games import ToyGames, ToyPolicy, collect, players_of
@@ -93,7 +94,7 @@ def test_the_loss_is_the_papers(policy):
     with torch.no_grad():
         encoding = policy.encode_text(torch.from_numpy(text.ids["manual"]), torch.from_numpy(text.ids["goal"]))
         flat = {k: torch.from_numpy(v.reshape(-1, *v.shape[2:])) for k, v in trajectory.observation.items()}
-        output = policy.respond(flat, encoding, torch.from_numpy(text.index.reshape(-1)))
+        output = policy.respond(Inputs(flat, encoding, torch.from_numpy(text.index.reshape(-1))))
     logits, value = output.logits.view(9, 5, 4).double(), output.value.view(9, 5).double()
     trajectory.logits[:] = logits[:-1].float().numpy()
     expected = {"policy": 0.0, "value": 0.0, "entropy": 0.0}

@@ -13,10 +13,11 @@ from magrounding.agents.qmix.q_network import PLAY_EPSILON
 from magrounding.errors import ConfigurationError, MissingExtra
 from magrounding.experiment.config import make_config, read_config
 from magrounding.experiment.curriculum import run_curriculum
-from magrounding.experiment.metrics import METRICS_FILE, read_metrics
+from magrounding.experiment.metrics import read_metrics
 from magrounding.experiment.phase import Promotion
 from magrounding.experiment.stage import make_session
 from magrounding.play.evaluate import play
+from magrounding.play.run_folder import METRICS_FILE
 from magrounding.play.team import Team
 from magrounding.spec import STATE
 from magrounding.storage import read_json

@@ -71,7 +71,7 @@ FOUND = {
     room: tuple(sorted(objects.split()))
     for room, objects in {
         "kitchen": f"{kinds.KITCHENWARE} Book CellPhone CreditCard DishSponge Statue Vase",
-        "livingroom": f"{kinds.SEATED} Bowl Candle Pen Pencil Plate Statue TissueBox Vase Watch WateringCan",
+        "livingroom": f"{kinds.ON_SOFAS} Bowl Candle Pen Pencil Plate Statue TissueBox Vase Watch WateringCan",
         "bedroom": f"{kinds.READING} {kinds.POCKET} {kinds.LARGE} AlarmClock "
         "BaseballBat BasketBall Bowl Cloth Mug Pillow Statue TennisRacket",
         "bathroom": f"{kinds.CARE} {kinds.SPRAYS} Candle Towel",

@@ -16,8 +16,7 @@ import numpy as np
 
 from magrounding.output import show_anything
 from magrounding.single.nethack.env import NetHackEnv
-from magrounding.single.nethack.options import NetHack
-from magrounding.single.nethack.tasks import GOALS, PROMPTS
+from magrounding.single.nethack.options import GOALS, PROMPTS, NetHack
 from magrounding.single.one_agent import AGENT
 from magrounding.single.tokenizer import split
 from magrounding.storage import json_text, user_path

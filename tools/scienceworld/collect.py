@@ -15,8 +15,8 @@ from importlib.metadata import version
 
 from magrounding.output import show_anything
 from magrounding.single.scienceworld.java import Java
+from magrounding.single.scienceworld.options import TASKS, variations
 from magrounding.single.scienceworld.simulation import Moment, Simulation
-from magrounding.single.scienceworld.tasks import TASKS, variations
 from magrounding.single.tokenizer import split
 from magrounding.storage import json_text, user_path
 

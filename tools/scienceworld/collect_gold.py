@@ -29,8 +29,8 @@ from magrounding.output import show_anything
 from magrounding.simulators.faults import SimulatorError
 from magrounding.single.scienceworld.gold import Gold, find_gold, play_gold
 from magrounding.single.scienceworld.java import Java, shared_java
+from magrounding.single.scienceworld.options import TASKS, task_name, variations
 from magrounding.single.scienceworld.simulation import Moment
-from magrounding.single.scienceworld.tasks import TASKS, task_name, variations
 from magrounding.single.scienceworld.trajectories import Trajectory, read_trajectories
 from magrounding.storage import json_text, user_path
 

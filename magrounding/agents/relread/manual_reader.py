@@ -245,7 +245,7 @@ class ManualReader(nn.Module):
     def similarity(self, words: Tensor, text: TextEncoding) -> Tensor:
         """Return [U, P, S], the similarity of words [P] and statements, in [−8, 8], 10⁴ lower for padding."""
         if self.symbols is None:
-            raise ConfigurationError("relread grounds symbols by contrast only with embeddings: set similarity")
+            raise ConfigurationError("relread grounds by contrast only with embeddings: set its option similarity")
         close = _CLOSENESS * F.normalize(self.symbols(words.long()), dim=-1) @ text["similar"].transpose(1, 2)
         return close + _absence(text).mT if ROW_OF in text else close
 

@@ -13,7 +13,7 @@ import numpy as np
 from magrounding.envs.drawing.pen import AGENT_COLOURS
 from magrounding.envs.drawing.sprites import sprite
 from magrounding.envs.render import Figure, Scene
-from magrounding.play.pursuit import NOTHING, pursued
+from magrounding.play.diagnosis import NOTHING, pursued
 from magrounding.play.session import Session, View
 from magrounding.spec import SCORES, TextChoices
 
@@ -81,7 +81,7 @@ def frame(view: View, sprites: Sprites, hidden: Collection[int] = ()) -> dict[st
         "last": list(view.last),
         "reads": {
             agent: [round(weight, _DIGITS) for weight in weights]
-            for agent, weights in view.reliance.items()
+            for agent, weights in view.attention.items()
             if weights is not None and agent not in hidden
         },
     }
@@ -121,7 +121,7 @@ def moves(session: Session, agents: Collection[int]) -> dict[int, list[Any]]:
 
 
 def pursuits(before: Scene | None, after: Scene | None) -> dict[str, int]:
-    """Return agent → the figure of the moment before that it pursues, see `play.pursuit`."""
+    """Return agent → the figure of the moment before that it pursues, see `diagnosis.pursued`."""
     if before is None or after is None:
         return {}
     things = [k for k, each in enumerate(before.figures) if each.kind != "agent"]

@@ -209,31 +209,32 @@ class Host:
 
     async def _study(self, guest: Guest, message: Enter | Proceed | Finish) -> dict[str, Any]:
         """Answer a participant."""
-        people = self.participants
-        if people is None:
+        participants = self.participants
+        if participants is None:
             raise Refusal("unknown_type", "no study is held here")
         if isinstance(message, Enter):
             if not guest.new_games.take():
                 raise Refusal("too_fast")
-            return people.enter(message.consent, message.answers)
-        one = people.find(message.ticket)
+            return participants.enter(message.consent, message.answers)
+        participant = participants.find(message.ticket)
         if isinstance(message, Finish):
-            return people.finish(one, message.answers)
-        async with one.turn:
-            condition = people.proceed(one, message.answers)
-            going_on = one.code in self.rooms and not self.rooms[one.code].ended
+            return participants.finish(participant, message.answers)
+        async with participant.lock:
+            condition = participants.proceed(participant, message.answers)
+            going_on = participant.code in self.rooms and not self.rooms[participant.code].ended
             if condition is not None and not going_on:
                 if not guest.new_games.take():
                     raise Refusal("too_fast")
-                plan = people.study.plan(self.offers, condition, people.seed(one))
-                one.code = await self.open(plan, people.study.pace, people.keeper(one, condition), once=True)
-        return people.progress(one, "" if condition is None else one.code)
+                plan = participants.study.plan(self.offers, condition, participants.seed(participant))
+                keep = participants.keeper(participant, condition)
+                participant.code = await self.open(plan, participants.study.pace, keep, once=True)
+        return participants.progress(participant, "" if condition is None else participant.code)
 
     def _join(self, guest: Guest, message: Join) -> None:
         room = self.room(message.code)
         if guest.room is not room:
             self.part(guest, for_good=False)
-        answer = room.join(guest, message.seat, message.token)
+        answer = room.join(guest, message.agent, message.token)
         guest.room = room
         guest.send(json_text(answer))
         room.welcome(guest)

@@ -30,7 +30,7 @@ class Limits:
         new_games_per_second, new_games_burst: of one connection.
         steps, agents, size: of one game: its time limit, its agents, cells along one side of its map.
         backlog: messages that wait for a client who does not read them, before it is let go.
-        hold_seconds: for which the seat of a person who is away is kept.
+        hold_seconds: time for which an agent is kept for a person who is away.
         idle_seconds: for which a game without a client is kept.
         heartbeat: seconds after which a silent connection is asked whether it is still there.
         patience: seconds after which a game whose simulator or agents do not answer is given up.
@@ -68,7 +68,7 @@ class Bucket:
         self._tokens, self._then = float(burst), clock()
 
     def take(self) -> bool:
-        """Whether there was a token."""
+        """Take a token; return False where there is none."""
         now = self._clock()
         self._tokens = min(self._burst, self._tokens + (now - self._then) * self._rate)
         self._then = now
@@ -79,5 +79,5 @@ class Bucket:
 
     @property
     def full(self) -> bool:
-        """Whether nothing was taken lately."""
+        """True when no token was taken lately."""
         return self._tokens + (self._clock() - self._then) * self._rate >= self._burst

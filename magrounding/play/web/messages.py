@@ -25,8 +25,8 @@ CODES: dict[str, str] = {
     "no_game": "there is no such game; it may have ended for lack of players",
     "no_page": "there is no such page",
     "not_joined": "join a game first",
-    "seat_taken": "somebody else has this seat",
-    "not_your_seat": "this agent is not yours to move",
+    "agent_taken": "somebody else plays this agent",
+    "not_your_agent": "this agent is not yours to move",
     "not_begun": "the game has not begun: not everybody is here yet",
     "thinking": "the agents are thinking: your move was not taken",
     "stale": "the game has moved on since",
@@ -90,10 +90,10 @@ class Create(Message):
 
 @dataclass(frozen=True, kw_only=True)
 class Join(Message):
-    """Take a seat in a game, or watch."""
+    """Play an agent of a game, or watch."""
 
     code: str
-    seat: Whole | None = None
+    agent: Whole | None = None
     token: str | None = None
 
 

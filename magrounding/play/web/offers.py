@@ -92,20 +92,20 @@ class Offers:
         """Name → spec, environment and number of agents, of all trained players."""
         teams = {PREFIX + name: PlayerSpec(PRETRAINED, name) for name in pretrained_names()}
         found = {}
-        for name, seat in {**teams, **self.more_players}.items():
-            if seat.kind in (RUN, PRETRAINED):
-                source = PREFIX + seat.source if seat.kind == PRETRAINED else seat.source
+        for name, player in {**teams, **self.more_players}.items():
+            if player.kind in (RUN, PRETRAINED):
+                source = PREFIX + player.source if player.kind == PRETRAINED else player.source
                 config = RunFolder.find(source).config()
-                found[name] = seat, str(config.get("env")), int(config.get("agents", 1))
+                found[name] = player, str(config.get("env")), int(config.get("agents", 1))
         return found
 
     def players(self, env: str) -> dict[str, PlayerSpec]:
         """Return name → player for an environment."""
-        seats = {HUMAN: PlayerSpec(HUMAN), RANDOM: PlayerSpec(RANDOM)}
+        players = {HUMAN: PlayerSpec(HUMAN), RANDOM: PlayerSpec(RANDOM)}
         if has_expert(env):
-            seats[ORACLE] = PlayerSpec(ORACLE)
-        seats |= {name: seat for name, (seat, world, _) in self._trained.items() if world == env}
-        return seats | {name: seat for name, seat in self.more_players.items() if name not in self._trained}
+            players[ORACLE] = PlayerSpec(ORACLE)
+        players |= {name: player for name, (player, world, _) in self._trained.items() if world == env}
+        return players | {name: player for name, player in self.more_players.items() if name not in self._trained}
 
     def listed(self) -> list[dict[str, Any]]:
         """Return options and players of each environment, for the page."""
@@ -155,14 +155,12 @@ class Offers:
                 same = name in entry.options and value == entry.options[name]
                 if not same and not (name in fixed and fixed[name] == value):
                     self._check(entry, name, value)
-            offered = self.players(header.env)
-            trained = {name: seat for name, seat in offered.items() if name in self._trained}
+            trained = self.players(header.env).keys() & self._trained.keys()
             players = [name if name in trained else HUMAN for name in header.players]
             plan, _ = self._planned(entry, {}, dict(header.options), players, seed, standin=RANDOM)
         except Refusal as refusal:
             raise Refusal("bad_file", str(refusal)) from None
-        agents = tuple(range(len(players)))
-        return replace(plan, shown={}, people=agents)
+        return replace(plan, people=tuple(range(len(players))))
 
     def _planned(
         self,
@@ -185,11 +183,10 @@ class Offers:
         if len(players) != spec.num_agents or any(type(name) is not str or name not in offered for name in players):
             raise Refusal("bad_game", f"it takes {spec.num_agents} players of those offered, one for each agent")
         standin = standin or self._standin(entry, offered)
-        seats = tuple(offered[standin if name == HUMAN else name] for name in players)
+        specs = tuple(offered[standin if name == HUMAN else name] for name in players)
         people = tuple(agent for agent, name in enumerate(players) if name == HUMAN)
-        lineup = Lineup(seats, ",".join(players))
-        who = tuple(players)
-        return Plan(entry.id, options, shown, who, lineup, people, standin, seed, who, people), spec
+        lineup, names = Lineup(specs, ",".join(players)), tuple(players)
+        return Plan(entry.id, options, shown, names, lineup, people, standin, seed, names, people), spec
 
     def _standin(self, entry: EnvEntry, offered: Mapping[str, PlayerSpec]) -> str:
         if self.standin in offered:

@@ -13,11 +13,11 @@ from magrounding.errors import InvalidAction, MagroundingError
 from magrounding.play.lineup import HUMAN
 from magrounding.play.saved_games import Header, SavedEpisode, to_text
 from magrounding.play.session import Session
+from magrounding.play.web.assignments import Assignments, Visitor
 from magrounding.play.web.frames import Sprites, about_game, frame, history, moves
 from magrounding.play.web.limits import Limits
 from magrounding.play.web.messages import CODES, NEXT, Refusal
 from magrounding.play.web.offers import Plan
-from magrounding.play.web.seats import Seats, Visitor
 from magrounding.play.web.worker import Worker
 from magrounding.storage import json_text
 
@@ -65,7 +65,7 @@ class Room:
         self._limits, self._sprites, self._keep, self._once = limits, sprites, keep, once
         self._worker = Worker(limits.patience)
         self._session: Session | None = None
-        self._seats = Seats(plan.people, limits.hold_seconds)
+        self._assignments = Assignments(plan.people, limits.hold_seconds)
         self._begun, self._busy, self._over = not plan.people, True, False
         self._stood_in: set[int] = set()
         self._step, self._frame, self._about = 0, "", {}
@@ -96,28 +96,28 @@ class Room:
 
     @property
     def ended(self) -> bool:
-        """Whether it is over, or lost."""
+        """True when the game is over, or lost."""
         return self._over or self.lost
 
     @property
     def visitors(self) -> list[Visitor]:
         """All that are connected, each once."""
-        return self._seats.visitors
+        return self._assignments.visitors
 
     @property
     def present(self) -> list[int]:
         """Agents whose people are connected."""
-        return self._seats.present
+        return self._assignments.present
 
-    def join(self, visitor: Visitor, seat: int | None, token: str | None) -> dict[str, Any]:
-        """Take a seat, see `Seats.take`; return the answer. Refusal as there, or "lost"."""
+    def join(self, visitor: Visitor, agent: int | None, token: str | None) -> dict[str, Any]:
+        """Assign an agent to a visitor and return the answer; Refusal "lost", or as of `Assignments.assign`."""
         if self.lost:
             raise Refusal("lost")
-        agent, token, unseated = self._seats.take(visitor, seat, token)
-        if unseated is not None:
-            unseated.send(_text({"type": "unseated"}))
-        self._begun = self._begun or self._seats.taken
-        mine = self._seats.of(visitor)
+        agent, token, displaced = self._assignments.assign(visitor, agent, token)
+        if displaced is not None:
+            displaced.send(_text({"type": "displaced"}))
+        self._begun = self._begun or self._assignments.complete
+        mine = self._assignments.of(visitor)
         answer = {"type": "joined", "code": self.code, "agent": agent, "token": token, "mine": mine}
         return answer | {"game": self._about, "pace": self.pace, "standin": self.plan.standin}
 
@@ -126,24 +126,24 @@ class Room:
         visitor.send(self._frame)
         if self._saved:
             visitor.send(_text({"type": "saved"}))
-        self._tell()
+        self._send_status()
         self._go_on()
 
     def leave(self, visitor: Visitor, *, for_good: bool) -> None:
-        """Let a visitor go; for good, its seats are free at once, else kept for a while."""
-        for agent in self._seats.leave(visitor, for_good=for_good):
+        """Remove a visitor: its agents are free at once if it left for good, else kept for a while."""
+        for agent in self._assignments.leave(visitor, for_good=for_good):
             if not self._busy and self._session is not None:
                 self.session.chosen.pop(agent, None)
         if not self.visitors:
             self.quiet_since = time.monotonic()
             self._stop_clock()
-        self._tell()
+        self._send_status()
         self._go_on()
 
     def move(self, visitor: Visitor, agent: int, step: int, action: int) -> None:
         """Set the action of a person's agent; Refusal where the agent is another's, or not now."""
-        if agent not in self._seats.of(visitor):
-            raise Refusal("not_your_seat")
+        if agent not in self._assignments.of(visitor):
+            raise Refusal("not_your_agent")
         if self.lost:
             raise Refusal("lost")
         if not self._begun:
@@ -160,21 +160,21 @@ class Room:
         except InvalidAction as error:
             raise Refusal("illegal_move", str(error)) from None
         if not self._go_on():
-            self._tell()
+            self._send_status()
 
     def start(self, visitor: Visitor) -> None:
         """Begin without those who are not here yet; their stand-ins play."""
-        self._require_seat(visitor)
+        self._require_player(visitor)
         self._begun = True
-        self._tell()
+        self._send_status()
         self._go_on()
 
     def restart(self, visitor: Visitor, seed: str) -> None:
         """Begin the same game again, or that of the next seed; while it goes on, only for a person who plays alone."""
-        self._require_seat(visitor)
+        self._require_player(visitor)
         if self._once:
             raise Refusal("game_over" if self._over else "not_over", "this game is played once")
-        if not self._over and self._seats.of(visitor) != sorted(self.present):
+        if not self._over and self._assignments.of(visitor) != sorted(self.present):
             raise Refusal("not_over")
         if self._busy:
             raise Refusal("thinking")
@@ -204,7 +204,7 @@ class Room:
         if self._task is not None:
             self._task.cancel()
         self._broadcast({"type": "closed", "code": code, "sentence": CODES[code]})
-        self._seats.clear()
+        self._assignments.clear()
         if self._session is not None and not self.lost:
             self._worker.do_unheard(self._close_session)
         self._worker.end()
@@ -214,11 +214,11 @@ class Room:
         if self._session is not None:
             self._session.close()
 
-    def _require_seat(self, visitor: Visitor) -> None:
+    def _require_player(self, visitor: Visitor) -> None:
         if self.lost:
             raise Refusal("lost")
-        if not self._seats.of(visitor):
-            raise Refusal("not_your_seat", "only those who play may do this")
+        if not self._assignments.of(visitor):
+            raise Refusal("not_your_agent", "only those who play may do this")
 
     def _go_on(self) -> bool:
         """Let the game move if nothing keeps it waiting; return whether it does."""
@@ -253,7 +253,7 @@ class Room:
         self._task = asyncio.get_running_loop().create_task(self._change(change))
 
     async def _change(self, change: Callable[[], object]) -> None:
-        notice = asyncio.get_running_loop().call_later(_NOTICE_AFTER, self._tell)
+        notice = asyncio.get_running_loop().call_later(_NOTICE_AFTER, self._send_status)
         try:
             await self._worker.do(change)
         except asyncio.CancelledError:
@@ -272,7 +272,7 @@ class Room:
         if self._over:
             self._broadcast({"type": "saved"})
         if not self._go_on():
-            self._tell()
+            self._send_status()
 
     def _advance(self) -> None:
         """In the thread: a step."""
@@ -303,7 +303,7 @@ class Room:
         name = self.plan.players[agent]
         return f"{name}+{self.plan.standin}" if name == HUMAN and agent in self._stood_in else name
 
-    def _tell(self) -> None:
+    def _send_status(self) -> None:
         """Send all visitors the people who are here, the agents that have chosen, and the clock."""
         if self._session is None:
             return
@@ -315,7 +315,7 @@ class Room:
             "begun": self._begun,
             "thinking": self._busy,
             "clock": left,
-            "watching": self._seats.watching,
+            "watching": self._assignments.watching,
         }
         self._broadcast(status)
 

@@ -209,7 +209,7 @@ class _Connection:
         self._strikes, self._closing = 0, False
 
     async def hold(self) -> None:
-        """Until either side ends it."""
+        """Handle messages until either side ends the connection."""
         writer = asyncio.get_running_loop().create_task(self._write())
         try:
             async for message in self._socket:

@@ -166,7 +166,7 @@ class Participant:
         games: finished ones.
         answers: question → answer; of those asked between, line-up → question → answer.
         code: of the game that goes on.
-        turn: held while a game is made, so that no other one is.
+        lock: held while a game is made, so that no other one is.
     """
 
     number: int
@@ -177,7 +177,7 @@ class Participant:
     code: str = ""
     finished: bool = False
     began: float = 0.0
-    turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 
 class Participants:
@@ -194,7 +194,7 @@ class Participants:
     def __init__(self, study: Study, folder: Path) -> None:
         check_place(folder / "participant_0.json")
         self.study, self._folder = study, folder
-        self._people: dict[str, Participant] = {}
+        self._participants: dict[str, Participant] = {}
         self._lock = Lock()
 
     def enter(self, consent: bool, answers: Mapping[str, Any]) -> dict[str, Any]:
@@ -206,61 +206,61 @@ class Participants:
         if not consent:
             raise Refusal("bad_answer", "who does not agree does not take part")
         _check_answers(self.study.before, answers)
-        if len(self._people) >= _PARTICIPANTS:
+        if len(self._participants) >= _PARTICIPANTS:
             raise Refusal("full")
         with self._lock:
             numbers = (path.stem.partition("_")[2] for path in self._folder.glob("participant_*.json"))
             number = max((int(each) for each in numbers if each.isdecimal()), default=-1) + 1
-            one = Participant(number, secrets.token_urlsafe(18), self.study.order(number))
-            one.answers |= answers
-            self._people[one.ticket] = one
-            self._write(one)
-        return {"type": "study", "ticket": one.ticket, **self._where(one)}
+            participant = Participant(number, secrets.token_urlsafe(18), self.study.order(number))
+            participant.answers |= answers
+            self._participants[participant.ticket] = participant
+            self._write(participant)
+        return {"type": "study", "ticket": participant.ticket, **self._where(participant)}
 
     def find(self, ticket: str) -> Participant:
         """Return the participant of a ticket; Refusal where there is none."""
-        for known, one in self._people.items():
+        for known, participant in self._participants.items():
             if hmac.compare_digest(known.encode(), ticket.encode("utf-8", "surrogatepass")):
-                return one
+                return participant
         raise Refusal("no_game", "this ticket is not known: the server was started anew")
 
-    def proceed(self, one: Participant, answers: Mapping[str, Any] | None) -> Condition | None:
+    def proceed(self, participant: Participant, answers: Mapping[str, Any] | None) -> Condition | None:
         """Return the next line-up of a participant; None at the end of all games.
 
         Raises:
             Refusal: "bad_answer", where those after the games with the last line-up are still to come.
         """
-        done, last = len(one.games), self._asked_about(one)
+        done, last = len(participant.games), self._asked_about(participant)
         if last is not None:
             _check_answers(self.study.between, answers or {})
-            one.answers.setdefault(BETWEEN, {})[last.name] = dict(answers or {})
+            participant.answers.setdefault(BETWEEN, {})[last.name] = dict(answers or {})
             with self._lock:
-                self._write(one)
-        if done == len(one.order) * len(self.study.seeds):
+                self._write(participant)
+        if done == len(participant.order) * len(self.study.seeds):
             return None
-        return self.study.conditions[one.order[done // len(self.study.seeds)]]
+        return self.study.conditions[participant.order[done // len(self.study.seeds)]]
 
-    def _asked_about(self, one: Participant) -> Condition | None:
+    def _asked_about(self, participant: Participant) -> Condition | None:
         """Return the line-up whose games are over and whose questions are still to be answered."""
-        done, seeds = len(one.games), len(self.study.seeds)
+        done, seeds = len(participant.games), len(self.study.seeds)
         if not self.study.between or not done or done % seeds:
             return None
-        last = self.study.conditions[one.order[done // seeds - 1]]
-        return None if last.name in one.answers.get(BETWEEN, {}) else last
+        last = self.study.conditions[participant.order[done // seeds - 1]]
+        return None if last.name in participant.answers.get(BETWEEN, {}) else last
 
-    def seed(self, one: Participant) -> int:
+    def seed(self, participant: Participant) -> int:
         """Return the seed of the next game."""
-        return self.study.seeds[len(one.games) % len(self.study.seeds)]
+        return self.study.seeds[len(participant.games) % len(self.study.seeds)]
 
-    def keeper(self, one: Participant, condition: Condition) -> Callable[[Header, SavedEpisode], None]:
+    def keeper(self, participant: Participant, condition: Condition) -> Callable[[Header, SavedEpisode], None]:
         """Return the function that keeps a participant's next game when it ends."""
-        place, begin = len(one.games), time.monotonic()
+        place, begin = len(participant.games), time.monotonic()
 
         def keep(header: Header, game: SavedEpisode) -> None:
             with self._lock:
-                if len(one.games) != place:
+                if len(participant.games) != place:
                     return
-                one.games.append(
+                participant.games.append(
                     {
                         "condition": condition.name,
                         "seed": game.seed,
@@ -273,46 +273,46 @@ class Participants:
                         "seconds": round(time.monotonic() - begin, 1),
                     }
                 )
-                name = f"participant_{one.number}_game_{place}.jsonl"
+                name = f"participant_{participant.number}_game_{place}.jsonl"
                 write_atomic(self._folder / "games" / name, to_text(header, [game]))
-                self._write(one)
+                self._write(participant)
 
         return keep
 
-    def finish(self, one: Participant, answers: Mapping[str, Any]) -> dict[str, Any]:
+    def finish(self, participant: Participant, answers: Mapping[str, Any]) -> dict[str, Any]:
         """Keep the answers to the last questions, and end."""
-        if len(one.games) < len(one.order) * len(self.study.seeds):
+        if len(participant.games) < len(participant.order) * len(self.study.seeds):
             raise Refusal("not_over")
-        if self._asked_about(one) is not None:
+        if self._asked_about(participant) is not None:
             raise Refusal("bad_answer", "the questions after the last games come first")
         _check_answers(self.study.after, answers)
         with self._lock:
-            one.answers |= answers
-            one.finished = True
-            self._write(one)
-        return {"type": "study", "end": True, "number": one.number}
+            participant.answers |= answers
+            participant.finished = True
+            self._write(participant)
+        return {"type": "study", "end": True, "number": participant.number}
 
-    def _where(self, one: Participant) -> dict[str, Any]:
-        return {"done": len(one.games), "games": len(one.order) * len(self.study.seeds)}
+    def _where(self, participant: Participant) -> dict[str, Any]:
+        return {"done": len(participant.games), "games": len(participant.order) * len(self.study.seeds)}
 
-    def progress(self, one: Participant, code: str) -> dict[str, Any]:
+    def progress(self, participant: Participant, code: str) -> dict[str, Any]:
         """Return the code of the next game, or "" after the last, for the page; and whether questions come next."""
-        done = len(one.games)
+        done = len(participant.games)
         asks = bool(self.study.between) and (done + 1) % len(self.study.seeds) == 0
-        return {"type": "study", "code": code, "asks": asks, **self._where(one)}
+        return {"type": "study", "code": code, "asks": asks, **self._where(participant)}
 
-    def _write(self, one: Participant) -> None:
+    def _write(self, participant: Participant) -> None:
         content = {
             "format": FORMAT,
             "study": self.study.title,
-            "participant": one.number,
-            "order": [self.study.conditions[k].name for k in one.order],
-            "answers": one.answers,
-            "games": one.games,
-            "finished": one.finished,
+            "participant": participant.number,
+            "order": [self.study.conditions[k].name for k in participant.order],
+            "answers": participant.answers,
+            "games": participant.games,
+            "finished": participant.finished,
         }
         try:
-            write_json(self._folder / f"participant_{one.number}.json", content)
+            write_json(self._folder / f"participant_{participant.number}.json", content)
         except OSError as error:
             raise CheckpointError(f"the data of a participant cannot be written: {error}") from None
 

@@ -14,7 +14,7 @@ POCKET = "CD CellPhone CreditCard KeyChain Pen Pencil RemoteControl Watch"
 CARE = "Cloth DishSponge HandTowel SoapBar TissueBox ToiletPaper"
 _SHOWN = "AlarmClock Candle Statue Vase WateringCan"
 LARGE = "Box Laptop"
-SEATED = f"{READING} {LARGE} CellPhone CreditCard KeyChain Pillow RemoteControl"
+ON_SOFAS = f"{READING} {LARGE} CellPhone CreditCard KeyChain Pillow RemoteControl"
 _DISPLAYED = f"{READING} {POCKET} {_SHOWN} {_DISHES} Box TissueBox {_DRINKS}"
 KITCHENWARE = f"{_FOOD} {_DISHES} {_POTS} {_CUTLERY} {_DRINKS} {_SHAKERS} {SPRAYS}"
 _ANYTHING = f"{KITCHENWARE} {READING} {POCKET} {CARE} {_SHOWN} {LARGE}"
@@ -22,7 +22,7 @@ _ANYTHING = f"{KITCHENWARE} {READING} {POCKET} {CARE} {_SHOWN} {LARGE}"
 HOLDS = {
     receptacle: frozenset(objects.split())
     for receptacle, objects in {
-        "ArmChair": SEATED,
+        "ArmChair": ON_SOFAS,
         "BathtubBasin": "Cloth DishSponge HandTowel SoapBar",
         "Bed": f"{READING} BaseballBat BasketBall CellPhone Laptop Pillow TennisRacket",
         "Cabinet": f"{_DISHES} {_POTS} {_DRINKS} {_SHAKERS} {SPRAYS} {READING} {CARE} Candle Ladle Vase",
@@ -39,12 +39,12 @@ HOLDS = {
         "HandTowelHolder": "HandTowel",
         "LaundryHamper": "Cloth",
         "Microwave": f"{_DISHES} Apple Bread Egg Potato Tomato",
-        "Ottoman": SEATED,
+        "Ottoman": ON_SOFAS,
         "Safe": "CD CellPhone CreditCard KeyChain Statue Vase Watch",
         "Shelf": f"{_DISPLAYED} {CARE} {SPRAYS} {_SHAKERS} Kettle Pot",
         "SideTable": f"{_ANYTHING} DeskLamp",
         "SinkBasin": f"{_DISHES} {_POTS} {_CUTLERY} Apple Egg Lettuce Potato Tomato Cloth DishSponge SoapBar",
-        "Sofa": SEATED,
+        "Sofa": ON_SOFAS,
         "StoveBurner": _POTS,
         "Toaster": "",
         "Toilet": f"{CARE} {SPRAYS} Candle Newspaper",

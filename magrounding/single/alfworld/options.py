@@ -46,7 +46,7 @@ class ALFWorld(SimulatorOptions):
         package.require()
 
     def describe(self) -> EnvSpec:
-        """What the world shows and takes; the package is not needed."""
+        """Return the spec of the world; the package is not needed."""
         return _spec(self.max_cycles)
 
 

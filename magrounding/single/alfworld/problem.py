@@ -25,7 +25,7 @@ def game_of(scene: Scene) -> dict[str, Any]:
     domain, grammar = package.rules()
     goal = package.part("gen.goal_library").gdict[scene.task]
     names = {"obj": scene.target, "recep": scene.goal, "toggle": kinds.LAMP, "mrecep": ""}
-    sentence = goal["templates"][scene.wording].format(**{name: kind.lower() for name, kind in names.items()})
+    sentence = goal["templates"][scene.template].format(**{name: kind.lower() for name, kind in names.items()})
     return {
         "pddl_domain": domain,
         "grammar": grammar.replace(UNKNOWN_TASK, sentence),

@@ -30,7 +30,7 @@ class Scene:
         target: kind of the object that the task is about.
         goal: kind of the receptacle that it has to be put into; "" for LOOK.
         room: kind and number of the room.
-        wording: which of ALFRED's two sentences for the task says it, 0 or 1.
+        template: index of the task's sentence among ALFRED's two, 0 or 1.
         receptacles: kind of each.
         things: kind and place (index of a receptacle) of each object.
     """
@@ -41,7 +41,7 @@ class Scene:
     target: str
     goal: str
     room: str
-    wording: int
+    template: int
     receptacles: tuple[str, ...]
     things: tuple[tuple[str, int], ...]
 

@@ -70,7 +70,7 @@ class BabyAI(SimulatorOptions):
     split: Annotated[str, OneOf(SPLITS)] = "train"
 
     def describe(self) -> EnvSpec:
-        """What the world shows and takes; minigrid is not needed."""
+        """Return the spec of the world; minigrid is not needed."""
         return _spec(_LIMITS[self.level] if self.max_cycles is None else self.max_cycles)
 
 

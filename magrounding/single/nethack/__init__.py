@@ -59,7 +59,6 @@ Differences from the paper:
     * `status` is a text. SILG's program shows the two lines beside the map.
 """
 
-from magrounding.single.nethack.options import NetHack
-from magrounding.single.nethack.tasks import ACTIONS, SPLITS, TASKS, THRESHOLDS
+from magrounding.single.nethack.options import ACTIONS, SPLITS, TASKS, THRESHOLDS, NetHack
 
 __all__ = ["ACTIONS", "SPLITS", "TASKS", "THRESHOLDS", "NetHack"]

@@ -12,7 +12,7 @@ import nle.nethack
 import numpy as np
 from nle.env import tasks
 
-from magrounding.single.nethack.tasks import SILG_TASKS
+from magrounding.single.nethack.options import SILG_TASKS
 
 _NETHACK: Any = nle.nethack
 """Its constants come from C."""

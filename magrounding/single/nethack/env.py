@@ -12,10 +12,20 @@ from magrounding.seeding import LAYOUT, TASK, stream_key
 from magrounding.single.nethack import picture
 from magrounding.single.nethack.engine import Engine
 from magrounding.single.nethack.expert import Expert
-from magrounding.single.nethack.options import GOAL_WORDS, MESSAGE_WORDS, STATUS_WORDS, NetHack
-from magrounding.single.nethack.status import SHOWN, status_text
-from magrounding.single.nethack.tasks import GOALS, PROMPTS, SEEDS, SILG_TASKS, SPLITS, THRESHOLDS, prompts_of
-from magrounding.single.nethack.words import BLANK, HEIGHT, WIDTH, first_ids, tokenizer
+from magrounding.single.nethack.options import (
+    GOAL_WORDS,
+    GOALS,
+    MESSAGE_WORDS,
+    PROMPTS,
+    SEEDS,
+    SILG_TASKS,
+    SPLITS,
+    STATUS_WORDS,
+    THRESHOLDS,
+    NetHack,
+    prompts_of,
+)
+from magrounding.single.nethack.words import BLANK, HEIGHT, SHOWN, WIDTH, first_ids, status_text, tokenizer
 from magrounding.single.one_agent import OneAgentEnv
 from magrounding.texts import content_keys
 from magrounding.vector import Observation

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from magrounding.single.nethack.tasks import ACTIONS
+from magrounding.single.nethack.options import ACTIONS
 from magrounding.single.nethack.ways import (
     BLOCKED,
     CLOSED_DOORS,

@@ -58,7 +58,6 @@ Differences from the simulator's own env:
     * The limit truncates; there it terminates.
 """
 
-from magrounding.single.scienceworld.options import ScienceWorld
-from magrounding.single.scienceworld.tasks import SPLITS, TASKS
+from magrounding.single.scienceworld.options import SPLITS, TASKS, ScienceWorld
 
 __all__ = ["SPLITS", "TASKS", "ScienceWorld"]

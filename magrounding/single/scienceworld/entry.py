@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from magrounding.evaluation_plan import EvaluationPlan, by_split
 from magrounding.registry import EnvEntry
-from magrounding.single.scienceworld.tasks import SPLITS, TASKS
+from magrounding.single.scienceworld.options import SPLITS, TASKS
 
 ENVS = (
     EnvEntry(

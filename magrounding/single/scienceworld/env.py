@@ -21,10 +21,10 @@ from magrounding.single.scienceworld.options import (
     OBSERVATION_WORDS,
     TASK_WORDS,
     ScienceWorld,
+    tokenizer,
+    variations,
 )
 from magrounding.single.scienceworld.simulation import Moment, Simulation
-from magrounding.single.scienceworld.tasks import variations
-from magrounding.single.scienceworld.words import tokenizer
 from magrounding.single.tokenizer import ChoiceTable
 from magrounding.spec import CHOICES
 from magrounding.texts import content_keys

@@ -124,8 +124,8 @@ def _follow(
     for command in program:
         if command not in moment.actions:
             listed = {action.lower(): action for action in moment.actions}  # the program ignores case
-            wordings = (each.lower() for each in _wordings(command.lower(), simulation.aliases()))
-            command = listed.get(command.lower()) or next((listed[each] for each in wordings if each in listed), "")
+            variants = (each.lower() for each in _variants(command.lower(), simulation.aliases()))
+            command = listed.get(command.lower()) or next((listed[each] for each in variants if each in listed), "")
         steps.meant.append(bool(command))
         command = command or nothing
         if command not in moment.actions:  # the program asks which of several things is meant, and lists numbers
@@ -139,8 +139,8 @@ def _follow(
     return steps
 
 
-def _wordings(command: str, aliases: dict[str, list[str]]) -> Iterator[str]:
-    """Yield wordings of a command with the names that valid actions use."""
+def _variants(command: str, aliases: dict[str, list[str]]) -> Iterator[str]:
+    """Yield a command with the names that valid actions use in place of its own."""
     for verb, rest in _verbs(command):
         yield from (f"{verb} {name}" for name in aliases.get(rest, ()))
         for joint in _JOINTS:

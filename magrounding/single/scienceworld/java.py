@@ -79,7 +79,7 @@ class Java:
 
     @property
     def has_ended(self) -> bool:
-        """Whether the process has ended."""
+        """True once the process has ended."""
         return not self._finalizer.alive or self._process.poll() is not None
 
     def batch(self) -> CallBatch:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 from typing import Annotated, ClassVar
 
 from msgspec import Meta
@@ -11,9 +13,65 @@ from msgspec import Meta
 from magrounding.errors import choose
 from magrounding.options import SimulatorOptions
 from magrounding.schema import Count, OneOf
-from magrounding.single.scienceworld.tasks import SPLITS, TASKS, task_name
-from magrounding.single.scienceworld.words import tokenizer
+from magrounding.single.tokenizer import Tokenizer
 from magrounding.spec import CHOICES, EPISODE, EXPERT, SCORE, SCORES, EnvSpec, Mask, Text, TextChoices
+
+_VARIATIONS = {
+    "boil": 30,
+    "change-the-state-of-matter-of": 30,
+    "freeze": 30,
+    "melt": 30,
+    "measure-melting-point-known-substance": 436,
+    "measure-melting-point-unknown-substance": 300,
+    "use-thermometer": 540,
+    "power-component": 20,
+    "power-component-renewable-vs-nonrenewable-energy": 20,
+    "test-conductivity": 900,
+    "test-conductivity-of-unknown-substances": 600,
+    "find-animal": 300,
+    "find-living-thing": 300,
+    "find-non-living-thing": 300,
+    "find-plant": 300,
+    "grow-fruit": 126,
+    "grow-plant": 126,
+    "chemistry-mix": 32,
+    "chemistry-mix-paint-secondary-color": 36,
+    "chemistry-mix-paint-tertiary-color": 36,
+    "lifespan-longest-lived": 125,
+    "lifespan-longest-lived-then-shortest-lived": 125,
+    "lifespan-shortest-lived": 125,
+    "identify-life-stages-2": 10,
+    "identify-life-stages-1": 14,
+    "inclined-plane-determine-angle": 168,
+    "inclined-plane-friction-named-surfaces": 1386,
+    "inclined-plane-friction-unnamed-surfaces": 162,
+    "mendelian-genetics-known-plant": 120,
+    "mendelian-genetics-unknown-plant": 480,
+}
+"""Task → how many variations it has."""
+
+TASKS = tuple(_VARIATIONS)
+"""Tasks by the simulator's own names, in the order T0 to T29 of the tables of Golchha et al. 2024."""
+
+SPLITS = ("train", "valid", "test")
+
+
+def task_name(task: str) -> str:
+    """Return the simulator's name of a task that may be given as "T0" to "T29"; anything else is returned as it is."""
+    number = task[1:] if isinstance(task, str) and task[:1] == "T" else ""
+    return TASKS[int(number)] if number.isdecimal() and len(number) < 4 and int(number) < len(TASKS) else task
+
+
+def variations(task: str) -> dict[str, range]:
+    """Return split → its official variations: the first two quarters, the third, and the rest."""
+    count = _VARIATIONS[task]
+    quarter = count // 4
+    parts = range(2 * quarter), range(2 * quarter, 3 * quarter), range(3 * quarter, count)
+    return dict(zip(SPLITS, parts, strict=True))
+
+
+WORDS_FILE = Path(__file__).with_name("data") / "words.json"
+"""Words that are one id each, collected by `tools.scienceworld.collect`; any other is spelt."""
 
 SIMPLIFICATIONS = ("teleportAction", "selfWateringFlowerPots", "openContainers", "openDoors", "noElectricalAction")
 """What "easy" stands for, less what a task of electricity cannot do without."""
@@ -63,8 +121,14 @@ class ScienceWorld(SimulatorOptions):
                 choose("simplification", each, ("easy", *SIMPLIFICATIONS))
 
     def describe(self) -> EnvSpec:
-        """What the world shows and takes; neither Java nor the simulator is needed."""
+        """Return the spec of the world; neither Java nor the simulator is needed."""
         return _spec(self.max_cycles, self.max_choices)
+
+
+@lru_cache(maxsize=1)
+def tokenizer() -> Tokenizer:
+    """Return the tokenizer of ScienceWorld's texts."""
+    return Tokenizer(json.loads(WORDS_FILE.read_text(encoding="utf-8"))["words"])
 
 
 @lru_cache(maxsize=32)

@@ -54,7 +54,7 @@ class Touchdown(SimulatorOptions):
         return Directions(MAX_DIRECTIONS, self.manual_stop)
 
     def describe(self) -> EnvSpec:
-        """What the world shows and takes.
+        """Return the spec of the world.
 
         Raises:
             DataNotFound: the folder has no list of words.

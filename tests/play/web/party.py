@@ -52,7 +52,7 @@ class Person:
 
     Attributes:
         heard: all messages so far.
-        mine: agents whose seats these are.
+        mine: agents that it plays.
         frame: the last one.
     """
 

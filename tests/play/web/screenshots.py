@@ -49,7 +49,7 @@ async def replay(there, chromium, errors, scheme, path):
     text = await (await there.client.get(f"/game/{code}/saved")).text()
     context = await chromium.new_context(viewport=WIDE, color_scheme=scheme)
     page = await open_page(context, there.origin, errors)
-    await page.wait_for_selector("#seat-0")
+    await page.wait_for_selector("#player-0")
     await page.set_input_files("#file", {"name": "game.jsonl", "mimeType": "text/plain", "buffer": text.encode()})
     await page.wait_for_selector("#board:not([hidden])")
     await page.check("#show-pursues")

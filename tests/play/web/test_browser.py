@@ -1,4 +1,4 @@
-"""The page in a real browser: games by keys and clicks, seats that are handed on, saved games with a slider."""
+"""The page in a real browser: games by keys and clicks, agents that are handed on, saved games with a slider."""
 
 import asyncio
 import json
@@ -33,9 +33,9 @@ def run(test, **offered):
     assert errors == []
 
 
-async def begin(page, seats, env="ma_rtfm", seed="3", **options):
+async def begin(page, players, env="ma_rtfm", seed="3", **options):
     """Fill in the lobby's form and start; the game's code."""
-    await page.wait_for_selector("#seat-0")
+    await page.wait_for_selector("#player-0")
     await page.select_option("#env", env)
     for name, value in options.items():
         field = page.locator(f"#option-{name}")
@@ -45,8 +45,8 @@ async def begin(page, seats, env="ma_rtfm", seed="3", **options):
             await field.select_option(label=value)
         else:
             await field.fill(value)
-    for agent, player in enumerate(seats):
-        await page.select_option(f"#seat-{agent}", player)
+    for agent, player in enumerate(players):
+        await page.select_option(f"#player-{agent}", player)
     await page.fill("#seed", seed)
     await page.click("text=Start")
     return await shown(page)
@@ -121,7 +121,7 @@ def test_a_phone_and_a_keyboard_are_enough():
     async def test(there, chromium, errors):
         phone = await open_page(await chromium.new_context(**PHONE), there.origin, errors)
         wide = "document.documentElement.scrollWidth"
-        await phone.wait_for_selector("#seat-0")
+        await phone.wait_for_selector("#player-0")
         assert await phone.evaluate(wide) == 360
         await phone.focus("#env")
         for _ in range(40):  # by Tab to the button, and Enter
@@ -155,7 +155,7 @@ def test_a_saved_game_has_a_slider_and_shows_what_its_agents_thought(tmp_path):
         file = tmp_path / "game.jsonl"
         file.write_text(await (await there.client.get(f"/game/{code}/saved")).text())
         page = await open_page(await chromium.new_context(), there.origin, errors)
-        await page.wait_for_selector("#seat-0")
+        await page.wait_for_selector("#player-0")
         await page.set_input_files("#file", file)
         await shown(page)
         await status(page, f"after {person.frame['step']} steps")
@@ -185,7 +185,7 @@ def test_every_world_is_played_in_the_page():
         played = []
         for env in worlds:
             await page.goto(there.origin)
-            await page.wait_for_selector("#seat-0")
+            await page.wait_for_selector("#player-0")
             await page.select_option("#env", env)
             await page.click("text=Start")
             ready = "() => !document.getElementById('game').hidden || document.getElementById('error').textContent"

@@ -73,7 +73,7 @@ def junk(rng, depth=0):
 
 def hostile(rng, codes):
     """A message that nobody should send, but for some that are right by accident."""
-    kind = rng.choice(["noise", "type", "fields", "extra", "seat", "long", "game", "deep"])
+    kind = rng.choice(["noise", "type", "fields", "extra", "agent", "long", "game", "deep"])
     if kind == "noise":
         return "".join(chr(rng.randint(1, 0x2FFF)) for _ in range(rng.randint(0, 60)))
     if kind == "type":
@@ -82,9 +82,9 @@ def hostile(rng, codes):
         return rng.choice("[{") * rng.randint(1, 3000)
     if kind == "long":
         return json.dumps({"type": "join", "code": "x" * rng.randint(4097, 20_000)})
-    if kind == "seat":
+    if kind == "agent":
         move = {"agent": rng.randint(-1, 3), "step": rng.randint(-1, 3), "action": rng.randint(-1, 9)}
-        join = {"code": rng.choice(codes), "seat": rng.choice([0, 1, 2, -7, -1, None]), "token": rng.choice(WORDS)}
+        join = {"code": rng.choice(codes), "agent": rng.choice([0, 1, 2, -7, -1, None]), "token": rng.choice(WORDS)}
         return json.dumps(
             rng.choice([{"type": "move", **move}, {"type": "join", **join}, {"type": "restart", "seed": "same"}])
         )
@@ -129,7 +129,7 @@ class Attacker:
         if answer["type"] == "joined" and self.rng.random() < 0.5:  # else it stays, and moves what is not its own
             await self.person.say("leave")
             await self.person.hear("left")
-        assert answer["type"] != "joined" or answer["agent"] is None, "somebody else's seat was had by guessing"
+        assert answer["type"] != "joined" or answer["agent"] is None, "somebody else's agent was had by guessing"
 
     async def shout(self):
         """A message so long that the connection is closed."""
@@ -222,7 +222,7 @@ def test_whatever_is_sent_is_refused_by_a_code_and_touches_no_other_game():
             await bystander.join(code)
             theirs = await owner.create(["human", "human"])
             await owner.join(theirs)
-            await owner.join(theirs)  # both seats
+            await owner.join(theirs)  # both agents
             session = there.host.rooms[code].session
             same = Session("ma_rtfm", {**session.vec.options}, Lineup.parse("human,oracle", 2), 3)
             attacker = Attacker(there, [code, theirs, "nothing"], random.Random(0))
@@ -258,7 +258,7 @@ def test_whatever_is_sent_is_refused_by_a_code_and_touches_no_other_game():
         "no_game",
         "foreign_origin",
     } <= said.keys()
-    assert {"not_your_seat", "seat_taken", "not_joined"} <= said.keys()
+    assert {"not_your_agent", "agent_taken", "not_joined"} <= said.keys()
     assert max(grown[1:]) - grown[1] < MEMORY
 
 

@@ -50,7 +50,7 @@ def test_messages_are_checked_field_by_field(text, code):
 def test_every_code_has_its_sentence_and_every_message_its_fields():
     assert all(sentence and code.isidentifier() for code, sentence in CODES.items())
     message = parse({"type": "join", "code": "x", "ref": 4})
-    assert (message, message.ref) == (MESSAGES["join"](code="x", seat=None, token=None, ref=4), 4)
+    assert (message, message.ref) == (MESSAGES["join"](code="x", agent=None, token=None, ref=4), 4)
 
 
 @pytest.mark.parametrize(
@@ -118,13 +118,13 @@ def test_moves_that_are_not_ones_own_to_make():
             code = await one.create(["human", "oracle"])
             await one.join(code)
             await other.join(code)
-            assert await other.refused("move", **move) == "not_your_seat"
-            assert await one.refused("move", **{**move, "agent": 1}) == "not_your_seat"
+            assert await other.refused("move", **move) == "not_your_agent"
+            assert await one.refused("move", **{**move, "agent": 1}) == "not_your_agent"
             assert await one.refused("move", **{**move, "step": 7}) == "stale"
             assert await one.refused("move", **{**move, "action": 99}) == "illegal_move"
-            assert await one.refused("join", code=code, seat=1) == "wrong_value"
-            assert await one.refused("join", code=code, seat=0, token="\ud800") == "seat_taken"
-            assert await other.refused("restart", seed="same") == "not_your_seat"
+            assert await one.refused("join", code=code, agent=1) == "wrong_value"
+            assert await one.refused("join", code=code, agent=0, token="\ud800") == "agent_taken"
+            assert await other.refused("restart", seed="same") == "not_your_agent"
             assert await one.refused("restart", seed="other") == "wrong_value"
             assert there.host.rooms[code].session.now.step == 0
             assert (await there.client.get(f"/game/{code}/saved")).status == 409

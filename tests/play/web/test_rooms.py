@@ -23,7 +23,7 @@ def test_two_people_play_a_game_to_its_end_see_the_same_and_it_is_learnt_from(tm
             assert await one.refused("move", agent=0, step=0, action=0) == "not_begun"
             assert (await other.join(code))["agent"] == 1
             await one.hear("status")
-            assert (await third.join(code))["agent"] is None  # every seat is taken: it watches
+            assert (await third.join(code))["agent"] is None  # every agent is taken: it watches
             frames = await play_out(there, code, one, other)
             assert frames[0] == frames[1]
             assert frames[0]["won"]
@@ -67,9 +67,9 @@ def test_an_agent_takes_over_the_seat_of_who_leaves_and_hands_it_back():
             await one.hear("frame")
             assert one.frame["step"] == 1  # it did not wait for who is away
             stranger, back = await there.person(), await there.person()
-            assert (await stranger.join(code))["agent"] is None  # the seat is kept for a while
-            assert await stranger.refused("join", code=code, seat=1) == "seat_taken"
-            assert await stranger.refused("join", code=code, seat=1, token="guessed") == "seat_taken"
+            assert (await stranger.join(code))["agent"] is None  # the agent is kept for a while
+            assert await stranger.refused("join", code=code, agent=1) == "agent_taken"
+            assert await stranger.refused("join", code=code, agent=1, token="guessed") == "agent_taken"
             assert (await back.join(code, token=token))["agent"] == 1
             await one.move(0, 0)
             await one.hear("status")
@@ -89,13 +89,13 @@ def test_a_page_that_lost_its_connection_takes_its_seat_from_itself():
             code = await one.create(["human", "oracle"])
             token = (await one.join(code))["token"]
             assert (await tab.join(code, token=token))["agent"] is None  # another tab of the same browser
-            assert (await again.join(code, token=token, seat=0))["mine"] == [0]
-            await one.hear("unseated")
-            assert await one.refused("move", agent=0, step=0, action=0) == "not_your_seat"
+            assert (await again.join(code, token=token, agent=0))["mine"] == [0]
+            await one.hear("displaced")
+            assert await one.refused("move", agent=0, step=0, action=0) == "not_your_agent"
             await again.say("leave")
             await again.hear("left")
             late = await there.person()
-            assert (await late.join(code))["agent"] == 0  # left for good: the seat is free at once
+            assert (await late.join(code))["agent"] == 0  # left for good: the agent is free at once
 
     asyncio.run(run())
 
@@ -143,7 +143,7 @@ def test_agents_among_themselves_are_watched():
             while not one.frame["over"]:
                 await one.hear("frame")
             assert one.frame["won"]
-            assert await one.refused("restart", seed="next") == "not_your_seat"
+            assert await one.refused("restart", seed="next") == "not_your_agent"
 
     asyncio.run(run())
 

@@ -52,7 +52,7 @@ function again() {
   say("The connection is lost; trying again …");
   setTimeout(async () => {
     await connect();
-    if (state.code) send({type: "join", code: state.code, seat: state.token ? state.mine[0] : state.watch ? -1 : null, token: state.token});
+    if (state.code) send({type: "join", code: state.code, agent: state.token ? state.mine[0] : state.watch ? -1 : null, token: state.token});
   }, Math.min(8000, 400 * 2 ** state.tries++));
 }
 
@@ -69,8 +69,8 @@ const HEARD = {
     const fresh = state.code !== message.code || !state.game;
     Object.assign(state, {code: message.code, game: message.game, mine: message.mine, token: message.token ?? state.token, pace: message.pace, standin: message.standin});
     if (message.token) {
-      sessionStorage.setItem(`seat:${state.code}`, message.token);
-      localStorage.setItem(`seat:${state.code}`, message.token);
+      sessionStorage.setItem(`token:${state.code}`, message.token);
+      localStorage.setItem(`token:${state.code}`, message.token);
     }
     if (fresh) state.frames = [];
     state.keys = keysOf(message.game.actions);
@@ -107,7 +107,7 @@ const HEARD = {
     state.onRefused?.(message);
     refreshMoves();
   },
-  unseated() { state.mine = []; complain("Your seat was taken by another page of yours."); refresh(); },
+  displaced() { state.mine = []; complain("Your agent is played in another page of yours now."); refresh(); },
   closed(message) { state.gone = true; complain(message.sentence); },
 };
 
@@ -148,22 +148,22 @@ function showOptions() {
     const field = option.values
       ? make("select", option.values.map(value => make("option", String(value), {value: JSON.stringify(value), selected: value === option.default})), {id})
       : make("input", [], {id, type: "number", min: option.least, max: option.most, value: option.default, placeholder: "its own"});
-    if (option.name === "agents") field.onchange = showSeats;
+    if (option.name === "agents") field.onchange = showPlayers;
     return make("label", [name, " ", field]);
   });
   at("options").replaceChildren(...fields.slice(0, FIRST));
   at("more").replaceChildren(...fields.slice(FIRST));
   at("more-part").hidden = fields.length <= FIRST;
-  showSeats();
+  showPlayers();
 }
 
-function showSeats() {
+function showPlayers() {
   const agents = +(at("option-agents")?.value ?? 1) || 1, players = world().players;
   const fits = players.filter(each => each.agents === null || each.agents === agents);
   const ally = fits.find(each => each.name === "oracle") ?? fits.find(each => each.name === "random");
-  at("seats").replaceChildren(...Array.from({length: Math.min(agents, 16)}, (_, agent) => make("label", [
+  at("players").replaceChildren(...Array.from({length: Math.min(agents, 16)}, (_, agent) => make("label", [
     `Agent ${agent} `,
-    make("select", fits.map(each => make("option", each.name === "human" ? "a person" : each.name, {value: each.name, selected: each.name === (agent ? ally.name : "human")})), {id: `seat-${agent}`}),
+    make("select", fits.map(each => make("option", each.name === "human" ? "a person" : each.name, {value: each.name, selected: each.name === (agent ? ally.name : "human")})), {id: `player-${agent}`}),
   ])));
 }
 
@@ -175,17 +175,17 @@ async function create(event) {
     const value = at(`option-${option.name}`).value;
     if (value !== "") options[option.name] = option.values ? JSON.parse(value) : +value;
   }
-  const players = [...at("seats").querySelectorAll("select")].map(each => each.value);
+  const players = [...at("players").querySelectorAll("select")].map(each => each.value);
   const clock = at("new").elements.pace.value === "clock", seed = at("seed").value;
   if (state.socket?.readyState !== WebSocket.OPEN) await connect();
   send({type: "create", env: at("env").value, options, players, seed: seed === "" ? null : +seed, pace: clock ? +at("seconds").value : 0});
 }
 
-export async function enter(code, seat = null) {
+export async function enter(code, agent = null) {
   Object.assign(state, {code, game: null, frames: [], shown: 0, mine: [], chosen: {}, gone: false, over: false, replay: false});
-  state.token = sessionStorage.getItem(`seat:${code}`);
+  state.token = sessionStorage.getItem(`token:${code}`);
   if (state.socket?.readyState !== WebSocket.OPEN) await connect();
-  send({type: "join", code, seat, token: state.token ?? localStorage.getItem(`seat:${code}`)});
+  send({type: "join", code, agent, token: state.token ?? localStorage.getItem(`token:${code}`)});
 }
 
 // ---------------------------------------------------------------- moves
@@ -309,7 +309,7 @@ export function refreshStatus() {
   if (!game || !frame) return;
   const missing = game.people.length - (status.present?.length ?? 0);
   at("start").hidden = state.replay || status.begun !== false || !state.mine.length;
-  at("seat").hidden = state.replay || Boolean(state.onFinish) || !missing || state.over;
+  at("join").hidden = state.replay || Boolean(state.onFinish) || !missing || state.over;
   at("again").hidden = at("next").hidden = state.replay || Boolean(state.onFinish) || !state.mine.length || !(state.over || (status.present?.length ?? 0) === state.mine.length);
   at("saved").hidden = state.replay || !state.over || Boolean(state.onFinish);
   at("leave").hidden = state.replay || !state.mine.length || Boolean(state.onFinish);
@@ -428,12 +428,12 @@ at("back").onclick = () => lookAt(state.shown - 1);
 at("forth").onclick = () => lookAt(state.shown + 1);
 at("play").onclick = toggle;
 at("start").onclick = () => send({type: "start"});
-at("seat").onclick = () => send({type: "join", code: state.code, seat: null, token: null});
+at("join").onclick = () => send({type: "join", code: state.code, agent: null, token: null});
 at("again").onclick = () => send({type: "restart", seed: "same"});
 at("next").onclick = () => send({type: "restart", seed: "next"});
 at("leave").onclick = () => {
-  sessionStorage.removeItem(`seat:${state.code}`);
-  localStorage.removeItem(`seat:${state.code}`);
+  sessionStorage.removeItem(`token:${state.code}`);
+  localStorage.removeItem(`token:${state.code}`);
   send({type: "leave"});
   state.gone = true;
   history.pushState(null, "", "/");

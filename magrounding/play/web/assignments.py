@@ -1,4 +1,4 @@
-"""Seats of a game: held for a while by a token for people whose connection was lost; the others watch."""
+"""Assignments of agents to people: kept for a while, by a token, when a connection is lost. Others watch."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol
 from magrounding.play.web.messages import Refusal
 
 WATCHING = -1
-"""Seat of those who watch."""
+"""In place of an agent: only watch."""
 
 
 class Visitor(Protocol):
@@ -25,12 +25,12 @@ class Visitor(Protocol):
 
 @dataclass
 class Holder:
-    """Holder of a seat.
+    """Person who plays an agent.
 
     Attributes:
-        token: by which it is had again after a loss of connection.
-        visitor: None while away.
-        since: when that began.
+        token: gives the agent back after a loss of connection.
+        visitor: the connection; None while away.
+        since: time at which the person left.
     """
 
     token: str
@@ -38,25 +38,25 @@ class Holder:
     since: float = 0.0
 
 
-class Taken(NamedTuple):
-    """Result of taking a seat.
+class Assigned(NamedTuple):
+    """Result of an assignment.
 
     Attributes:
-        agent, token: of the seat; None for watching.
-        unseated: visitor that lost its last seat to another page of the same person, and watches now.
+        agent, token: None for watching.
+        displaced: visitor that lost its last agent to another page of the same person, and watches now.
     """
 
     agent: int | None
     token: str | None
-    unseated: Visitor | None
+    displaced: Visitor | None
 
 
-class Seats:
-    """The seats of one game.
+class Assignments:
+    """Agents and watchers of one game.
 
     Args:
         people: agents that people play.
-        hold_seconds: for which a seat is kept for who has gone.
+        hold_seconds: time for which an agent is kept for a person who has gone.
     """
 
     def __init__(self, people: Sequence[int], hold_seconds: float) -> None:
@@ -77,41 +77,46 @@ class Seats:
 
     @property
     def watching(self) -> int:
-        """Number of those who watch."""
+        """Number of visitors who only watch."""
         return len(self._watchers)
 
     @property
-    def taken(self) -> bool:
-        """Whether each seat has been taken before."""
+    def complete(self) -> bool:
+        """True once a person has taken each agent that people play, even if some have left since."""
         return len(self._holders) == len(self._people)
 
     def of(self, visitor: Visitor) -> list[int]:
         """Return the agents of a visitor, in order."""
         return sorted(agent for agent, holder in self._holders.items() if holder.visitor is visitor)
 
-    def take(self, visitor: Visitor, seat: int | None, token: str | None) -> Taken:
-        """Take a seat, or have one's own again by its token; WATCHING is for watching, None is the first free one.
+    def assign(self, visitor: Visitor, agent: int | None, token: str | None) -> Assigned:
+        """Assign an agent to a visitor, or give it back by its token.
+
+        Args:
+            visitor: the connection.
+            agent: None for the first free one, WATCHING for none.
+            token: of an earlier assignment.
 
         Raises:
-            Refusal: "seat_taken", or "wrong_value" for a seat that is none of a person's.
+            Refusal: "agent_taken", or "wrong_value" for an agent that no person plays.
         """
-        agent = self._find(seat, token)
+        agent = self._find(agent, token)
         if agent is None:
             self._watchers[visitor] = None
-            return Taken(None, None, None)
+            return Assigned(None, None, None)
         self._watchers.pop(visitor, None)
-        holder, unseated = self._holders.get(agent), None
+        holder, displaced = self._holders.get(agent), None
         if holder is None or not _same(holder.token, token):
             holder = self._holders[agent] = Holder(secrets.token_urlsafe(18), visitor)
         elif holder.visitor is not visitor and holder.visitor is not None:
             former, holder.visitor = holder.visitor, None
             if not self.of(former):
-                self._watchers[former], unseated = None, former
+                self._watchers[former], displaced = None, former
         holder.visitor = visitor
-        return Taken(agent, holder.token, unseated)
+        return Assigned(agent, holder.token, displaced)
 
     def leave(self, visitor: Visitor, *, for_good: bool) -> list[int]:
-        """Let a visitor go; for good, its seats are free at once, else kept for a while. Return its agents."""
+        """Remove a visitor and return its agents: free at once if it left for good, else kept for a while."""
         self._watchers.pop(visitor, None)
         left = self.of(visitor)
         for agent in left:
@@ -120,23 +125,23 @@ class Seats:
         return left
 
     def clear(self) -> None:
-        """No client is connected any more."""
+        """Remove all visitors."""
         self._holders, self._watchers = {}, {}
 
-    def _find(self, seat: int | None, token: str | None) -> int | None:
-        """Return the agent of a seat, None for watching; Refusal where the seat is taken."""
+    def _find(self, requested: int | None, token: str | None) -> int | None:
+        """Return the agent to assign, None for watching; arguments and errors of `assign`."""
         for agent, holder in self._holders.items():
-            # Without naming the seat, a token gets only an empty one: another page of the same browser may have it.
-            if _same(holder.token, token) and (seat == agent or (seat is None and holder.visitor is None)):
+            # Without naming the agent, a token gets only a free one: another page of the same browser may play it.
+            if _same(holder.token, token) and (requested == agent or (requested is None and holder.visitor is None)):
                 return agent
-        if seat == WATCHING:
+        if requested == WATCHING:
             return None
-        if seat is not None:
-            if seat not in self._people:
-                raise Refusal("wrong_value", f"seats for people are {list(self._people)}")
-            if not self._is_free(seat):
-                raise Refusal("seat_taken")
-            return seat
+        if requested is not None:
+            if requested not in self._people:
+                raise Refusal("wrong_value", f"people play the agents {list(self._people)}")
+            if not self._is_free(requested):
+                raise Refusal("agent_taken")
+            return requested
         return next(filter(self._is_free, self._people), None)
 
     def _is_free(self, agent: int) -> bool:
