@@ -98,7 +98,7 @@ RUN = Run("one", {"a": (Plain(),), "b": (Plain(rate=0.1), Deep(weights={"x": 1.0
         ("scale", 0, "scale of Run takes a number > 0.0, got 0"),
         ("scale", True, "scale of Run takes a number, got True"),
         ("scale", math.inf, "scale of Run takes a finite number, got inf"),
-        ("scale", 10**400, f"scale of Run takes a finite number, got {str(10**400)[:80]}…{'0' * 20}"),
+        ("scale", 10**400, f"scale of Run takes a finite number, got {str(10**400)[:120]}…"),
         ("scale", None, "scale of Run takes a number, got None"),
         ("sight", -1, "sight of Run takes a number >= 0.0, got -1"),
         ("sight", -math.inf, "sight of Run takes a number >= 0.0, got -inf"),
@@ -108,7 +108,7 @@ RUN = Run("one", {"a": (Plain(),), "b": (Plain(rate=0.1), Deep(weights={"x": 1.0
         ("quick", 1, "quick of Run takes True or False, got 1"),
         ("quick", "yes", "quick of Run takes True or False, got 'yes'"),
         ("level", "haard", "unknown level of play 'haard'; choose from: easy, hard; did you mean 'hard'?"),
-        ("level", None, "level of Run takes a string, got None"),
+        ("level", None, "unknown level of play None; choose from: easy, hard"),
         ("layout", "column", "unknown layout 'column'; choose from: rows, stream"),
         ("sets", ["train", "evil"], "unknown set 'evil'; choose from: train, eval; did you mean 'eval'?"),
         ("sets", "train", "sets of Run takes a list, got 'train'"),
@@ -130,7 +130,7 @@ def test_values_are_python_s_own():
     run = Run(Path("a/b"), sizes=[np.int64(8)], scale=np.float32(0.5), quick=np.True_, extra={"a": [np.int8(1)]})
     assert (run.title, run.sizes, run.scale, run.quick, run.extra) == ("a/b", (8,), 0.5, True, {"a": (1,)})
     assert [type(each) for each in (run.title, run.sizes[0], run.scale, run.quick)] == [str, int, float, bool]
-    assert type(Run("one", scale=2).scale) is float
+    assert type(Run("one", scale=2).scale) is int, "keys of documents are made of options"
     assert json.loads(json.dumps(run.as_dict())) == run.as_dict()
 
 
