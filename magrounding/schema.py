@@ -139,7 +139,8 @@ class Option:
         """
         value = plain(value)
         if self.choices is not None and not (value is None and type(None) in _parts(self.type)):
-            for name in value if isinstance(value, tuple | list) else (value,):
+            names: list[Any] = list(value) if isinstance(value, tuple | list) else [value]
+            for name in names:
                 choose(self.choices.kind or self.name, name, self.choices.names)
         if self.nested:
             return _nested(self.type, value)
