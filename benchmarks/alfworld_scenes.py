@@ -19,7 +19,7 @@ import tyro
 
 import magrounding as mg
 from magrounding.cli.command import items, run_command
-from magrounding.errors import choose
+from magrounding.errors import check_choice
 from magrounding.output import show_anything
 from magrounding.play.actor import Actor, make_expert
 from magrounding.play.episodes import quotas
@@ -70,7 +70,7 @@ def report(arguments: Arguments) -> None:
     torch.set_num_threads(1)
     team = load_team(arguments.run, arguments.seed)
     for split in items(arguments.splits):
-        choose("split", split, SPLITS)
+        check_choice("split", split, SPLITS)
         tasks = np.array([scene.task for scene in shipped_scenes(split)])
         print(f"{split}: {len(tasks)} scenes\n\n| who | all | {' | '.join(TASKS)} |\n|{'---|' * (len(TASKS) + 2)}")
         for who, won in results(team, split, arguments.rows):

@@ -59,7 +59,7 @@ def check_bool(name: str, value: object) -> None:
         raise ConfigurationError(f"{name} is True or False, got {value!r}")
 
 
-def choose(kind: str, value: Any, known: Iterable[str]) -> str:
+def check_choice(kind: str, value: Any, known: Iterable[str]) -> str:
     """Return `value` if it is one of `known`; otherwise raise a ConfigurationError that lists what there is.
 
     Behind the list stands the name that was probably meant, where one is like the value.

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from magrounding.brief import brief
-from magrounding.errors import ConfigurationError, choose
+from magrounding.errors import ConfigurationError, check_choice
 from magrounding.vector import check_count
 
 _FEWEST = 25
@@ -67,9 +67,11 @@ class EvaluationPlan:
         if not self.sets:
             raise ConfigurationError("an environment has at least one evaluation set, as {'train': {}}")
         usual = "eval" if "eval" in self.sets else next(iter(self.sets))
-        object.__setattr__(self, "reading_set", choose("evaluation set", self.reading_set or usual, tuple(self.sets)))
+        object.__setattr__(
+            self, "reading_set", check_choice("evaluation set", self.reading_set or usual, tuple(self.sets))
+        )
         for name in (*self.aliases, *self.aliases.values()):
-            choose("evaluation set", name, tuple(self.sets))
+            check_choice("evaluation set", name, tuple(self.sets))
 
     def sets_of(self, stage: str) -> dict[str, Mapping[str, Any]]:
         """The evaluation sets of a stage: those that all have, and its own."""

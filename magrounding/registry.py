@@ -17,7 +17,7 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from magrounding.brief import brief
-from magrounding.errors import ConfigurationError, MagroundingError, choose
+from magrounding.errors import ConfigurationError, MagroundingError, check_choice
 from magrounding.evaluation_plan import EvaluationPlan
 from magrounding.plain import plain
 from magrounding.schema import Option, known_name, options_of
@@ -273,7 +273,7 @@ class Registry(Mapping[str, Entry], Generic[Entry]):
 
     def find(self, id: str) -> Entry:
         """The entry of an id; ConfigurationError for an unknown one."""
-        return self[choose(self.kind, id, tuple(self))]
+        return self[check_choice(self.kind, id, tuple(self))]
 
     def __getitem__(self, id: str) -> Entry:
         _discover()

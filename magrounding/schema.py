@@ -22,7 +22,7 @@ import msgspec
 from msgspec import Meta
 
 from magrounding.brief import brief
-from magrounding.errors import ConfigurationError, choose
+from magrounding.errors import ConfigurationError, check_choice
 from magrounding.plain import plain
 
 MOST = 2**31 - 1
@@ -141,7 +141,7 @@ class Option:
         if self.choices is not None and not (value is None and type(None) in _parts(self.type)):
             names: list[Any] = list(value) if isinstance(value, tuple | list) else [value]
             for name in names:
-                choose(self.choices.kind or self.name, name, self.choices.names)
+                check_choice(self.choices.kind or self.name, name, self.choices.names)
         if self.nested:
             return _nested(self.type, value)
         if INFINITE in _marks(self.type) and value == math.inf:
@@ -272,12 +272,12 @@ def assign(value: Any, path: str, text: str, option: Option | None = None) -> An
         option = options_of(type(value))[own]
         return replace(value, **{own: assign(getattr(value, own), rest, text, option)})  # type: ignore[type-var]
     if not isinstance(value, Mapping | tuple):
-        choose(f"part of {path}", name, ())
+        check_choice(f"part of {path}", name, ())
     keys = list(value) if isinstance(value, Mapping) else list(map(str, range(len(value))))
     if name == _EVERY:
         chosen = [key for key in keys if has(value[_key(value, key)], rest)] or keys[:1]
     else:
-        chosen = [name if isinstance(value, Mapping) and not rest else choose("part of " + path, name, keys)]
+        chosen = [name if isinstance(value, Mapping) and not rest else check_choice("part of " + path, name, keys)]
     changed = dict(value) if isinstance(value, Mapping) else list(value)
     for key in chosen:
         at = _key(value, key)
@@ -308,7 +308,9 @@ def known_name(factory: Callable[..., Any], name: str, owner: str = "") -> str:
     if name in (old := getattr(factory, "renamed", {})):
         warnings.warn(f"option {name} of {owner} is called {old[name]} now", FutureWarning, stacklevel=3)
         return old[name]
-    return choose(f"option of {owner}", name, tuple(each for each in options_of(factory) if each != "render_mode"))
+    return check_choice(
+        f"option of {owner}", name, tuple(each for each in options_of(factory) if each != "render_mode")
+    )
 
 
 def _owner(factory: Callable[..., Any]) -> str:

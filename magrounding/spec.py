@@ -15,7 +15,7 @@ import numpy as np
 from gymnasium import spaces
 
 from magrounding.brief import brief
-from magrounding.errors import ConfigurationError, choose
+from magrounding.errors import ConfigurationError, check_choice
 from magrounding.machine import require_memory
 from magrounding.vocabulary import Vocabulary
 
@@ -113,7 +113,7 @@ class Text(Field):
     lifetime: Lifetime = STEP
 
     def __post_init__(self) -> None:
-        choose("lifetime of a text", self.lifetime, get_args(Lifetime))
+        check_choice("lifetime of a text", self.lifetime, get_args(Lifetime))
 
 
 MASK = "action_mask"
@@ -227,9 +227,9 @@ class EnvSpec:
     source: str = ""
 
     def __post_init__(self) -> None:
-        choose("outcome of a world", self.outcome, get_args(Outcome))
+        check_choice("outcome of a world", self.outcome, get_args(Outcome))
         for name in sorted(self.capabilities):
-            choose("capability", name, CAPABILITIES)
+            check_choice("capability", name, CAPABILITIES)
         names = [field.name for field in self.fields]
         if twice := {name for name in names if names.count(name) > 1}:
             raise ConfigurationError(f"each field of a world has a name of its own, got two of {min(twice)!r}")

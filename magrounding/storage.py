@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from magrounding.errors import CheckpointError, ConfigurationError, choose
+from magrounding.errors import CheckpointError, ConfigurationError, check_choice
 
 WRONG_JSON = (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError)
 """Errors of a user's JSON: no JSON, too deep, too large numbers, or missing entries."""
@@ -46,7 +46,7 @@ def user_path(path: str | os.PathLike[str]) -> Path:
     if text.startswith(EXAMPLE):
         folder = Path(__file__).with_name("examples")
         known = sorted(each.name for each in folder.iterdir())
-        return folder / choose("example", text.removeprefix(EXAMPLE), known)
+        return folder / check_choice("example", text.removeprefix(EXAMPLE), known)
     if "\0" in text:
         raise ConfigurationError(f"{text!r} is no path: it has a character that no file's name can have")
     try:

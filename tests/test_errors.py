@@ -6,7 +6,7 @@ import pytest
 
 from magrounding.cli.main import COMMANDS
 from magrounding.envs.checks.episode import ConformanceError
-from magrounding.errors import ConfigurationError, MagroundingError, MissingExtra, choose
+from magrounding.errors import ConfigurationError, MagroundingError, MissingExtra, check_choice
 from magrounding.play.web.messages import Refusal
 from magrounding.simulators.faults import SimulatorError  # noqa: F401  a kind of error is known once it is imported
 
@@ -43,7 +43,7 @@ def test_an_error_can_be_pickled(kind):
 )
 def test_what_was_meant_is_said_where_a_name_is_like_it_and_nothing_where_none_is(kind, value, known, meant):
     with pytest.raises(ConfigurationError) as caught:
-        choose(kind, value, known)
+        check_choice(kind, value, known)
     there = f"choose from: {', '.join(known)}" if known else "there is none"
     assert str(caught.value) == f"unknown {kind} {value!r}; {there}" + (f"; did you mean {meant!r}?" if meant else "")
 
@@ -54,5 +54,5 @@ def test_what_was_meant_is_said_where_a_name_is_like_it_and_nothing_where_none_i
 )
 def test_below_a_long_list_of_names_stands_the_one_that_was_meant(value, end):
     with pytest.raises(ConfigurationError) as caught:
-        choose("thing", value, [f"name {k}" for k in range(10)])
+        check_choice("thing", value, [f"name {k}" for k in range(10)])
     assert str(caught.value).endswith(end)

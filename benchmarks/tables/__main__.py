@@ -19,7 +19,7 @@ from benchmarks.tables.runs import check_folder, finished_runs, in_order, jobs_o
 from magrounding.agents.weights import versions
 from magrounding.cli.command import REPEATABLE, CommandLine, items, run_command
 from magrounding.envs.messenger.manual import find_corpus
-from magrounding.errors import CheckpointError, ConfigurationError, DataNotFound, MissingExtra, choose
+from magrounding.errors import CheckpointError, ConfigurationError, DataNotFound, MissingExtra, check_choice
 from magrounding.experiment.curriculum import check_run
 from magrounding.output import show_anything
 from magrounding.play.evaluate import PLAYS
@@ -82,16 +82,16 @@ def print_tables() -> None:
 
 def fill(arguments: Arguments) -> None:
     """Train what is missing, and write every table."""
-    choose("preset of tables", arguments.preset, PRESETS)
+    check_choice("preset of tables", arguments.preset, PRESETS)
     if arguments.play is not None:
-        choose("way to --play", arguments.play, PLAYS)
+        check_choice("way to --play", arguments.play, PLAYS)
     if not arguments.tables:
         raise ConfigurationError(f"name one or more tables: {', '.join((*TABLES, guide.ID))}")
-    named = [choose("table", name, (*TABLES, guide.ID)) for name in arguments.tables]
+    named = [check_choice("table", name, (*TABLES, guide.ID)) for name in arguments.tables]
     chosen = _told([TABLES[name] for name in named if name != guide.ID], arguments.corpus)
     chosen = [with_guide(table, arguments.guide) for table in chosen]
     for row in items(arguments.rows or ""):
-        choose("row of these tables", row, tuple(dict.fromkeys(row.id for table in chosen for row in table.rows)))
+        check_choice("row of these tables", row, tuple(dict.fromkeys(row.id for table in chosen for row in table.rows)))
     if not 0 < arguments.budget < float("inf"):
         raise ConfigurationError(f"--budget is a positive part or multiple of the preset's, got {arguments.budget:g}")
     _seeds(arguments.seeds)

@@ -11,7 +11,7 @@ from gymnasium import spaces
 from pettingzoo import ParallelEnv
 from pettingzoo.utils import BaseParallelWrapper
 
-from magrounding.errors import ConfigurationError, choose
+from magrounding.errors import ConfigurationError, check_choice
 from magrounding.simulators.spaces import MASK, spec_of
 from magrounding.spec import SCORES, EnvSpec
 
@@ -66,8 +66,8 @@ class TensorEnv(BaseParallelWrapper):
 
     def __init__(self, env: ParallelEnv, mask: str = "info", flatten: bool = False, dead: str = "absent") -> None:
         super().__init__(env)
-        choose("mask", mask, ("info", "observation"))
-        choose("dead", dead, ("absent", "padded"))
+        check_choice("mask", mask, ("info", "observation"))
+        check_choice("dead", dead, ("absent", "padded"))
         self.spec: EnvSpec = spec_of(env)
         self.metadata = env.metadata
         self.possible_agents = list(env.possible_agents)

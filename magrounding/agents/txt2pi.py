@@ -27,7 +27,7 @@ from magrounding.agents.modules import (
     spatial_max,
 )
 from magrounding.agents.policy import ATTENTION, Accepts, PolicyOutput, TextEncoding, mask_logits, shares
-from magrounding.errors import choose
+from magrounding.errors import check_choice
 from magrounding.schema import Count, OneOf, Options, Sizes
 from magrounding.spec import EnvSpec
 
@@ -261,4 +261,4 @@ def make_txt2pi(spec: EnvSpec, *, profile: str = "paper", **options: Any) -> Txt
     Raises:
         ConfigurationError: an unknown option or profile, or an invalid value.
     """
-    return Txt2Pi(spec, configure("txt2pi", PROFILES[choose("profile", profile, tuple(PROFILES))], options))
+    return Txt2Pi(spec, configure("txt2pi", PROFILES[check_choice("profile", profile, tuple(PROFILES))], options))

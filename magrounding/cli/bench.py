@@ -22,7 +22,7 @@ from magrounding.cli.options import (
     parse_env_options,
 )
 from magrounding.cli.speed import creation_cost, machine, single_speed, vector_speed
-from magrounding.errors import ConfigurationError, choose
+from magrounding.errors import ConfigurationError, check_choice
 from magrounding.schema import has, options_of, parsed
 from magrounding.storage import write_json
 from magrounding.threads import available_cores
@@ -242,7 +242,7 @@ def _changed(settings: RunConfig, changes: Sequence[tuple[str, str]]) -> RunConf
         learner, network = settings.of_stage(stage)[-1].learner, getattr(settings.make_network(), "config", None)
         own = has(learner, name)
         if not own and not has(network, name):
-            choose("option for --beside", name, (*options_of(type(learner)), *network_options(settings)))
+            check_choice("option for --beside", name, (*options_of(type(learner)), *network_options(settings)))
         settings = (assign_learners if own else assign_network)(settings, name, value)
     settings.make_network()  # refuses what neither has
     return settings

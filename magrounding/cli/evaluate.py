@@ -13,7 +13,7 @@ from magrounding.agents.weights import versions
 from magrounding.cli.command import CommandLine, derived, distinct_names
 from magrounding.cli.game_arguments import DeviceArguments
 from magrounding.cli.options import choose_workers, chosen_elsewhere, configure, names_of, parse_env_options
-from magrounding.errors import ConfigurationError, choose
+from magrounding.errors import ConfigurationError, check_choice
 from magrounding.experiment.config import read_config
 from magrounding.experiment.cross_play import cross_play, seed_pairs
 from magrounding.experiment.device import resolve_device
@@ -83,7 +83,7 @@ def evaluate_runs(arguments: Arguments) -> ZeroShot:
     """Play all games."""
     if arguments.episodes < 1:
         raise ConfigurationError(f"--episodes must be positive, got {arguments.episodes}")
-    plays = PLAYS if arguments.play == "both" else (choose("way to --play", arguments.play, (*PLAYS, "both")),)
+    plays = PLAYS if arguments.play == "both" else (check_choice("way to --play", arguments.play, (*PLAYS, "both")),)
     sources = [*arguments.run, *(PREFIX + name.removeprefix(PREFIX) for name in arguments.pretrained)]
     if not sources:
         raise ConfigurationError("nothing to evaluate: name run folders with --run, or a team with --pretrained")
@@ -120,7 +120,7 @@ def _in_games(
     """The run in games with other options; ConfigurationError where its networks cannot look at them."""
     changed, entry = replace(run, games={**run.games, **options}), run.settings.entry
     known = entry.evaluation.sets_of(run.stage)
-    first = choose(f"evaluation set of {entry.id}", next(iter(sets or known)), known)
+    first = check_choice(f"evaluation set of {entry.id}", next(iter(sets or known)), known)
     config = configure(entry, changed.options(first))  # of a set that is played: a corpus need not have others
     spec = describe(config)
     changed = changed.reading(spec)

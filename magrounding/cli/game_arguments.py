@@ -12,7 +12,7 @@ import tyro
 
 from magrounding.cli.command import derived
 from magrounding.cli.options import chosen_elsewhere, parse_env_options
-from magrounding.errors import ConfigurationError, choose
+from magrounding.errors import ConfigurationError, check_choice
 from magrounding.play.evaluate import GREEDY, PLAYS
 from magrounding.registry import EnvEntry, env_entry
 
@@ -43,7 +43,7 @@ class EnvArguments:
     def stage_options(self) -> dict[str, Any]:
         """Return the options of stage and agents; ConfigurationError for what the environment does not have."""
         entry = self.entry
-        options = entry.with_stage(choose(f"stage of {entry.id}", self.named_stage, entry.stages))
+        options = entry.with_stage(check_choice(f"stage of {entry.id}", self.named_stage, entry.stages))
         if entry.multi_agent:
             options["agents"] = entry.options["agents"] if self.agents is None else self.agents
         elif self.agents not in (None, 1):
@@ -62,7 +62,7 @@ class EvaluationArguments(EnvArguments):
         """Return the options of the environment; ConfigurationError for a name or a value that cannot be."""
         entry, stage = self.entry, self.named_stage
         sets = entry.evaluation.sets_of(stage)
-        chosen = sets[choose("split", self.split or entry.evaluation.held_out_set(stage), tuple(sets))]
+        chosen = sets[check_choice("split", self.split or entry.evaluation.held_out_set(stage), tuple(sets))]
         reserved = {**chosen_elsewhere(entry, "--stage"), **dict.fromkeys(chosen, "--split")}
         own = parse_env_options(self.env_option, entry, reserved)
         return {**entry.with_limit(), **self.stage_options(), **chosen, **own}
@@ -78,7 +78,7 @@ class ActionArguments:
     @property
     def greedy(self) -> bool:
         """True for the most likely action, false for one that is drawn; ConfigurationError for another way to play."""
-        return choose("way to --play", self.play, PLAYS) == GREEDY
+        return check_choice("way to --play", self.play, PLAYS) == GREEDY
 
 
 @dataclass(frozen=True, kw_only=True)

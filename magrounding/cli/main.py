@@ -7,7 +7,7 @@ from importlib import import_module
 
 from magrounding import __version__
 from magrounding.cli.command import CommandLine, run_command
-from magrounding.errors import ConfigurationError, choose
+from magrounding.errors import ConfigurationError, check_choice
 
 NAME = "magrounding"
 
@@ -55,7 +55,7 @@ def refuse(name: str) -> None:
     """Raise ConfigurationError for what is no command."""
     if not name:
         raise ConfigurationError(f"name a command: {', '.join(COMMANDS)}; {NAME} --help says what they do")
-    choose("command", name, COMMANDS)
+    check_choice("command", name, COMMANDS)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from magrounding.cli.command import items
-from magrounding.errors import ConfigurationError, choose
+from magrounding.errors import ConfigurationError, check_choice
 from magrounding.registry import EnvConfig, EnvEntry, describe, is_simulator
 from magrounding.schema import assign, known_name
 
@@ -81,7 +81,7 @@ def assign_learners(config: RunConfig, name: str, value: str) -> RunConfig:
 
         known = {CONTRAST, *config.make_network().loss_weights}
         known |= {loss for _, phase in config.walk() for loss in phase.learner.weights}
-        choose("auxiliary loss", name.removeprefix(_WEIGHTS), sorted(known))
+        check_choice("auxiliary loss", name.removeprefix(_WEIGHTS), sorted(known))
     return assign(config, f"phases.*.*.learner.{name}", value)
 
 

@@ -13,7 +13,7 @@ from magrounding.agents.drrn.pieces import FIRST, train_pieces
 from magrounding.cli.command import CommandLine, derived
 from magrounding.cli.options import chosen_elsewhere, configure, parse_env_options
 from magrounding.envs.make import make_vec
-from magrounding.errors import CheckpointError, ConfigurationError, choose
+from magrounding.errors import CheckpointError, ConfigurationError, check_choice
 from magrounding.registry import env_entry
 from magrounding.single.tokenizer import plain_text
 from magrounding.spec import CHOICES
@@ -55,7 +55,7 @@ def run(arguments: Arguments, line: CommandLine) -> None:
             raise ConfigurationError(f"--{name} is {least} or more, got {getattr(arguments, name)}")
     entry = env_entry(arguments.env)
     more = parse_env_options(arguments.env_option, entry, chosen_elsewhere(entry, "--stages"))
-    stages = [choose(f"stage of {entry.id}", stage, entry.stages) for stage in arguments.stages or entry.stages]
+    stages = [check_choice(f"stage of {entry.id}", stage, entry.stages) for stage in arguments.stages or entry.stages]
     for stage in stages:
         configure(entry, {**entry.with_stage(stage), **more})
     check_place(arguments.out)

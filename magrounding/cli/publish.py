@@ -10,7 +10,7 @@ from torch import Tensor
 
 from magrounding.agents.weights import save_weights
 from magrounding.cli.command import CommandLine, derived
-from magrounding.errors import CheckpointError, ConfigurationError, choose
+from magrounding.errors import CheckpointError, ConfigurationError, check_choice
 from magrounding.experiment.config import read_config
 from magrounding.experiment.metrics import read_metrics
 from magrounding.play.evaluate import TRUE_MANUAL
@@ -49,9 +49,11 @@ def run(arguments: Arguments, line: CommandLine) -> None:
         raise CheckpointError(f"{target} exists already: remove it first, or choose another --name")
     seeds = settings.seeds
     seed = int(
-        choose("seed of this run", str(seeds[0] if arguments.seed is None else arguments.seed), [str(k) for k in seeds])
+        check_choice(
+            "seed of this run", str(seeds[0] if arguments.seed is None else arguments.seed), [str(k) for k in seeds]
+        )
     )
-    stage = choose("stage of this run", arguments.stage or settings.stages[-1], settings.stages)
+    stage = check_choice("stage of this run", arguments.stage or settings.stages[-1], settings.stages)
     run = RunFolder(arguments.run)
     source = run.seed(seed, len(seeds))
     team = load_team(arguments.run, seed, stage)

@@ -18,7 +18,7 @@ from magrounding.cli.options import (
 )
 from magrounding.envs.make import make, make_vec
 from magrounding.envs.render import ansi
-from magrounding.errors import CheckpointError, ConfigurationError, choose
+from magrounding.errors import CheckpointError, ConfigurationError, check_choice
 from magrounding.experiment.config import read_config
 from magrounding.experiment.progress import Display
 from magrounding.play.actor import Actor, check_oracle, make_expert
@@ -77,7 +77,7 @@ def run(arguments: Arguments, line: CommandLine) -> None:
     if kind == ORACLE and source:
         check_oracle(arguments.env, source)
     elif kind != RUN or not source:
-        choose("player", arguments.player, (ORACLE, f"{ORACLE}:NAME", KEYBOARD, f"{RUN}:DIR", f"{SAVED}:FILE"))
+        check_choice("player", arguments.player, (ORACLE, f"{ORACLE}:NAME", KEYBOARD, f"{RUN}:DIR", f"{SAVED}:FILE"))
     options = _options(arguments, source if kind == RUN else "")
     config = configure(arguments.entry, options)
     check_place(arguments.out)

@@ -13,7 +13,7 @@ from PIL import Image
 
 from magrounding.cli.command import CommandLine, derived
 from magrounding.envs.make import make
-from magrounding.errors import ConfigurationError, choose
+from magrounding.errors import ConfigurationError, check_choice
 from magrounding.experiment.progress import Display
 from magrounding.play.film import ENDINGS, film, page, picture_of
 from magrounding.play.saved_games import Header, SavedEpisode, actions_of, read_episodes, replayed
@@ -45,7 +45,7 @@ class Arguments:
 def run(arguments: Arguments, line: CommandLine) -> None:
     """Check, and show."""
     if arguments.out is not None:
-        choose("ending of --out", arguments.out.suffix.lower(), (*ENDINGS, PAGE))
+        check_choice("ending of --out", arguments.out.suffix.lower(), (*ENDINGS, PAGE))
         check_place(arguments.out)
     if arguments.milliseconds < 1:
         raise ConfigurationError(f"--milliseconds must be positive, got {arguments.milliseconds}")

@@ -11,7 +11,7 @@ from magrounding.agents.running_text.assumptions import parse_assumptions
 from magrounding.agents.running_text.segments import EDGES, LEARNT, ROWS, SEGMENTS, Delexicalised, Segmenter
 from magrounding.agents.weights import fit_weights, save_weights
 from magrounding.cli.command import CommandLine, derived
-from magrounding.errors import CheckpointError, ConfigurationError, choose
+from magrounding.errors import CheckpointError, ConfigurationError, check_choice
 from magrounding.experiment.config import RunConfig, read_config
 from magrounding.experiment.markdown import table
 from magrounding.experiment.presets import find_preset
@@ -68,7 +68,7 @@ class Arguments:
 @using(ThreadPlan())
 def run(arguments: Arguments, line: CommandLine) -> None:
     """Learn to cut, say how well, and write the team down."""
-    choose("way to find statements --by", arguments.by, SEGMENTS)
+    check_choice("way to find statements --by", arguments.by, SEGMENTS)
     check_count("seed", arguments.seed, 0)
     assume = parse_assumptions(arguments.assume)
     if assume and arguments.by != EDGES:
@@ -79,8 +79,8 @@ def run(arguments: Arguments, line: CommandLine) -> None:
     settings, config = read_config(run.path), run.config()
     check_known(settings, arguments.statements)
     seeds, own = [str(k) for k in settings.seeds], arguments.trained_seed
-    seed = int(choose("seed of this run", seeds[0] if own is None else str(own), seeds))
-    stage = choose("stage of this run", arguments.stage or settings.stages[-1], settings.stages)
+    seed = int(check_choice("seed of this run", seeds[0] if own is None else str(own), seeds))
+    stage = check_choice("stage of this run", arguments.stage or settings.stages[-1], settings.stages)
     if not hasattr(getattr(settings.make_network(), "config", None), OPTION):
         raise ConfigurationError(f"agent {settings.agent!r} has no option {OPTION}: choose a team on relread")
     team, reads = load_team(arguments.run, seed, stage), arguments.reads or stage
@@ -111,7 +111,7 @@ def run(arguments: Arguments, line: CommandLine) -> None:
 
 def _reading(settings: RunConfig, seed: int, stage: str, reads: str) -> RunConfig:
     """The settings of the new run: up to the stage, or of the one that is read instead, in the preset's own phases."""
-    choose(f"stage of {settings.env} to read", reads, settings.entry.stages)
+    check_choice(f"stage of {settings.env} to read", reads, settings.entry.stages)
     if reads == stage:
         return replace(settings, seeds=(seed,), stages=settings.stages[: settings.stages.index(stage) + 1])
     phases = {reads: settings.of_stage(stage), **find_preset(settings.preset, settings.env).phases, **settings.phases}

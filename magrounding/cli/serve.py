@@ -14,7 +14,7 @@ import tyro
 
 from magrounding.cli.command import CommandLine, derived
 from magrounding.cli.options import ENV_FLAG, assignments
-from magrounding.errors import ConfigurationError, MissingExtra, choose
+from magrounding.errors import ConfigurationError, MissingExtra, check_choice
 from magrounding.play.lineup import HUMAN, PlayerSpec
 from magrounding.registry import ENVS, env_entry
 from magrounding.threads import ThreadPlan, using
@@ -90,7 +90,7 @@ def make_server(arguments: Arguments) -> Server:
     )
     known = {name for env in envs for name in offers.players(env)} - {HUMAN}
     if arguments.standin:
-        choose("player to stand in", arguments.standin, sorted(known))
+        check_choice("player to stand in", arguments.standin, sorted(known))
     names = [*arguments.name, *([] if arguments.host == LOCAL else [arguments.host])]
     if arguments.study is None:
         return Server(Host(offers, Keeper(arguments.out)), names)
@@ -147,4 +147,6 @@ def parse_fixed(texts: Sequence[str], envs: Sequence[str]) -> dict[str, Any]:
     """Return option → value of the host; ConfigurationError for one that no env has, or a value that cannot be."""
     known = {name: option for env in envs for name, option in env_entry(env).schema.items()}
     asked = assignments(texts, ENV_FLAG)
-    return {name: known[choose(f"option for {ENV_FLAG}", name, tuple(known))].parse(value) for name, value in asked}
+    return {
+        name: known[check_choice(f"option for {ENV_FLAG}", name, tuple(known))].parse(value) for name, value in asked
+    }

@@ -17,7 +17,7 @@ from magrounding.cli.game_arguments import ActionArguments
 from magrounding.cli.options import chosen_elsewhere, configure, parse_env_options
 from magrounding.cli.play import find_terminal, run_terminal
 from magrounding.envs.make import make
-from magrounding.errors import ConfigurationError, choose
+from magrounding.errors import ConfigurationError, check_choice
 from magrounding.experiment.config import read_config
 from magrounding.play.film import ENDINGS, film, picture_of
 from magrounding.play.lineup import RUN, Lineup, PlayerSpec
@@ -76,7 +76,7 @@ def run(arguments: Arguments, line: CommandLine) -> None:
     if (arguments.file is not None or arguments.terminal) and (arguments.out is not None or arguments.quiet):
         raise ConfigurationError("a game on the terminal makes no file: leave out --out and --quiet")
     if arguments.out is not None:
-        choose("ending of --out", arguments.out.suffix.lower(), ENDINGS)
+        check_choice("ending of --out", arguments.out.suffix.lower(), ENDINGS)
     if arguments.quiet and arguments.out is None:
         raise ConfigurationError("--quiet prints nothing but where the pictures are: name a file for them with --out")
     if arguments.milliseconds < 1:
@@ -107,7 +107,7 @@ def _watch_run(arguments: Arguments, run: str, greedy: bool) -> None:
     entry = settings.entry
     stage = arguments.stage or settings.stages[-1]
     sets = entry.evaluation.sets_of(stage.split("/")[0])
-    games = choose("split", arguments.split or entry.evaluation.held_out_set(stage.split("/")[0]), tuple(sets))
+    games = check_choice("split", arguments.split or entry.evaluation.held_out_set(stage.split("/")[0]), tuple(sets))
     of_split = dict.fromkeys(sets[games], "--split")
     elsewhere = {**chosen_elsewhere(entry, "--stage"), "agents": "the training of the run", **of_split}
     asked = parse_env_options(arguments.env_option, entry, elsewhere)

@@ -21,7 +21,7 @@ from magrounding.agents.document_policy import DocumentPolicy, Inputs
 from magrounding.agents.policy import MARKS, OTHERS, Accepts, Auxiliary, Policy, PolicyOutput, mask_logits
 from magrounding.endi.diagnostics import diagnose
 from magrounding.endi.division import REGULARIZERS, Division, Places, dis, divide, draw_noise, num
-from magrounding.errors import ConfigurationError, choose
+from magrounding.errors import ConfigurationError, check_choice
 from magrounding.registry import load
 from magrounding.schema import OneOf, Options
 from magrounding.spec import EnvSpec
@@ -78,7 +78,7 @@ class EnDi(DocumentPolicy):
     grounding_module: ClassVar[type[DocumentPolicy]]
 
     def __init__(self, spec: EnvSpec, config: EnDiOptions) -> None:
-        choose("regularizer", config.regularizer, REGULARIZERS)
+        check_choice("regularizer", config.regularizer, REGULARIZERS)
         if spec.num_agents < 2:
             raise ConfigurationError("EnDi divides entities between agents: it needs two of them or more")
         super().__init__(spec)
@@ -178,7 +178,7 @@ def make_endi(spec: EnvSpec, *, grounding: str = "txt2pi", regularizer: str = "d
     Raises:
         ConfigurationError: an unknown module or option, or an invalid value.
     """
-    choose("regularizer", regularizer, REGULARIZERS)
-    network = load(GROUNDINGS[choose("grounding", grounding, tuple(GROUNDINGS))])
+    check_choice("regularizer", regularizer, REGULARIZERS)
+    network = load(GROUNDINGS[check_choice("grounding", grounding, tuple(GROUNDINGS))])
     config = configure(f"endi on {grounding}", network.defaults, {"regularizer": regularizer, **options})
     return (network if spec.num_agents > 1 else network.grounding_module)(spec, config)

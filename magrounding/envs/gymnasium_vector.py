@@ -17,7 +17,7 @@ from magrounding.envs.drawing import rgb_array
 from magrounding.envs.make import make_vec
 from magrounding.envs.parallel import FRAMES_PER_SECOND, distances, map_sides, observation_space
 from magrounding.envs.vector import WorldVectorEnv
-from magrounding.errors import CallOrderError, ConfigurationError, choose
+from magrounding.errors import CallOrderError, ConfigurationError, check_choice
 from magrounding.simulators.process import ProcessVectorEnv
 from magrounding.simulators.serial import SerialVectorEnv
 from magrounding.spec import SCENE, SCORES, SNAPSHOT
@@ -63,7 +63,7 @@ class GymnasiumVectorEnv(DeepCopied, GymnasiumVec[Observation, np.ndarray, np.nd
             raise ConfigurationError("this world has no snapshot: ask for autoreset_mode=AutoresetMode.SAME_STEP")
         if render_mode is not None:
             offered = ("rgb_array",) if self._is_world and SCENE in vec.spec.capabilities else ()
-            choose("render_mode of a vector env", render_mode, offered)
+            check_choice("render_mode of a vector env", render_mode, offered)
         self.num_envs, self.render_mode = vec.num_envs, render_mode
         self.metadata = {
             "render_modes": ["rgb_array"],
@@ -249,5 +249,5 @@ def make_gymnasium_vec(
         options: options of the environment, and num_threads, workers and timeout of `magrounding.make_vec`.
     """
     if isinstance(autoreset_mode, str):
-        choose("autoreset_mode", autoreset_mode, [mode.value for mode in AutoresetMode])
+        check_choice("autoreset_mode", autoreset_mode, [mode.value for mode in AutoresetMode])
     return GymnasiumVectorEnv(make_vec(env, num_envs, **options), AutoresetMode(autoreset_mode), render_mode)  # pyright: ignore[reportArgumentType]  what it makes

@@ -13,7 +13,7 @@ from pettingzoo import ParallelEnv
 from magrounding.envs.drawing import rgb_array
 from magrounding.envs.render import Scene, ansi
 from magrounding.envs.world import BatchedWorld
-from magrounding.errors import CallOrderError, ConfigurationError, choose
+from magrounding.errors import CallOrderError, ConfigurationError, check_choice
 from magrounding.registry import ENVS
 from magrounding.spec import SCENE, SCORES, STATE, EnvSpec, Grid
 from magrounding.vector import DeepCopied, Observation, action_numbers, row_seeds
@@ -95,7 +95,7 @@ class WorldEnv(DeepCopied, ParallelEnv[str, Observation, SupportsIndex]):
                 f"a WorldEnv plays one game, got a world of {world.num_envs}; use make_vec for many"
             )
         if render_mode is not None:
-            choose("render_mode", render_mode, RENDER_MODES)
+            check_choice("render_mode", render_mode, RENDER_MODES)
         self.world = world
         self.id = id
         self.options = dict(options)
@@ -126,11 +126,11 @@ class WorldEnv(DeepCopied, ParallelEnv[str, Observation, SupportsIndex]):
 
     def observation_space(self, agent: str) -> spaces.Dict:
         """Return the space of an agent's observations; the same object on each call."""
-        return self._observation_spaces[choose("agent", agent, self.possible_agents)]
+        return self._observation_spaces[check_choice("agent", agent, self.possible_agents)]
 
     def action_space(self, agent: str) -> spaces.Discrete:
         """Return the space of an agent's actions; the same object on each call."""
-        return self._action_spaces[choose("agent", agent, self.possible_agents)]
+        return self._action_spaces[check_choice("agent", agent, self.possible_agents)]
 
     def reset(
         self, seed: int | None = None, options: dict[str, Any] | None = None

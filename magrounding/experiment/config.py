@@ -12,7 +12,7 @@ from msgspec import Meta
 from magrounding.agents.building import build_policy, make_policy
 from magrounding.agents.policy import CONTRAST, Policy
 from magrounding.agents.remapping import reads_any_words
-from magrounding.errors import CheckpointError, ConfigurationError, choose
+from magrounding.errors import CheckpointError, ConfigurationError, check_choice
 from magrounding.experiment.evaluation_config import EvaluationConfig
 from magrounding.experiment.phase import Phase
 from magrounding.experiment.presets import find_preset
@@ -107,7 +107,7 @@ class RunConfig(Options):
         for name, value in complete.items():
             object.__setattr__(self, name, value)
         for stage in self.stages:
-            choose(f"stage of {self.env}", stage, entry.stages)
+            check_choice(f"stage of {self.env}", stage, entry.stages)
         if any(phase.learner.joint for _, phase in self.walk()):
             object.__setattr__(self, "share_parameters", True)
 
@@ -125,7 +125,7 @@ class RunConfig(Options):
         for stage, phase in self.walk():
             within = self.evaluation.watched_sets if self.evaluation.every else ()
             for name in (self.evaluation.selection_set, *within, *self.evaluation_sets(stage, phase)):
-                choose(f"evaluation set of {self.env}", name, tuple(entry.evaluation.sets_of(stage)))
+                check_choice(f"evaluation set of {self.env}", name, tuple(entry.evaluation.sets_of(stage)))
             algorithm = phase.learner.algorithm
             if (own or algorithm) != algorithm or (algorithm_entry(algorithm).own_agents and own != algorithm):
                 raise ConfigurationError(

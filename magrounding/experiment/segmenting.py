@@ -16,7 +16,7 @@ from magrounding.agents.running_text.segments import ROWS, STOPS, Delexicalised,
 from magrounding.agents.running_text.segments_learning import Manuals, exactness, learn_segments
 from magrounding.capabilities import HasFacts, find_capability
 from magrounding.envs.make import make_vec
-from magrounding.errors import ConfigurationError, choose
+from magrounding.errors import ConfigurationError, check_choice
 from magrounding.experiment.config import RunConfig
 from magrounding.spec import EnvSpec
 from magrounding.vector import VectorEnv
@@ -154,7 +154,7 @@ def shared_pieces(pieces: np.ndarray, subjects: np.ndarray, names: np.ndarray) -
 
 def check_known(settings: RunConfig, statements: str) -> None:
     """Raise a ConfigurationError unless statements are known in this way, see `_known`."""
-    known = choose("way to find statements to learn from", statements, (ROWS, STOPS))
+    known = check_choice("way to find statements to learn from", statements, (ROWS, STOPS))
     if known == STOPS and PARAGRAPH not in settings.entry.in_layouts():
         raise ConfigurationError(f"{settings.env} writes no paragraphs to learn from: leave out --statements {STOPS}")
 

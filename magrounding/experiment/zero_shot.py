@@ -13,7 +13,7 @@ import torch
 from magrounding.brief import brief
 from magrounding.envs.make import make_vec
 from magrounding.envs.published import PublishedResult
-from magrounding.errors import CheckpointError, ConfigurationError, choose
+from magrounding.errors import CheckpointError, ConfigurationError, check_choice
 from magrounding.experiment.config import RunConfig, read_config
 from magrounding.experiment.evaluate import Line, play_baselines
 from magrounding.experiment.progress import Display
@@ -192,7 +192,7 @@ def open_runs(
     evaluated = []
     for name, settings in runs.items():
         known = [str(seed) for seed in settings.seeds]
-        chosen = [int(choose(f"seed of {name}", seed, known)) for seed in (known if seeds is None else seeds)]
+        chosen = [int(check_choice(f"seed of {name}", seed, known)) for seed in (known if seeds is None else seeds)]
         teams = {seed: _load(folders[name], settings, seed, stage, device) for seed in chosen}
         run = EvaluatedRun(name, folders[name], settings, stage, teams, games)
         spec = settings.entry.describe(**run.options())
@@ -226,7 +226,7 @@ def zero_shot(
     sets_known = tuple(plan.sets_of(first.stage))
     chosen = sets_known if sets is None else tuple(dict.fromkeys(sets))
     for name in chosen:
-        choose(f"evaluation set of {entry.id}", name, sets_known)
+        check_choice(f"evaluation set of {entry.id}", name, sets_known)
     for name in chosen:  # before hours of play
         for run in evaluated:
             run.look_at(name)
@@ -260,7 +260,7 @@ def _check_same_world(runs: Mapping[str, RunConfig]) -> None:
 def _shared_stage(runs: Mapping[str, RunConfig], stage: str | None) -> str:
     if stage is not None:
         for name, run in runs.items():
-            choose(f"stage of {name}", stage, run.stages)
+            check_choice(f"stage of {name}", stage, run.stages)
         return stage
     shared = [s for s in next(iter(runs.values())).stages if all(s in run.stages for run in runs.values())]
     if not shared:

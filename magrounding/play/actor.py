@@ -7,7 +7,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from magrounding.capabilities import Expert, require_capability
-from magrounding.errors import ConfigurationError, choose
+from magrounding.errors import ConfigurationError, check_choice
 from magrounding.registry import env_entry, load
 from magrounding.spec import EXPERT, EnvSpec
 from magrounding.vector import VectorEnv
@@ -85,7 +85,7 @@ def check_oracle(env: str, oracle: str) -> None:
     if oracle and not others:
         raise ConfigurationError(f"{env or 'this environment'} has no oracle {oracle!r}, nor any other than its own")
     if oracle:
-        choose(f"oracle of {env}", oracle, tuple(others))
+        check_choice(f"oracle of {env}", oracle, tuple(others))
 
 
 def make_expert(vec: VectorEnv, oracle: str = "") -> ExpertActor:

@@ -12,7 +12,7 @@ import numpy as np
 from magrounding.brief import brief
 from magrounding.capabilities import HasFacts, find_capability
 from magrounding.envs.make import make_vec
-from magrounding.errors import ConfigurationError, choose
+from magrounding.errors import ConfigurationError, check_choice
 from magrounding.play.actor import Actor
 from magrounding.play.diagnosis import Diagnosis
 from magrounding.play.episodes import Episodes
@@ -122,7 +122,7 @@ def evaluate(
     Raises:
         ConfigurationError: fewer than one game, an unknown manual, or bad options.
     """
-    choose("manual", manual, MANUALS)
+    check_choice("manual", manual, MANUALS)
     if not callable(on_progress):
         raise ConfigurationError(f"on_progress is a function of a number of games, got {on_progress!r}")
     episodes = check_count("the number of games to evaluate", episodes, 1)

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from magrounding.errors import ConfigurationError, MissingExtra, choose
+from magrounding.errors import ConfigurationError, MissingExtra, check_choice
 from magrounding.storage import json_text
 
 GIF, PNG, MP4 = ENDINGS = (".gif", ".png", ".mp4")
@@ -32,7 +32,7 @@ _ON_PAGE = 960
 
 def film(pictures: list[Image.Image], ending: str, milliseconds: int) -> bytes:
     """Encode pictures in the format of a file's ending; MissingExtra for an .mp4 without imageio."""
-    choose("ending of a film", ending, ENDINGS)
+    check_choice("ending of a film", ending, ENDINGS)
     if ending == PNG:
         return sheet(pictures)
     return animate(pictures, milliseconds) if ending == GIF else encode(pictures, milliseconds)

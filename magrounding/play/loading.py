@@ -9,7 +9,7 @@ import torch
 from magrounding.agents.building import build_policy
 from magrounding.agents.remapping import reads_any_words
 from magrounding.agents.weights import fit_weights, load_weights
-from magrounding.errors import CheckpointError, ConfigurationError, choose
+from magrounding.errors import CheckpointError, ConfigurationError, check_choice
 from magrounding.play.run_folder import RunFolder
 from magrounding.play.team import Team
 from magrounding.registry import env_entry
@@ -42,11 +42,11 @@ def load_team(
         network = dict(config["network"] if "network" in config else config["policy_options"])  # as it was called
     except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise CheckpointError(f"{run.config_file} is damaged: {error} is missing or of the wrong kind") from None
-    folder = run.seed(choose("seed of this run", seeds[0] if seed is None else str(seed), seeds), len(seeds))
+    folder = run.seed(check_choice("seed of this run", seeds[0] if seed is None else str(seed), seeds), len(seeds))
     trained, halfway = [name for name in stages if folder.is_trained(name)], folder.trained_phases()
     if not trained and not halfway:
         raise CheckpointError(f"{run} holds no trained stage yet; let its run go on with --resume")
-    stage = choose("trained stage of this run", stage or (trained or halfway)[-1], [*trained, *halfway])
+    stage = check_choice("trained stage of this run", stage or (trained or halfway)[-1], [*trained, *halfway])
     spec = env.describe(**{**env_options, **env.with_stage(stage.split("/")[0])})
     first = build_policy(agent, spec, network, seed=0)
     known = None if reads_any_words(first) else spec.vocabulary_hash

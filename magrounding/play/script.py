@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from magrounding.brief import brief
-from magrounding.errors import ConfigurationError, DataNotFound, choose
+from magrounding.errors import ConfigurationError, DataNotFound, check_choice
 from magrounding.single.tokenizer import plain_text, split
 from magrounding.spec import CHOICES, EnvSpec, TextChoices
 from magrounding.storage import lines_of, read_text, user_path
@@ -111,7 +111,7 @@ class ScriptedTeam:
             if action is not None and action < spec.num_actions:
                 self._fixed[move] = action
             elif move != ANY and not self._in_words:
-                choose(f"action in {script.source}", move, (*spec.actions.names, ANY))
+                check_choice(f"action in {script.source}", move, (*spec.actions.names, ANY))
 
     def initial_memory(self, num_envs: int) -> None:
         """Go back to the first line in every episode."""

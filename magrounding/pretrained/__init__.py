@@ -8,7 +8,7 @@ from __future__ import annotations
 from os import PathLike
 from pathlib import Path
 
-from magrounding.errors import ConfigurationError, choose
+from magrounding.errors import ConfigurationError, check_choice
 from magrounding.storage import user_data, user_path
 
 PREFIX = "pretrained:"
@@ -49,4 +49,4 @@ def find_run(source: str | PathLike[str]) -> Path:
         if str(source) in pretrained_names() and not folder.exists():
             raise ConfigurationError(f'{str(source)!r} is no folder, but a pretrained team: ask for "{PREFIX}{source}"')
         return folder
-    return _teams()[choose("pretrained team", str(source)[len(PREFIX) :], pretrained_names())]
+    return _teams()[check_choice("pretrained team", str(source)[len(PREFIX) :], pretrained_names())]

@@ -9,7 +9,7 @@ import numpy as np
 from gymnasium import spaces
 from pettingzoo import ParallelEnv
 
-from magrounding.errors import CallOrderError, choose
+from magrounding.errors import CallOrderError, check_choice
 from magrounding.registry import ENVS
 from magrounding.spec import EnvSpec
 from magrounding.vector import DeepCopied, Observation, action_numbers, row_seeds
@@ -50,7 +50,7 @@ class OneAgentEnv(DeepCopied, ParallelEnv[str, Observation, SupportsIndex]):
         frames_per_second: int = 4,
     ) -> None:
         if render_mode is not None:
-            choose("render_mode", render_mode, render_modes)
+            check_choice("render_mode", render_mode, render_modes)
         self.config = config
         self.options = config.as_dict()
         self.render_mode = render_mode
@@ -76,12 +76,12 @@ class OneAgentEnv(DeepCopied, ParallelEnv[str, Observation, SupportsIndex]):
 
     def observation_space(self, agent: str) -> spaces.Dict:
         """Return the observation space; the same object on each call."""
-        choose("agent", agent, self.possible_agents)
+        check_choice("agent", agent, self.possible_agents)
         return self._observation_space
 
     def action_space(self, agent: str) -> spaces.Discrete:
         """Return the action space; the same object on each call."""
-        choose("agent", agent, self.possible_agents)
+        check_choice("agent", agent, self.possible_agents)
         return self._action_space
 
     def reset(

@@ -6,7 +6,7 @@ import numpy as np
 from gymnasium.spaces import Discrete
 from pettingzoo import ParallelEnv
 
-from magrounding.errors import CallOrderError, choose
+from magrounding.errors import CallOrderError, check_choice
 from magrounding.spec import EPISODE, EnvSpec, Field, FixedActions, Mask, Text
 from magrounding.texts import content_keys
 from magrounding.vector import action_numbers
@@ -22,7 +22,7 @@ class MyGame(ParallelEnv):
     """Action: a potion. Reward: 1 for a cure, else −1. Won: all patients are cured. "eval" has manuals of its own."""
 
     def __init__(self, agents=2, split="train"):
-        self.options, self.cures = (agents, split), SPLITS[choose("split", split, SPLITS)]
+        self.options, self.cures = (agents, split), SPLITS[check_choice("split", split, SPLITS)]
         manual = Text("manual", (4, 3), 0, len(WORDS) - 1, shared=True, lifetime=EPISODE)
         fields = manual, Field("patient", (1,), 0, len(WORDS) - 1), Mask("action_mask", (4,))
         self.spec = EnvSpec(fields, agents, FixedActions(POTIONS), WORDS.words, 1)

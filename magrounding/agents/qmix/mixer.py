@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from magrounding.agents.qmix.network import GridEncoder
-from magrounding.errors import choose
+from magrounding.errors import check_choice
 from magrounding.spec import EnvSpec
 
 MIXERS = ("monotonic", "sum")
@@ -77,6 +77,6 @@ class SumMixer(nn.Module):
 
 def make_mixer(kind: str, spec: EnvSpec, layout: StateLayout, maps: int) -> nn.Module:
     """Build a mixer of MIXERS for states laid out as `layout`; `maps` as of `StateEncoder`."""
-    if choose("mixer", kind, MIXERS) == "sum":
+    if check_choice("mixer", kind, MIXERS) == "sum":
         return SumMixer()
     return MonotonicMixer(StateEncoder(spec, layout, maps=maps), spec.num_agents)

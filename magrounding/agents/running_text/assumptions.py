@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from magrounding.errors import choose
+from magrounding.errors import check_choice
 
 PARALLEL, OVERRIDE = ASSUMPTIONS = ("parallel", "override")
 SHARE = 0.15
@@ -33,7 +33,8 @@ def parse_assumptions(text: str) -> tuple[str, ...]:
     if text in ("none", ""):
         return ()
     named = {
-        choose("assumption about language", name.strip(), ASSUMPTIONS) for name in text.replace(",", "+").split("+")
+        check_choice("assumption about language", name.strip(), ASSUMPTIONS)
+        for name in text.replace(",", "+").split("+")
     }
     return tuple(name for name in ASSUMPTIONS if name in named)
 

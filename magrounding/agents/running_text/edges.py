@@ -30,7 +30,7 @@ from magrounding.agents.running_text.segments import (
     array_of,
     fixed,
 )
-from magrounding.errors import ConfigurationError, choose
+from magrounding.errors import ConfigurationError, check_choice
 from magrounding.spec import EnvSpec
 
 EMBEDDING, UNITS, HIDDEN, BETWEEN = 24, 32, 32, 16
@@ -174,7 +174,7 @@ def _forget(module: nn.Module, _keys: object) -> None:
 
 def make_segments(kind: str, spec: EnvSpec) -> Cuts | Edges | None:
     """Build what finds the statements of manuals, one of SEGMENTS; None for rows."""
-    if choose("way to find statements", kind, SEGMENTS) == ROWS:
+    if check_choice("way to find statements", kind, SEGMENTS) == ROWS:
         return None
     if kind == STOPS:
         return Stops(spec)

@@ -20,7 +20,7 @@ from importlib.resources import files
 from typing import Any
 
 from magrounding.envs.rtfm.text import KINDS, PUNCTUATION, template_set, templates
-from magrounding.errors import ConfigurationError, choose
+from magrounding.errors import ConfigurationError, check_choice
 
 CONSTRUCTIONS = tuple("gapping respectively not_but exception passive former pronoun retraction filler".split())
 """Conjunction with gapping, "respectively", "not X but Y", exceptions, the passive, "the former … the latter", pronouns
@@ -172,7 +172,7 @@ def parse_constructions(text: str) -> tuple[str, ...]:
         raise ConfigurationError(f"constructions are all, none, or names joined by +, got {text!r}")
     if text in ("all", "none", ""):
         return CONSTRUCTIONS if text == "all" else ()
-    named = {choose("construction", name.strip(), CONSTRUCTIONS) for name in text.replace(",", "+").split("+")}
+    named = {check_choice("construction", name.strip(), CONSTRUCTIONS) for name in text.replace(",", "+").split("+")}
     return tuple(name for name in CONSTRUCTIONS if name in named)
 
 

@@ -25,7 +25,7 @@ from magrounding.envs.rtfm.ontology import (
 )
 from magrounding.envs.rtfm.tasks import LETTER_SPLITS, PROSE_SPLITS, ROCK_PAPER_SCISSORS, SPLITS, STAGES, TASKS, Task
 from magrounding.envs.rtfm.text import LAYOUTS
-from magrounding.errors import ConfigurationError, choose
+from magrounding.errors import ConfigurationError, check_choice
 from magrounding.options import WorldOptions
 from magrounding.schema import INFINITE, MOST, Count, OneOf
 from magrounding.spec import (
@@ -109,7 +109,7 @@ class RtfmGame(WorldOptions):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        choose("split", self.split, LETTER_SPLITS if self.kind.letters else tuple(SPLITS))
+        check_choice("split", self.split, LETTER_SPLITS if self.kind.letters else tuple(SPLITS))
         _check_constructions(self)
         _check_room(self)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from magrounding.errors import ConfigurationError, choose
+from magrounding.errors import ConfigurationError, check_choice
 from magrounding.registry import PRESETS, env_entry, load
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def find_preset(name: str, env: str) -> RunConfig:
         return load(by_env[env].preset)
     own = presets_of(env_entry(env).id)
     if not by_env or name == GENERAL:
-        choose(f"preset of {env}", name, own)
+        check_choice(f"preset of {env}", name, own)
         return load(_GENERAL)(env)
     raise ConfigurationError(
         f"preset {name!r} is not made for {env!r}; it serves: {', '.join(by_env)}; {env} has: {', '.join(own)}"

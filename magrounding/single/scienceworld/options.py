@@ -10,7 +10,7 @@ from typing import Annotated, ClassVar
 
 from msgspec import Meta
 
-from magrounding.errors import choose
+from magrounding.errors import check_choice
 from magrounding.options import SimulatorOptions
 from magrounding.schema import Count, OneOf
 from magrounding.single.tokenizer import Tokenizer
@@ -118,7 +118,7 @@ class ScienceWorld(SimulatorOptions):
         super().__post_init__()
         if self.simplifications not in ("", "easy"):
             for each in self.simplifications.split(","):
-                choose("simplification", each, ("easy", *SIMPLIFICATIONS))
+                check_choice("simplification", each, ("easy", *SIMPLIFICATIONS))
 
     def describe(self) -> EnvSpec:
         """Return the spec of the world; neither Java nor the simulator is needed."""
