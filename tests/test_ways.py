@@ -5,9 +5,9 @@ import pytest
 from tools.ways import measure
 
 BARS = {
-    ("option", "functions"): 25,
-    ("option", "files"): 12,
-    ("gradient", "lines"): 2500,
+    ("option", "functions"): 80,
+    ("option", "files"): 24,
+    ("gradient", "lines"): 3200,
     ("ppo", "files"): 4,
     ("ppo", "lines"): 900,
     ("imitation", "files"): 4,
