@@ -256,8 +256,7 @@ def test_configurations_of_before_are_read(path):
     """They had their preset inside, with what is the evaluation's now, and some options had other names."""
     content, now = read_json(path), read_config(find_run(f"pretrained:{path.stem}"))
     with pytest.warns(FutureWarning, match="is called (cost_to_go|similarity) now"):
-        config = parse_config(content)
-        network = config.make_network().config
+        network = (config := parse_config(content)).make_network().config
     assert network == now.make_network().config
     assert replace(config, network=now.network) == now
     assert config.preset == content["preset"]["name"]
