@@ -10,7 +10,7 @@ from magrounding.cli.command import CommandLine
 
 def main() -> int:
     """Run `magrounding train` under this name, and return its exit code."""
-    return train.main(CommandLine.of_process("python -m benchmarks.curriculum"))
+    return CommandLine.of_process("python -m benchmarks.curriculum").run(train)
 
 
 if __name__ == "__main__":

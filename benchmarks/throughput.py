@@ -10,7 +10,7 @@ from magrounding.cli.command import CommandLine
 
 def main() -> int:
     """Run `magrounding bench` under this name, and return its exit code."""
-    return bench.main(CommandLine.of_process("python -m benchmarks.throughput"))
+    return CommandLine.of_process("python -m benchmarks.throughput").run(bench)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from magrounding.cli.command import CommandLine
 
 def main() -> int:
     """Run `magrounding evaluate` under this name, and return its exit code."""
-    return evaluate.main(CommandLine.of_process("python -m benchmarks.zero_shot"))
+    return CommandLine.of_process("python -m benchmarks.zero_shot").run(evaluate)
 
 
 if __name__ == "__main__":

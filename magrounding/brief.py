@@ -13,10 +13,10 @@ _MOST_ENTRIES = 6
 
 
 def brief(self: Any) -> str:
-    """The `__repr__` of a dataclass or named tuple: its fields, each shortened. A class says `__repr__ = brief`."""
+    """Return the `__repr__` of a dataclass or named tuple, its fields shortened; a class sets `__repr__ = brief`."""
     names: Iterable[str] = [each.name for each in fields(self) if each.repr] if is_dataclass(self) else self._fields
-    said = ", ".join(f"{name}={_shown(getattr(self, name, None))}" for name in names)
-    return f"{type(self).__name__}({said if len(said) <= MOST else said[: MOST - 1] + '…'})"
+    text = ", ".join(f"{name}={_shown(getattr(self, name, None))}" for name in names)
+    return f"{type(self).__name__}({text if len(text) <= MOST else text[: MOST - 1] + '…'})"
 
 
 def _shown(value: Any) -> str:
@@ -33,5 +33,5 @@ def _shown(value: Any) -> str:
 
 
 def _is_large(value: Any) -> bool:
-    """Whether a value has a repr of its own that is long, which is not worth making."""
+    """Tell whether a value has a repr of its own that is long, which is not worth making."""
     return is_dataclass(value) or hasattr(value, "shape") or (isinstance(value, Collection) and len(value) > 99)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from difflib import get_close_matches
+from typing import Any
 
 _SHORTEST = 3
 """Letters of a name below which anything is like it."""
@@ -58,7 +59,7 @@ def check_bool(name: str, value: object) -> None:
         raise ConfigurationError(f"{name} is True or False, got {value!r}")
 
 
-def choose(kind: str, value: str, known) -> str:
+def choose(kind: str, value: Any, known: Iterable[str]) -> str:
     """Return `value` if it is one of `known`; otherwise raise a ConfigurationError that lists what there is.
 
     Behind the list stands the name that was probably meant, where one is like the value.

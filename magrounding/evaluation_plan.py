@@ -84,6 +84,6 @@ class EvaluationPlan:
         return evaluation_set if depends_on_names else self.aliases.get(evaluation_set, evaluation_set)
 
     def baseline_games(self, games: int) -> int:
-        """How many of an evaluation's games random teams and agents with wrong texts play; a few in any case."""
+        """Return the number of games for random teams and agents with wrong texts; a few in any case."""
         check_count("games", games, 1)
         return min(games, max(_FEWEST, round(self.baseline_share * games)))

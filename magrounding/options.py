@@ -26,7 +26,7 @@ class EnvOptions(Options, ABC):
 
     @abstractmethod
     def describe(self) -> EnvSpec:
-        """What the environment is; nothing is started for it."""
+        """Describe the environment; nothing is started for it."""
 
 
 class WorldOptions(EnvOptions):

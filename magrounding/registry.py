@@ -1,4 +1,4 @@
-"""What there is: environments, agents, algorithms and presets, by id. It has no entries of its own.
+"""Registry of environments, agents, algorithms and presets, by id. It has no entries of its own.
 
 Those of the package are registered by `magrounding.builtin`; those of other packages by `register_env` and its sisters,
 called by functions that run before the first look-up: the entry points of installed packages in the group
@@ -51,7 +51,7 @@ class WorldConfig(Protocol):
     """The options of a world that simulates batches, chosen and checked; nothing is started."""
 
     def describe(self) -> EnvSpec:
-        """What the world is; nothing is started for it."""
+        """Describe the environment; nothing is started for it."""
         ...
 
     def make_world(self, num_envs: int, num_threads: int, /) -> Any:
@@ -63,7 +63,7 @@ class SimulatorConfig(Protocol):
     """The options of a simulator of one game, chosen and checked; nothing is started."""
 
     def describe(self) -> EnvSpec:
-        """What the world is; nothing is started for it."""
+        """Describe the environment; nothing is started for it."""
         ...
 
     def make_env(self, render_mode: str | None, /) -> ParallelEnv:
@@ -76,12 +76,12 @@ EnvConfig = WorldConfig | SimulatorConfig
 
 
 def is_simulator(config: EnvConfig) -> TypeIs[SimulatorConfig]:
-    """Whether it plays one game at a time, so that processes make it faster."""
+    """Return whether it plays one game at a time, so that processes make it faster."""
     return not hasattr(config, "make_world")
 
 
 def describe(config: EnvConfig) -> EnvSpec:
-    """What the world is; nothing is started for it. A simulator's game need not show a mask: then every action counts.
+    """Describe the environment; nothing is started. A simulator's game need not show a mask: then every action counts.
 
     Raises:
         ConfigurationError: what says no EnvSpec of itself.
@@ -111,7 +111,7 @@ class EnvEntry:
         evaluation: in which of its games agents are judged; by default in those that it makes without options.
         version: of its id in other registries, "<id>-v0"; a change of dynamics, texts, rewards or masks raises it.
         played_limit: `max_cycles` of games that are played to be seen, compared or learnt from (`match`, `play`,
-            `record`, `serve`) where nobody names a limit, of a world whose own is far longer than its games; None: its
+            `record`, `serve`) without an explicit limit, of a world whose own is far longer than its games; None: its
             own limit.
     """
 
@@ -132,7 +132,7 @@ class EnvEntry:
 
     @property
     def versioned_id(self) -> str:
-        """What PettingZoo and Gymnasium call it, behind the namespace."""
+        """Id in PettingZoo and Gymnasium, behind the namespace."""
         return f"{self.id}-v{self.version}"
 
     def in_layouts(self) -> tuple[dict[str, str], ...]:
@@ -171,7 +171,7 @@ class EnvEntry:
         return plain({known_name(self.factory, name, self.id): value for name, value in options.items()})
 
     def describe(self, **options: Any) -> EnvSpec:
-        """What the environment is with these options; nothing is started for it.
+        """Describe the environment with these options; nothing is started for it.
 
         Raises:
             ConfigurationError: an option that does not exist, or a value that cannot be.
@@ -179,7 +179,7 @@ class EnvEntry:
         return describe(self.configure(**options))
 
     def with_limit(self) -> dict[str, Any]:
-        """The option that limits games that are played where nobody names a limit; none where the world's own does."""
+        """Return the option of the limit without an explicit one; none where the world's own does."""
         return {} if self.played_limit is None else {"max_cycles": self.played_limit}
 
     def with_stage(self, stage: str) -> dict[str, Any]:

@@ -179,16 +179,16 @@ class Option:
     def _refused(self, value: Any, reason: str) -> ConfigurationError:
         place = _PLACE.search(reason)
         where = "" if not place else " for each name" if "..." in place[1] else f" at {place[1]}"
-        wanted = _PLACE.sub("", reason).removeprefix("Expected ").split(", got ")[0]
-        wanted = wanted.replace("Number out of range", "a finite number")
+        required = _PLACE.sub("", reason).removeprefix("Expected ").split(", got ")[0]
+        required = required.replace("Number out of range", "a finite number")
         if literals := [name for part in _parts(self.type) if get_origin(part) is Literal for name in get_args(part)]:
-            wanted = f"one of {', '.join(map(str, literals))}"
-        wanted = re.sub(
-            r"`([^`]*)`", lambda found: " or ".join(_NOUNS.get(name, name) for name in found[1].split(" | ")), wanted
+            required = f"one of {', '.join(map(str, literals))}"
+        required = re.sub(
+            r"`([^`]*)`", lambda found: " or ".join(_NOUNS.get(name, name) for name in found[1].split(" | ")), required
         )
         shown = repr(value)
         shown = shown if len(shown) <= _MOST_SHOWN else shown[:_MOST_SHOWN] + "…"
-        return ConfigurationError(f"{self.name} of {self.owner} takes {wanted}{where}, got {shown}")
+        return ConfigurationError(f"{self.name} of {self.owner} takes {required}{where}, got {shown}")
 
 
 @cache
@@ -235,7 +235,7 @@ def dump(value: Any) -> Any:
     """JSON data of options, and of anything that holds some."""
     if isinstance(value, Options):
         tag = {value.tag: getattr(value, value.tag)} if value.tag else {}
-        return tag | {each.name: dump(getattr(value, each.name)) for each in fields(value) if each.init}  # type: ignore[arg-type]
+        return tag | {each.name: dump(getattr(value, each.name)) for each in fields(value) if each.init}
     if isinstance(value, Mapping):
         return {name: dump(each) for name, each in value.items()}
     return [dump(each) for each in value] if isinstance(value, tuple | list) else value
@@ -286,7 +286,7 @@ def assign(value: Any, path: str, text: str, option: Option | None = None) -> An
 
 
 def has(value: Any, path: str) -> bool:
-    """Whether a path of `assign` leads somewhere."""
+    """Return whether a path of `assign` leads somewhere."""
     name, _, rest = path.partition(".")
     if isinstance(value, Options):
         name = value.renamed.get(name, name)
@@ -304,9 +304,7 @@ def known_name(factory: Callable[..., Any], name: str, owner: str = "") -> str:
 
     An old name gives a FutureWarning with the new one, an unknown one a ConfigurationError.
     """
-    owner = owner or (
-        factory.owner() if isinstance(factory, type) and issubclass(factory, Options) else factory.__name__
-    )
+    owner = owner or _owner(factory)
     if name in (old := getattr(factory, "renamed", {})):
         warnings.warn(f"option {name} of {owner} is called {old[name]} now", FutureWarning, stacklevel=3)
         return old[name]
@@ -318,7 +316,7 @@ def _owner(factory: Callable[..., Any]) -> str:
 
 
 def _nested(hint: Any, value: Any) -> Any:
-    """The value of an annotation that holds `Options`: these themselves, or JSON data of them."""
+    """Convert a value as an annotation that holds `Options` has it: these themselves, or JSON data of them."""
     origin, parts = get_origin(hint), get_args(hint)
     if isinstance(hint, type) and issubclass(hint, Options):
         return value if isinstance(value, hint) else load(hint, value)

@@ -16,8 +16,8 @@ def test_every_block_of_the_page_runs(tmp_path, monkeypatch, capsys):
     assert len(blocks) == 3
     for block in blocks:
         exec(compile(block, "from_python.md", "exec"), names)
-    reliance, manual = names["reliance"], names["observation"]["manual"]
-    assert reliance.shape == manual.shape[:2]
+    attention, manual = names["attention"], names["observation"]["manual"]
+    assert attention.shape == manual.shape[:2]
     assert len(names["rows"]["value"]) > 0
     assert names["won"].sum() > 0
     assert "said" in capsys.readouterr().out

@@ -33,8 +33,10 @@ class Word(NamedTuple):
     but: tuple[str, ...] = ()
 
 
+# Files of weights name the modules `heed`, `wanted` and `said` of choiceread, `gaits` of relread, `foresight` of EnDi
+# on EMMA, `told` of panoread and `merge_told` of SIR: they stay.
 WORDS = (
-    Word("heed(s|ed|ing)?", "depends_on"),
+    Word("heed(s|ed|ing)?", "depends_on", but=("agents/choiceread.py",)),
     Word("misled|mislead(s|ing)?", "shuffled-manual control"),
     Word("columns?", "trajectory", prose=False, only=("training/",)),
     Word("cut", "truncation, truncated", prose=False, only=("training/",)),
@@ -47,9 +49,9 @@ WORDS = (
     Word("teacher_share", "beta (DAgger's β)"),
     Word("regrets?", "cost-to-go"),
     Word("kinships?", "similarity"),
-    Word("gaits?", "motion class"),
+    Word("gaits?", "motion class", but=("agents/relread/motion.py",)),
     Word("surprises?|surprised|surprising", "negative log-likelihood", prose=False),
-    Word("foresee(s|n|ing)?|foresaw|foresight", "predict, prediction"),
+    Word("foresee(s|n|ing)?|foresaw|foresight", "predict, prediction", but=("endi/on_emma.py",)),
     Word("wordings?", "tokenizer"),
     Word("respell(s|ed|er|ing)?", "remap embeddings"),
     Word("crews?", "worker pool"),
@@ -63,9 +65,9 @@ WORDS = (
     Word("contenders?", "evaluated run"),
     Word("tells?", "progress callback", prose=False, but=("play/archive.py",)),  # a file's own `tell`
     Word("reliances?", "attention"),
-    Word("told", "resolved", prose=False),
-    Word("wanted", "requested, required", prose=False),
-    Word("said", "the quantity's own name", prose=False),
+    Word("told", "resolved", prose=False, but=("agents/panoread.py", "agents/sir/reader.py")),
+    Word("wanted", "requested, required", prose=False, but=("agents/choiceread.py",)),
+    Word("said", "the quantity's own name", prose=False, but=("agents/choiceread.py",)),
     Word("put_aside", "drop_mode"),
     Word("whoever", "the caller, the player: who it is"),
     Word("nobody", "no player, no caller: who it is not"),

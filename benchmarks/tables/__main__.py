@@ -96,7 +96,7 @@ def fill(arguments: Arguments) -> None:
         raise ConfigurationError(f"--budget is a positive part or multiple of the preset's, got {arguments.budget:g}")
     _seeds(arguments.seeds)
     if guide.ID in named:
-        guide.fill(arguments.gold, arguments.guide, arguments.out, arguments.train, _command())
+        guide.fill(arguments.gold, arguments.guide, arguments.out, arguments.train, CommandLine.of_process(PROG))
     skipped = {table.id: _skipped(table, arguments) for table in chosen}  # all of it before anything is trained
     if arguments.train:
         _train([(table, row) for table in chosen for row in _wanted(table, arguments, skipped[table.id])], arguments)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -10,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from magrounding.agents.guide import load_guide
-from magrounding.agents.guide.metrics import BASELINE, GuideMetrics, frequent_actions, guide_metrics, set_metrics
+from magrounding.agents.guide.metrics import GuideMetrics, evaluate, guide_metrics
 from magrounding.cli import guide as guide_command
+from magrounding.cli.command import CommandLine
 from magrounding.errors import CheckpointError
 from magrounding.experiment.markdown import code, table
 from magrounding.single.scienceworld.trajectories import Trajectory, learnable
@@ -20,6 +22,9 @@ from magrounding.storage import write_atomic, write_json
 ID = "lge_table1"
 TITLE = "LGE table 1: the Guide by itself, on validation variations of the 30 tasks of ScienceWorld"
 KS = (50, 20, 10)
+
+BASELINE = 50
+"""Actions of the frequency baselines."""
 
 PAPER: Mapping[tuple[str, int], tuple[str, ...]] = {
     ("G_g", 50): ("0.71", "0.52", "", "", ""),
@@ -40,7 +45,7 @@ _NOTE = (
 )
 
 
-def fill(gold: Path, folder: Path, out: Path, train: bool, command: str) -> None:
+def fill(gold: Path, folder: Path, out: Path, train: bool, line: CommandLine) -> None:
     """Judge a Guide, after training it where there is none, and write the table.
 
     Raises:
@@ -52,7 +57,8 @@ def fill(gold: Path, folder: Path, out: Path, train: bool, command: str) -> None
             raise CheckpointError(
                 f"there is no Guide in {folder}: leave out --no-train, or name its folder with --guide"
             )
-        guide_command.run(guide_command.Arguments(gold, folder), command)
+        guide_command.run(guide_command.Arguments(gold, folder), line)
+    command = str(line)
     known, held_out = learnable(gold)
     by_task, overall = frequent_actions(known)
     found = {
@@ -63,6 +69,35 @@ def fill(gold: Path, folder: Path, out: Path, train: bool, command: str) -> None
     write_json(out / f"{ID}.json", _to_json(found, known, held_out, command))
     write_atomic(out / f"{ID}.md", _page(found, known, held_out, command))
     print(f"table: {out / ID}.md")
+
+
+def set_metrics(chosen: Callable[[str], frozenset[str]], trajectories: Iterable[Trajectory]) -> GuideMetrics:
+    """Evaluate a baseline that is a set of actions for each kind of task; membership is its score, 1 or 0."""
+
+    def membership(trajectory: Trajectory) -> list[bool]:
+        selected = chosen(trajectory.task)
+        return [action in selected for action in trajectory.valid]
+
+    return evaluate(membership, trajectories, {BASELINE: lambda scores: scores > 0}, ranked=False)
+
+
+def frequent_actions(
+    trajectories: Iterable[Trajectory], size: int = BASELINE
+) -> tuple[dict[str, frozenset[str]], frozenset[str]]:
+    """Return the frequency baselines: the most frequent gold actions of each kind of task (G_τ), and of all (G_g).
+
+    Of equally frequent ones the first of the alphabet are taken.
+    """
+    counts: dict[str, Counter[str]] = {}
+    for trajectory in trajectories:
+        played = (command for command, meant in zip(trajectory.commands, trajectory.meant, strict=True) if meant)
+        counts.setdefault(trajectory.task, Counter()).update(played)
+    total = sum(counts.values(), Counter[str]())
+    return {task: _most(found, size) for task, found in counts.items()}, _most(total, size)
+
+
+def _most(counts: Counter[str], size: int) -> frozenset[str]:
+    return frozenset(sorted(counts, key=lambda action: (-counts[action], action))[:size])
 
 
 def _page(found: Mapping[str, GuideMetrics], known: list[Trajectory], held_out: list[Trajectory], command: str) -> str:

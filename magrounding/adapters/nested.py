@@ -49,7 +49,7 @@ class NestedEnv(BaseParallelWrapper):
 
 
 def nested(env: ParallelEnv, key: str = "observation") -> NestedEnv:
-    """An env whose observations are `{"observation": {…}, "action_mask": …}` instead of one flat dict.
+    """Wrap an env so that observations are `{"observation": {…}, "action_mask": …}` instead of one flat dict.
 
     tianshou's `PettingZooEnv(pettingzoo.utils.parallel_to_aec(nested(env)))` and RLlib's `ParallelPettingZooEnv` look
     for the mask there. Everything but observations and their spaces is as it was.

@@ -1,4 +1,4 @@
-"""WordExtractor: what lets agents of stable-baselines3 and sb3-contrib read."""
+"""WordExtractor: a features extractor that reads, for stable-baselines3 and sb3-contrib."""
 
 from __future__ import annotations
 

@@ -91,7 +91,7 @@ class TensorEnv(BaseParallelWrapper):
         self._only_no_op = (np.arange(self.spec.num_actions) == NO_OP).astype(np.int8)
 
     def observation_space(self, agent: Any) -> spaces.Space:
-        """A Dict or, with `flatten`, a Box; the same object on each call."""
+        """Return a Dict or, with `flatten`, a Box; the same object on each call."""
         self.env.observation_space(agent)  # says which agents there are
         return self._spaces[agent]
 
@@ -159,7 +159,7 @@ class TensorEnv(BaseParallelWrapper):
 
 
 def unflatten(flat: Any, layout: Layout) -> dict[str, Any]:
-    """The fields of flat observations [..., D], of NumPy or torch: name → [..., *shape]."""
+    """Return the fields of flat observations [..., D], of NumPy or torch: name → [..., *shape]."""
     return {name: flat[..., where].reshape(*flat.shape[:-1], *shape) for name, (where, shape) in layout.items()}
 
 
@@ -198,7 +198,7 @@ def layout_of(space: spaces.Dict) -> Layout:
 
 
 def flat_space(space: spaces.Dict) -> spaces.Box:
-    """The Box of float32 of a Dict of Boxes, one behind the other."""
+    """Return the Box of float32 of a Dict of Boxes, one behind the other."""
     parts = [part for part in space.spaces.values() if isinstance(part, spaces.Box)]
     low, high = (
         np.concatenate([np.asarray(end, np.float32).ravel() for end in ends])

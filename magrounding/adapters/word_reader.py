@@ -5,8 +5,8 @@ thing is found by the words of the thing that stand in a statement:
 
 1. A thing is an occupant of the map, what the agent holds, or a teammate. Its words attend to the statements that
    contain them (or, where a world shows symbols, to those whose words are like them: that is learned).
-2. Two things are related as far as they attend to the same statements ("blessed beat poison"); a thing is wanted as far
-   as its statements share words with the goal ("wolf are star alliance", "defeat the star alliance").
+2. Two things are related as far as they attend to the same statements ("blessed beat poison"); a thing is part of the
+   goal as far as its statements share words with it ("wolf are star alliance", "defeat the star alliance").
 3. Each thing sums up its relations to all others in a few numbers, which are put on a map around the agent; one linear
    layer looks at that map.
 """
@@ -77,14 +77,14 @@ class WordReader(nn.Module):
         self.register_buffer("is_thing", is_thing, persistent=False)
 
         per_thing = self.grid.words_per_occupant
-        self.wanted = per_thing * 2 * len(self.sentences)
-        known = per_thing * (2 * word + 1) + self.wanted + 3
+        self.shared_width = per_thing * 2 * len(self.sentences)
+        known = per_thing * (2 * word + 1) + self.shared_width + 3
         self.embedding = nn.Embedding(spec.vocabulary_size, word)
         nn.init.normal_(self.embedding.weight, std=0.1)
         self.weight = nn.Embedding(spec.vocabulary_size, 1)  # of a word in what two texts share: function words fade
         nn.init.zeros_(self.weight.weight)
         self.like, self.sharpness = nn.Linear(word, word), nn.Parameter(torch.tensor(6.0))
-        self.pair = nn.Sequential(nn.Linear(per_thing**2 + self.wanted + 3 + 3, 24), nn.ReLU(), nn.Linear(24, 24))
+        self.pair = nn.Sequential(nn.Linear(per_thing**2 + self.shared_width + 3 + 3, 24), nn.ReLU(), nn.Linear(24, 24))
         self.sum_up = nn.Sequential(nn.Linear(known + 24, 64), nn.ReLU(), nn.Linear(64, features))
         height, across = self.grid.height, self.grid.width
         self.map_shape = (2 * height - 1, 2 * across - 1) if self.has_position else (height, across)
@@ -94,7 +94,7 @@ class WordReader(nn.Module):
         self.out = nn.Linear(width, width)
 
     def forward(self, seen: Mapping[str, Tensor] | Tensor) -> Tensor:
-        """[N, width] of observations by name, [N, …] of any dtype; [..., width] of flat ones [..., D]."""
+        """Return [N, width] of observations by name, [N, …] of any dtype; [..., width] of flat ones [..., D]."""
         if isinstance(seen, Tensor):
             if self.layout is None:
                 raise ConfigurationError("this WordReader reads dicts: give it the layout of flat observations")
@@ -102,11 +102,11 @@ class WordReader(nn.Module):
             return self(unflatten(flat, self.layout)).view(*seen.shape[:-1], self.width)
         words, row, column, kind = self.things(seen)  # [N, M, W], [N, M], [N, M], [N, M, 3]
         exists = kind.any(-1)
-        attention, said, wanted, spoken_of = self.read(words, seen)
-        known = torch.cat((self.embedding(words).flatten(2), said, wanted, spoken_of, kind), 2)
+        attention, content, shared, is_stated = self.read(words, seen)
+        known = torch.cat((self.embedding(words).flatten(2), content, shared, is_stated, kind), 2)
 
         both = torch.einsum("nivs,njws->nijvw", attention, attention).flatten(3)  # [N, M, M, W W]
-        about = torch.cat((wanted, kind), 2).unsqueeze(1).expand(-1, both.shape[1], -1, -1)
+        about = torch.cat((shared, kind), 2).unsqueeze(1).expand(-1, both.shape[1], -1, -1)
         first = kind.unsqueeze(2).expand(-1, -1, both.shape[2], -1)
         others = exists.unsqueeze(1) & ~torch.eye(both.shape[1], dtype=torch.bool, device=both.device)
         message = (self.pair(torch.cat((both, about, first), 3)) * others.unsqueeze(-1)).sum(2)
@@ -119,14 +119,14 @@ class WordReader(nn.Module):
         return F.relu(self.out(F.relu(self.look(around) + self.feel(own))))
 
     def things(self, seen: Mapping[str, Tensor]) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """Words [N, M, W], row and column [N, M], and what each thing is [N, M, 3]: on the map, held, a teammate."""
+        """Return words [N, M, W], row, column [N, M] and kind [N, M, 3] (one-hot: on the map, held, a teammate)."""
         grid = seen[self.grid.name].long()
         count, height, across, layers = grid.shape
         per_thing = self.grid.words_per_occupant
         slots = grid.reshape(count, height * across * (layers // per_thing), per_thing)
         there = self.is_thing[slots[..., 0]]
         most = min(self.most, slots.shape[1]) or max(1, int(there.sum(1).max()))
-        first = there.int().argsort(dim=1, descending=True, stable=True)[:, :most]  # the occupied slots come first
+        first = (~there).int().argsort(dim=1, stable=True)[:, :most]  # the occupied slots come first
         cell = first // (layers // per_thing)
         on_map = slots.gather(1, first.unsqueeze(-1).expand(-1, -1, per_thing))
         found = [(on_map, cell // across, cell % across, there.gather(1, first))]  # in the order of the kinds
@@ -145,8 +145,8 @@ class WordReader(nn.Module):
         """Attend from each word of each thing to the texts.
 
         Returns:
-            attention [N, M, W, S] to the statements; what those say [N, M, W word]; how far they, and the word itself,
-            are spoken of in each single sentence [N, M, 2 W T]; whether any statement contains the word [N, M, W].
+            Attention [N, M, W, S] to the statements; their content [N, M, W · word]; words that they, and the word
+            itself, share with each single sentence [N, M, 2 · W · T]; 1 where a statement contains the word [N, M, W].
         """
         goals = [seen[name].long() for name in self.sentences]
         texts = [seen[name].long() for name in self.manuals] or [goal.unsqueeze(1) for goal in goals]
@@ -160,18 +160,18 @@ class WordReader(nn.Module):
         scores = self.sharpness * contains + alike
         empty = ~present.any(2).squeeze(-1)[:, None, None]
         attention = scores.masked_fill(empty, -1e9).softmax(-1) * real.unsqueeze(-1)
-        said = torch.einsum("nmws,nsd->nmwd", attention, mean).flatten(2)
-        wanted = []
+        content = torch.einsum("nmws,nsd->nmwd", attention, mean).flatten(2)
+        overlaps = []
         for goal in goals:
             shared = (manual.unsqueeze(-1) == goal[:, None, None]).any(-1) & (manual != 0)  # [N, S, L]
             overlap = (shared.unsqueeze(-1) * weight).sum((2, 3))
-            wanted.append(torch.einsum("nmws,ns->nmw", attention, overlap))
-            wanted.append(((words.unsqueeze(-1) == goal[:, None, None]).any(-1) & real).float())
-        wide = torch.cat(wanted, 2) if wanted else said[..., :0]
-        return attention, said, wide, contains.any(-1).float()
+            overlaps.append(torch.einsum("nmws,ns->nmw", attention, overlap))
+            overlaps.append(((words.unsqueeze(-1) == goal[:, None, None]).any(-1) & real).float())
+        wide = torch.cat(overlaps, 2) if overlaps else content[..., :0]
+        return attention, content, wide, contains.any(-1).float()
 
     def place(self, features: Tensor, row: Tensor, column: Tensor, seen: Mapping[str, Tensor]) -> Tensor:
-        """[N, cells features]: each thing's features in its cell of a map that has the agent in its middle."""
+        """Return [N, cells · features]: each thing's features in its cell of a map that has the agent in its middle."""
         if self.has_position:
             own = seen["position"].long()
             row = row - own[:, :1].clamp(min=0) + self.grid.height - 1

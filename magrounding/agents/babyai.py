@@ -76,7 +76,7 @@ class FiLM(nn.Module):
         self.norm = RunningNorm(channels)
 
     def forward(self, features: Tensor, text: Tensor) -> Tensor:
-        """[N, C, H, W] from features [N, C, H, W] and text [N, text_width]."""
+        """Return [N, C, H, W] of features [N, C, H, W] and text [N, text_width]."""
         scale, shift = self.scale(text)[:, :, None, None], self.shift(text)[:, :, None, None]
         return F.relu(self.norm(torch.addcmul(shift, scale, self.second(self.first(features)))))
 

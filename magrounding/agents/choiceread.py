@@ -94,8 +94,8 @@ class ChoiceRead(Policy):
         """Encode U texts.
 
         Returns:
-            of TASK `said` [U, V, role] by word id and `gist` [U, states]; of NOW `keys` [U, L], `mask` [U, L], `said`
-            [U, L, role] and `gist`; of CHOICES `words` [U, L], `keys` [U, L] and `states` [U, L, states].
+            of TASK `roles` [U, V, role] by word id and `gist` [U, states]; of NOW `keys` [U, L], `mask` [U, L],
+            `content` [U, L, role] and `gist`; of CHOICES `words` [U, L], `keys` [U, L] and `states` [U, L, states].
         """
         if name == CHOICES:
             words = ids[CHOICES].long()
@@ -105,13 +105,13 @@ class ChoiceRead(Policy):
             return self._read_task(ids)
         rows, which = distinct_rows(torch.cat([ids[field].flatten(1) for field in self.lasting], 1))
         sizes = [ids[field].flatten(1).shape[1] for field in self.lasting]
-        task = self._read_task(dict(zip(self.lasting, rows.split(sizes, 1), strict=True)))["said"]
+        task = self._read_task(dict(zip(self.lasting, rows.split(sizes, 1), strict=True)))["roles"]
         words, field = self._join(ids, self.passing)
         stated = task.flatten(0, 1)[which.unsqueeze(1) * self.vocabulary + words]
         states, gist = self.now(self.words(words) + self.fields(field) + self.wanted(stated), words > 0)
         keys, mask = pair_keys(words), words > 0
-        said = self.said(torch.cat((states, gist.unsqueeze(1).expand_as(states)), 2))
-        return {"keys": keys, "mask": mask, "said": mean_by_key(keys, mask, said), "gist": gist}
+        content = self.said(torch.cat((states, gist.unsqueeze(1).expand_as(states)), 2))
+        return {"keys": keys, "mask": mask, "content": mean_by_key(keys, mask, content), "gist": gist}
 
     def initial_memory(self, num_envs: int) -> Tensor:
         """Return zeros [N, SLOTS · (role + 1) + hidden]: no mentions, and the recurrent memory."""
@@ -124,7 +124,7 @@ class ChoiceRead(Policy):
         now, task = batch.texts[NOW], batch.texts[TASK]
         shown = {name: tensor[now.index] for name, tensor in now.encoding.items()}
         mentions = follow(
-            table.view(B, SLOTS, -1).float(), shown["keys"], shown["mask"], shown["said"].float(), batch.restarts
+            table.view(B, SLOTS, -1).float(), shown["keys"], shown["mask"], shown["content"].float(), batch.restarts
         )
         mask = batch.observation["action_mask"].flatten(0, 1).bool()
         offered = self._offered(mask, task, batch.texts[CHOICES], mentions)
@@ -145,8 +145,8 @@ class ChoiceRead(Policy):
         words, field = self._join(ids, self.lasting)
         states, gist = self.task(self.words(words) + self.fields(field), words > 0)
         roles = self.task_role(torch.cat((states, gist.unsqueeze(1).expand_as(states)), 2)) * (words > 0).unsqueeze(2)
-        said = roles.new_zeros(len(words), self.vocabulary, roles.shape[2])
-        return {"said": said.scatter_add(1, words.unsqueeze(2).expand_as(roles), roles), "gist": gist}
+        by_word = roles.new_zeros(len(words), self.vocabulary, roles.shape[2])
+        return {"roles": by_word.scatter_add(1, words.unsqueeze(2).expand_as(roles), roles), "gist": gist}
 
     def _join(self, ids: Mapping[str, Tensor], names: tuple[str, ...]) -> tuple[Tensor, Tensor]:
         """Words [U, L] of several fields, one behind another, cut to the longest, and the field's index [U, L]."""
@@ -164,7 +164,7 @@ class ChoiceRead(Policy):
         words, keys = words[:, :longest], choices.encoding["keys"][which][:, :longest]
         asked = task.index.flatten()[observation].unsqueeze(1) * self.vocabulary + words
         states = choices.encoding["states"][which][:, :longest]
-        states = states + self.asked(F.embedding(asked, task.encoding["said"].flatten(0, 1)))
+        states = states + self.asked(F.embedding(asked, task.encoding["roles"].flatten(0, 1)))
         states = F.relu(states + self.known(mentions.look_up(observation, keys).to(states.dtype)))
         choice = F.relu(self.choice_norm((states * (words > 0).unsqueeze(2)).sum(1)))
         return _Offered(observation, choice, self.beside(_with_neighbours(choice, observation)))

@@ -98,7 +98,7 @@ class DocumentPolicy(Policy):
         return _unflatten(self.respond(inputs, memory), shape)
 
     def losses(
-        self, batch: Batch, output: PolicyOutput, extras: Mapping[str, Tensor], wanted: Collection[str]
+        self, batch: Batch, output: PolicyOutput, extras: Mapping[str, Tensor], names: Collection[str]
     ) -> Auxiliary:
         shape = batch.restarts.shape
         others = extras[OTHERS].flatten(0, 1) if OTHERS in extras else None

@@ -6,7 +6,7 @@ from magrounding.registry import AgentEntry
 
 _TXT2PI = "magrounding.agents.txt2pi:make_txt2pi"
 _SIR = "magrounding.agents.sir.network:Sir"
-_DRRN = "magrounding.agents.drrn.network:make_drrn"
+_DRRN = "magrounding.agents.drrn.network:Drrn"
 _SIR_PARTS = ("state", "local_conv", "entity_attn", "bert")
 
 AGENTS = (

@@ -99,11 +99,11 @@ class Lge(Drrn):
         """Return [T, B, C] bool: the Guide's selection, or all valid actions."""
         valid = batch.observation["action_mask"].bool()
         u = batch.record[_U] if _U in batch.record else self._draw(batch)
-        heeded = (u.to(valid.device) > self.epsilon) & (valid.sum(-1) > self.config.k)
-        self.guided += int(heeded.sum())
+        guided = (u.to(valid.device) > self.epsilon) & (valid.sum(-1) > self.config.k)
+        self.guided += int(guided.sum())
         offered, task = batch.texts[CHOICES], batch.texts[self._reader]
         chosen = valid.clone()
-        for t, b in heeded.nonzero().tolist():
+        for t, b in guided.nonzero().tolist():
             places = valid[t, b].nonzero().squeeze(1)
             which = offered.index[t, b, places]
             scores = offered.encoding["guide"][which] @ task.encoding["guide"][task.index[t, b]]

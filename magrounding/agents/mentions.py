@@ -1,4 +1,4 @@
-"""Mentions: a memory of what was last said of each pair of words in an episode.
+"""Mentions: a memory of the last mention of each pair of words in an episode.
 
 Texts name things by more than one word ("drawer 3"), and other ones in every room. So encodings are kept under each two
 neighbouring words: a table of SLOTS places, found by hashing. Two pairs may share a place by chance.
@@ -21,20 +21,20 @@ _FADES = 0.9
 class Mentions(NamedTuple):
     """Memories of N observations, T steps of B episodes."""
 
-    place: Tensor  # [T, B, SLOTS] int64, the row of `said` that is the last mention; 0 where there was none
-    said: Tensor  # [K, R] of every mention
+    place: Tensor  # [T, B, SLOTS] int64, the row of `content` that is the last mention; 0 where there was none
+    content: Tensor  # [K, R] of every mention
     fresh: Tensor  # [T, B, SLOTS], 1 in the step of the mention, then less and less
 
     def look_up(self, observation: Tensor, keys: Tensor) -> Tensor:
         """Return [P, L, R + 1] under keys [P, L] in observations [P], of N = T · B; freshness comes last."""
         at = observation.unsqueeze(1) * SLOTS + keys
-        said = self.said[self.place.flatten()[at]]
-        return torch.cat((said, self.fresh.flatten()[at].unsqueeze(2)), 2)
+        content = self.content[self.place.flatten()[at]]
+        return torch.cat((content, self.fresh.flatten()[at].unsqueeze(2)), 2)
 
     def tables(self) -> Tensor:
         """Return [T, B, SLOTS, R + 1] without gradients: the memory after each step."""
-        said = self.said.detach()
-        return torch.cat((said[self.place], self.fresh.unsqueeze(3)), 3)
+        content = self.content.detach()
+        return torch.cat((content[self.place], self.fresh.unsqueeze(3)), 3)
 
 
 def pair_keys(ids: Tensor) -> Tensor:
@@ -45,22 +45,22 @@ def pair_keys(ids: Tensor) -> Tensor:
     return ((mixed ^ (mixed >> 15)) * 0x2C1B3C6D >> 13) % SLOTS
 
 
-def mean_by_key(keys: Tensor, mask: Tensor, said: Tensor) -> Tensor:
-    """Return `said` [U, L, R] where mask [U, L] is true; the mean over a text's words of the same key."""
+def mean_by_key(keys: Tensor, mask: Tensor, content: Tensor) -> Tensor:
+    """Return `content` [U, L, R] where mask [U, L] is true; the mean over a text's words of the same key."""
     text = torch.arange(len(keys), device=keys.device).unsqueeze(1)
     codes, which = torch.unique((text * SLOTS + keys)[mask], return_inverse=True)
-    total = said.new_zeros(len(codes), said.shape[2]).index_add(0, which, said[mask])
-    count = said.new_zeros(len(codes)).index_add(0, which, said.new_ones(len(which)))
-    return torch.zeros_like(said).masked_scatter(mask.unsqueeze(2), (total / count.unsqueeze(1))[which])
+    total = content.new_zeros(len(codes), content.shape[2]).index_add(0, which, content[mask])
+    count = content.new_zeros(len(codes)).index_add(0, which, content.new_ones(len(which)))
+    return torch.zeros_like(content).masked_scatter(mask.unsqueeze(2), (total / count.unsqueeze(1))[which])
 
 
-def follow(memory: Tensor, keys: Tensor, mask: Tensor, said: Tensor, restarts: Tensor) -> Mentions:
+def follow(memory: Tensor, keys: Tensor, mask: Tensor, content: Tensor, restarts: Tensor) -> Mentions:
     """Update the memory [B, SLOTS, R + 1] over T steps of B episodes, in each of which a text says something new.
 
     Args:
         memory: before the first step.
         keys, mask: [T, B, L] of the words, and true for words.
-        said: [T, B, L, R] of those, equal under equal keys of a text (`mean_by_key`).
+        content: [T, B, L, R] of those, equal under equal keys of a text (`mean_by_key`).
         restarts: [T, B] bool.
     """
     T, B, L = keys.shape
@@ -75,6 +75,6 @@ def follow(memory: Tensor, keys: Tensor, mask: Tensor, said: Tensor, restarts: T
         fresh = torch.where(new > 0, 1.0, fresh.masked_fill(restart, 0.0) * _FADES)
         places.append(place)
         freshness.append(fresh)
-    none = said.new_zeros(1, said.shape[3])
-    every = torch.cat((none, memory[..., :-1].flatten(0, 1).to(said.dtype), said.flatten(0, 2)))
+    none = content.new_zeros(1, content.shape[3])
+    every = torch.cat((none, memory[..., :-1].flatten(0, 1).to(content.dtype), content.flatten(0, 2)))
     return Mentions(torch.stack(places), every, torch.stack(freshness))

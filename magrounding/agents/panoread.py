@@ -96,8 +96,8 @@ class PanoRead(Policy):
         """Encode instructions [U, L].
 
         Returns:
-            `said` [U, K, D] of each sentence, `ids` [U, L'], `names` [U, L', K], the weight of each word for where its
-            sentence wants something to be seen, and `last` [U], the number of the last sentence.
+            `summary` [U, K, D] of each sentence, `ids` [U, L'], `names` [U, L', K], the weight of each word for the
+            side on which its sentence has a thing, and `last` [U], the number of the last sentence.
         """
         words = join_statements(ids["goal"].long())
         states, mask = self.reader(self.words, words)
@@ -108,7 +108,7 @@ class PanoRead(Policy):
         counts = counts.clamp(max=20).exp().unsqueeze(2) * belongs
         counts = counts / counts.sum(1, keepdim=True).clamp(min=1e-6)
         return {
-            "said": torch.einsum("ulk,uld->ukd", counts, states),
+            "summary": torch.einsum("ulk,uld->ukd", counts, states),
             "ids": words.ids,
             "names": names.sigmoid().unsqueeze(2) * belongs,
             "last": (number * spoken).amax(1),
@@ -136,8 +136,8 @@ class PanoRead(Policy):
         ways = torch.zeros(len(fine), 2 * self.config.sectors, device=fine.device).scatter_add(1, fine, there)
         scene = self.ways(there.sum(1).long()) + self.around(ways)  # [N, hidden]
         # What would be thought at each sentence; the pointer only mixes, so that steps depend on nothing else.
-        said = self.told(text["said"][:, :used]).index_select(0, index)  # [N, K', hidden]
-        thought = F.relu(self.think(F.relu(said + self.seen(seen) + scene.unsqueeze(1))))
+        summary = self.told(text["summary"][:, :used]).index_select(0, index)  # [N, K', hidden]
+        thought = F.relu(self.think(F.relu(summary + self.seen(seen) + scene.unsqueeze(1))))
         done = F.pad(self.go_on(thought).squeeze(2).sigmoid(), (0, self.config.sentences - used))
         pointer, last = self._walk(done.unflatten(0, shape), text, batch)
         p = pointer.flatten(0, 1)[:, :used]

@@ -37,7 +37,7 @@ MARKS = "marks"
 elsewhere.
 """
 
-ATTENTION = "reliance"
+ATTENTION = "attention"
 """Key of `PolicyOutput.aux`, [T, B, S]: the attention to each of the S rows of the manual.
 
 It is not negative and sums up to 1 (0 where nothing in sight asks): the mean over all queries. It tells where a network
@@ -229,14 +229,14 @@ class Policy(nn.Module, ABC):
         """Act on T steps of B episodes."""
 
     def losses(
-        self, batch: Batch, output: PolicyOutput, extras: Mapping[str, Tensor], wanted: Collection[str]
+        self, batch: Batch, output: PolicyOutput, extras: Mapping[str, Tensor], names: Collection[str]
     ) -> Auxiliary:
         """Return the auxiliary losses.
 
         Args:
             batch, output: input and output of `forward`.
             extras: [T, B, …] of each of `needs` that is known.
-            wanted: names of losses with a weight above 0, for those that are costly.
+            names: losses with a weight above 0, for those that are costly.
         """
         return Auxiliary()
 

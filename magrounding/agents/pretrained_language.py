@@ -96,7 +96,7 @@ class LanguageModel:
         """Return states [R, T, width] float16 and mask [R, T] of R sentences."""
         order = {sentence: i for i, sentence in enumerate(dict.fromkeys(sentences))}
         with self._lock:
-            found = {sentence: self._recall(sentence) for sentence in order}
+            found = {sentence: self._load_cached(sentence) for sentence in order}
             new = [sentence for sentence, states in found.items() if states is None]
             for start in range(0, len(new), _BATCH):
                 found.update(self._compute(new[start : start + _BATCH]))
@@ -107,7 +107,7 @@ class LanguageModel:
         rows = torch.tensor([order[sentence] for sentence in sentences])
         return States(*(torch.stack(part).index_select(0, rows) for part in zip(*known.values(), strict=True)))
 
-    def _recall(self, sentence: str) -> States | None:
+    def _load_cached(self, sentence: str) -> States | None:
         """States in memory or on disk; a damaged file is as good as none."""
         if sentence in self._memory:
             return self._memory.pop(sentence)

@@ -132,17 +132,17 @@ class ViewRead(Policy):
             choice.bias.zero_()
 
     def encode(self, name: str, ids: Mapping[str, Tensor]) -> TextEncoding:
-        """Return `states` [U, L, role] and `spoken` [U, L], `said` [U, V, role] by word id, `summary` [U, role]."""
+        """Return `states` [U, L, role] and `spoken` [U, L], `roles` [U, V, role] by word id, `summary` [U, role]."""
         words = join_statements(ids["goal"].long())
         hidden, mask = self.reader(self.words, words)
         spoken = mask & (words.ids > 0)
         states = (self.role(hidden) + self.place[: words.ids.shape[1]]) * spoken.unsqueeze(2)
-        said = states.new_zeros(len(states), self.vocabulary, states.shape[2])
-        said = said.scatter_add(1, words.ids.unsqueeze(2).expand_as(states), states)
+        by_word = states.new_zeros(len(states), self.vocabulary, states.shape[2])
+        by_word = by_word.scatter_add(1, words.ids.unsqueeze(2).expand_as(states), states)
         half = hidden.shape[2] // 2
         last = (words.length - 1).view(-1, 1, 1).expand(-1, 1, half)
         ends = torch.cat((hidden[:, :, :half].gather(1, last).squeeze(1), hidden[:, 0, half:]), 1)
-        return {"states": states, "spoken": spoken, "said": said, "summary": self.summary(ends)}
+        return {"states": states, "spoken": spoken, "roles": by_word, "summary": self.summary(ends)}
 
     def initial_memory(self, num_envs: int) -> Tensor | None:
         return self.place.new_zeros(num_envs, self.config.hidden) if self.config.remember else None
@@ -179,7 +179,7 @@ class ViewRead(Policy):
         cells = grid.reshape(n, -1, planes).long()
         symbols, which = self._symbols(cells)
         number = len(symbols)
-        pairs, cell = distinct(mission.unsqueeze(1) * number + which, len(text["said"]) * number)
+        pairs, cell = distinct(mission.unsqueeze(1) * number + which, len(text["roles"]) * number)
         features = self.features_of(pairs // number, symbols[pairs % number], text)
         return F.embedding(cell, features).flatten(1)
 
@@ -194,8 +194,8 @@ class ViewRead(Policy):
 
     def features_of(self, mission: Tensor, symbol: Tensor, text: TextEncoding) -> Tensor:
         """Return [P, features] of missions [P] and symbols [P, K]."""
-        said = text["said"].flatten(0, 1)
-        found = [F.embedding(mission * self.vocabulary + words, said) for words in symbol.unbind(1)]
+        roles = text["roles"].flatten(0, 1)
+        found = [F.embedding(mission * self.vocabulary + words, roles) for words in symbol.unbind(1)]
         found += [found[i] * found[j] for i, j in self.pairs]
         plane = torch.arange(symbol.shape[1], device=symbol.device) * self.vocabulary
         hidden = self.matches(torch.cat(found, 1)) + self.symbols(symbol + plane).sum(1)

@@ -1,13 +1,4 @@
-"""How fast the worlds and the learners are, on this machine, now.
-
-    magrounding bench --env ma_rtfm --stage s5 --num-envs 1024 --seconds 5 --json speed.json
-
-Measured: env steps/s of the vector env and of one game through PettingZoo (actions drawn beforehand, uniformly over all
-of them; observations and documents written), time and memory to create the env in a fresh process, and learner
-samples/s. An env step is one step of one game, whatever the number of its agents; a sample is one agent's step that its
-learner has learnt from. Every speed of a world is the median of several windows after a warm-up, with the slowest and
-the fastest beside it.
-"""
+"""Speed of environments and learners on this machine: `magrounding bench --env ma_rtfm`."""
 
 from __future__ import annotations
 
@@ -18,9 +9,8 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import tyro
-
-from magrounding.cli.command import CommandLine, derived, run_command
+from magrounding.cli.command import CommandLine, derived
+from magrounding.cli.game_arguments import EnvArguments, WorkerArguments
 from magrounding.cli.options import (
     assign_learners,
     assign_network,
@@ -33,61 +23,54 @@ from magrounding.cli.options import (
 )
 from magrounding.cli.speed import creation_cost, machine, single_speed, vector_speed
 from magrounding.errors import ConfigurationError, choose
-from magrounding.registry import env_entry
 from magrounding.schema import has, options_of, parsed
 from magrounding.storage import write_json
 from magrounding.threads import available_cores
 
 if TYPE_CHECKING:
     from magrounding.experiment.config import RunConfig
-    from magrounding.training.algorithm import AlgorithmConfig
 
 SLICES = 4
 """Turns that two settings of a learner take."""
 
 
-@dataclass(frozen=True)
-class Options:
-    """What to measure."""
+@dataclass(frozen=True, kw_only=True)
+class Arguments(WorkerArguments, EnvArguments):
+    """How fast the worlds and the learners are, on this machine, now.
+
+        magrounding bench --env ma_rtfm --stage s5 --num-envs 1024 --seconds 5 --json speed.json
+
+    Measured: env steps/s of the vector env and of one game through PettingZoo (actions drawn beforehand, uniformly over
+    all of them; observations and documents written), time and memory to create the env in a fresh process, and learner
+    samples/s. An env step is one step of one game, whatever the number of its agents; a sample is one agent's step that
+    its learner has learnt from. Every speed of a world is the median of several windows after a warm-up, with the
+    slowest and the fastest beside it.
+    """
 
     env: str = "ma_rtfm"
-    """environment id"""
-    stage: str | None = derived("the environment's")
-    """stage or task"""
-    agents: int | None = derived("the environment's")
-    """number of agents, where the environment has the choice"""
+    """Environment id, e.g. ma_rtfm."""
     size: int | None = derived("the environment's")
-    """height and width of the map"""
-    env_option: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
-    """an option of the environment, name=value; may be repeated, or several separated by commas"""
+    """Height and width of the map."""
     num_envs: int = 1024
-    """games side by side in the vector env"""
+    """Games side by side in the vector env."""
     seconds: float = 5.0
-    """time for each measurement, warm-up not counted"""
+    """Time for each measurement, warm-up not counted."""
     threads: int = derived("all cores", 0)
-    """threads of the vector env"""
-    workers: int | None = derived("2")
-    """processes that share the games of a simulator of one game; 0 plays them in this one"""
+    """Threads of the vector env."""
     learner: str | None = "txt2pi"
-    """agent whose learner to measure; None to leave it out"""
+    """Agent whose learner to measure; None to leave it out."""
     preset: str = "paper"
-    """settings of that learner"""
+    """Settings of that learner."""
     bf16: bool = False
-    """compute that learner's networks in bfloat16"""
+    """Compute that learner's networks in bfloat16."""
     beside: str | None = derived("none")
-    """other settings of that learner or its network to measure in turn with it, e.g. chunk=0,bf16=false"""
+    """Other settings of that learner or its network to measure in turn with it, e.g. chunk=0,bf16=false."""
     json: Path | None = derived("none")
-    """file to write everything to"""
+    """File to write everything to."""
 
 
-def main(line: CommandLine) -> int:
-    """Run the command and return its exit code."""
-    options = line.parse(Options, description=__doc__)
-    return run_command(lambda: run(options))
-
-
-def check(options: Options) -> None:
-    """Tell what cannot work before anything is measured; nothing is started for it.
+def check(options: Arguments) -> None:
+    """Refuse what cannot work before anything is measured; nothing is started for it.
 
     Raises:
         ConfigurationError: an unknown environment, stage, agent or preset, or a number that makes no sense.
@@ -108,7 +91,7 @@ def check(options: Options) -> None:
             check_run(_changed(_learner_settings(options), changes))
 
 
-def run(options: Options) -> dict[str, Any]:
+def run(options: Arguments, line: CommandLine) -> dict[str, Any]:
     """Measure everything, printing each number as it comes, and return what the JSON file holds; see `check`."""
     check(options)
     env_options, workers = _env_options(options), _workers(options)
@@ -153,7 +136,7 @@ def run(options: Options) -> dict[str, Any]:
     return results
 
 
-def learner_speed(options: Options) -> list[dict[str, Any]]:
+def learner_speed(options: Arguments) -> list[dict[str, Any]]:
     """Samples/s of a curriculum's whole training loop, and where its time goes.
 
     Where other settings of the learner are asked for `beside`, both are measured in turn, in slices: what else the
@@ -220,9 +203,9 @@ def learner_speed(options: Options) -> list[dict[str, Any]]:
     return results
 
 
-def _env_options(options: Options) -> dict[str, Any]:
+def _env_options(options: Arguments) -> dict[str, Any]:
     """The options that were given or left at their defaults, under the names that the environment has for them."""
-    entry = env_entry(options.env)
+    entry = options.entry
     given = {entry.stage_option: options.stage, "agents": options.agents, "size": options.size}
     default = {name: entry.options.get(name) for name in given}
     chosen = {name: default[name] if value is None else value for name, value in given.items()}
@@ -230,29 +213,25 @@ def _env_options(options: Options) -> dict[str, Any]:
     return {**named, **_asked(options)}
 
 
-def _asked(options: Options) -> dict[str, Any]:
-    """What --env-option says."""
-    entry = env_entry(options.env)
+def _asked(options: Arguments) -> dict[str, Any]:
+    """Return the options of --env-option."""
+    entry = options.entry
     reserved = {**chosen_elsewhere(entry, "--stage"), "size": "--size"}
     return parse_env_options(options.env_option, entry, reserved)
 
 
-def _workers(options: Options) -> int:
-    return choose_workers(options.workers, configure(env_entry(options.env), _env_options(options)))
+def _workers(options: Arguments) -> int:
+    return choose_workers(options.workers, configure(options.entry, _env_options(options)))
 
 
-def _learner_settings(options: Options) -> RunConfig:
+def _learner_settings(options: Arguments) -> RunConfig:
     from magrounding.experiment.config import make_config
 
-    stage = _env_options(options).get(env_entry(options.env).stage_option, "")
+    stage = _env_options(options).get(options.entry.stage_option, "")
     settings = make_config(options.env, options.learner or "", options.agents, options.preset, (stage,))
     size = {} if options.size is None else {"size": options.size}
     env_options = {**settings.env_options, **size, **_asked(options)}
     return replace(settings, env_options=env_options, workers=_workers(options))
-
-
-def _learner_config(settings: RunConfig) -> AlgorithmConfig:
-    return settings.of_stage(settings.stages[0])[-1].learner
 
 
 def _changed(settings: RunConfig, changes: Sequence[tuple[str, str]]) -> RunConfig:
@@ -260,7 +239,7 @@ def _changed(settings: RunConfig, changes: Sequence[tuple[str, str]]) -> RunConf
     stage = settings.stages[0]
     settings = replace(settings, phases={stage: settings.of_stage(stage)[-1:]})
     for name, value in changes:
-        learner, network = _learner_config(settings), getattr(settings.make_network(), "config", None)
+        learner, network = settings.of_stage(stage)[-1].learner, getattr(settings.make_network(), "config", None)
         own = has(learner, name)
         if not own and not has(network, name):
             choose("option for --beside", name, (*options_of(type(learner)), *network_options(settings)))
@@ -269,7 +248,7 @@ def _changed(settings: RunConfig, changes: Sequence[tuple[str, str]]) -> RunConf
     return settings
 
 
-def _variants(options: Options) -> list[list[tuple[str, str]]]:
-    """What is changed of the preset's configuration in each of those that are measured."""
+def _variants(options: Arguments) -> list[list[tuple[str, str]]]:
+    """Return the changes of the preset's configuration in each measured variant."""
     own = [("bf16", str(options.bf16).lower())]
     return [own] if options.beside is None else [own, [*own, *assignments((options.beside,), "--beside")]]

@@ -1,4 +1,4 @@
-"""What was typed, how it is parsed, and how every command ends: 0, or one clear sentence and another exit code."""
+"""Command lines: parsing, help, and the end of every command: 0, or one clear sentence and another exit code."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from types import NoneType
+from types import ModuleType, NoneType
 from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
 
 from magrounding.errors import ConfigurationError, MagroundingError
@@ -21,23 +21,26 @@ INTERRUPTED = 130
 CLOSED = 141
 """What reads the output has ended, as `head` does; the code is the one that a shell gives for that."""
 
-RESUMABLE = "mend that, and a run goes on with --resume"
+STOPPED = "stopped"
+REFUSED = "mend that"
 REPEATABLE = "mend that, and the same command goes on"
-"""What to do where the disk refused, of commands that keep what they have done."""
+"""The sentence after Ctrl-C; what to do where the disk refused, of most commands and of those that keep their work."""
 
 Arguments = TypeVar("Arguments")
 _SOURCE = "source"
+_LAST = ("workers", "device", "threads", "quiet")
+"""Arguments that `--help` has behind the others: nothing depends on them but time."""
 _METAVARS = {str: "STR", int: "INT", float: "FLOAT", Path: "PATH"}
 """What `--help` has for a value of each kind; tyro's own of one that may be left out begins with {None}."""
 
 
 @dataclass(frozen=True)
 class CommandLine:
-    """What was typed.
+    """A command line as it was typed.
 
     Attributes:
         prog: the command, such as "magrounding train" or "python -m benchmarks.curriculum".
-        arguments: what stood behind it.
+        arguments: the words behind it.
     """
 
     prog: str
@@ -45,38 +48,53 @@ class CommandLine:
 
     @classmethod
     def of_process(cls, prog: str) -> CommandLine:
-        """That of this process, which was started as `prog`."""
+        """Return the command line of this process, which was started as `prog`."""
         return cls(prog, tuple(sys.argv[1:]))
 
-    def parse(self, arguments: type[Arguments], description: str | None = None) -> Arguments:
-        """The arguments as a dataclass; SystemExit with code 2 where it has no such ones, 0 after `--help`."""
+    def parse(self, arguments: type[Arguments]) -> Arguments:
+        """Return the arguments as a dataclass; SystemExit with code 2 for other words, 0 after `--help`."""
         import tyro
 
         show_anything()
         try:
-            typed = tyro.cli(_explained(arguments), prog=self.prog, args=self.arguments, description=description)
+            typed = tyro.cli(_explained(arguments), prog=self.prog, args=self.arguments)
             return arguments(**{name: _at_home(value) for name, value in vars(typed).items()})
         except BrokenPipeError:
             sys.exit(_closed())
         except ConfigurationError as error:
             sys.exit(_end(f"error: {error}", BAD_INPUT))
 
+    def run(self, command: ModuleType) -> int:
+        """Run a command and return its exit code.
+
+        Args:
+            command: module with a dataclass `Arguments` and a function `run(arguments, line)`. It may have
+                `interrupted(arguments, line)`, which returns the sentence for Ctrl-C, and the text `REFUSED`: what to
+                do where a file cannot be written or read.
+        """
+        arguments = self.parse(command.Arguments)
+
+        def interrupted() -> str:
+            return command.interrupted(arguments, self) if hasattr(command, "interrupted") else STOPPED
+
+        return run_command(lambda: command.run(arguments, self), interrupted, getattr(command, "REFUSED", REFUSED))
+
     def __str__(self) -> str:
         return shlex.join([*self.prog.split(), *self.arguments])
 
 
 def derived(source: str, value: Any = None) -> Any:
-    """A field of a command's arguments that is not given by default: `--help` says where its value comes from then.
+    """Return a field of arguments whose default `--help` describes by its source.
 
     Args:
         source: such as "the preset's".
-        value: what the field has where it is not given.
+        value: of the field where it is not given.
     """
     return field(default=value, metadata={_SOURCE: source})
 
 
 def _explained(arguments: type[Arguments]) -> type[Arguments]:
-    """The same arguments, whose help has the values to type, and where a default comes from instead of "None"."""
+    """Return the same arguments, whose help has kinds of values, and the source of a default instead of "None"."""
     import tyro
 
     hints = get_type_hints(arguments, include_extras=True)
@@ -91,12 +109,14 @@ def _explained(arguments: type[Arguments]) -> type[Arguments]:
         if len(shown) == 1 and NoneType in kinds:
             says["metavar"] = f"[{shown[0]}]" if tyro.conf.Positional in marks else shown[0]
         hints[each.name] = Annotated[hints[each.name], tyro.conf.arg(**says)] if says else hints[each.name]
-    content = {"__annotations__": hints, "__doc__": arguments.__doc__}
+    known: dict[str, Any] = arguments.__dataclass_fields__  # type: ignore[attr-defined]
+    ordered = {name: known[name] for name in sorted(known, key=_LAST.__contains__)}
+    content = {"__annotations__": hints, "__doc__": arguments.__doc__, "__dataclass_fields__": ordered}
     return type(arguments.__name__, (arguments,), content)  # type: ignore[return-value]
 
 
 def run_command(
-    command: Callable[[], object], interrupted: Callable[[], str] = lambda: "stopped", refused: str = "mend that"
+    command: Callable[[], object], interrupted: Callable[[], str] = lambda: STOPPED, refused: str = REFUSED
 ) -> int:
     """Run a command and return its exit code.
 
@@ -123,7 +143,7 @@ def run_command(
 
 
 def distinct_names(sources: Sequence[str | Path], names: Sequence[str]) -> tuple[str, ...]:
-    """What to call runs: the names given, or those of their folders; ConfigurationError unless each has its own."""
+    """Return names of runs: those given, or of their folders; ConfigurationError unless each has its own."""
     chosen = tuple(names) or tuple(Path(str(source).removeprefix(PREFIX)).name for source in sources)
     if len(chosen) != len(sources) or len(set(chosen)) < len(chosen):
         raise ConfigurationError(
@@ -133,12 +153,12 @@ def distinct_names(sources: Sequence[str | Path], names: Sequence[str]) -> tuple
 
 
 def items(text: str) -> list[str]:
-    """What stands between commas, without what is empty."""
+    """Split a text at its commas, without empty parts."""
     return [item.strip() for item in text.split(",") if item.strip()]
 
 
 def _at_home(value: Any) -> Any:
-    """The same, "~" at the beginning of a path being a home: a shell leaves it as it is in "--out=~/x"."""
+    """Return the value with "~" of a path expanded, which a shell leaves as it is in "--out=~/x"."""
     if isinstance(value, tuple):
         return tuple(map(_at_home, value))
     return user_path(value) if isinstance(value, Path) else value

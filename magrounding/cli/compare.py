@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from magrounding.cli.command import CommandLine, derived, distinct_names, run_command
+from magrounding.cli.command import CommandLine, derived, distinct_names
 from magrounding.experiment.reports.compare import comparison, numbers, plot
 from magrounding.experiment.results import read_results
 from magrounding.storage import write_atomic
@@ -27,13 +27,7 @@ class Arguments:
     """What to call them."""
 
 
-def main(line: CommandLine) -> int:
-    """Run the command and return its exit code."""
-    arguments = line.parse(Arguments)
-    return run_command(lambda: compare(arguments))
-
-
-def compare(arguments: Arguments) -> None:
+def run(arguments: Arguments, line: CommandLine) -> None:
     """Read the runs, write the comparison."""
     names = distinct_names(arguments.runs, arguments.names)
     runs = {name: read_results(folder) for name, folder in zip(names, arguments.runs, strict=True)}

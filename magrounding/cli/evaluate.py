@@ -10,7 +10,8 @@ from typing import Any
 import tyro
 
 from magrounding.agents.weights import versions
-from magrounding.cli.command import CommandLine, derived, distinct_names, run_command
+from magrounding.cli.command import CommandLine, derived, distinct_names
+from magrounding.cli.game_arguments import DeviceArguments
 from magrounding.cli.options import choose_workers, chosen_elsewhere, configure, names_of, parse_env_options
 from magrounding.errors import ConfigurationError, choose
 from magrounding.experiment.config import read_config
@@ -30,7 +31,7 @@ NAME = "zero_shot"
 
 
 @dataclass(frozen=True)
-class Arguments:
+class Arguments(DeviceArguments):
     """Evaluate the teams of runs on evaluation sets, beside a random team and the oracle on the same games."""
 
     run: tuple[str, ...] = derived("none", ())
@@ -55,25 +56,13 @@ class Arguments:
     teammate: str | None = derived("no cross-play")
     """Cross-play: a run (or pretrained:<name>) whose agents also play in mixed teams with those of the other runs. If
     it is the only run, its own seeds are mixed."""
-    workers: int | None = derived("2")
-    """Processes that share the games of a simulator of one game; 0 plays them in this one."""
     out: Path | None = derived("no files")
     """Folder for zero_shot.json, zero_shot.md and zero_shot.png."""
-    device: str = "auto"
-    """auto, cpu or cuda."""
-    threads: int | None = derived("the cores that it may run on")
-    """Cores to compute with, beside the processes of simulators."""
     quiet: bool = False
     """Print nothing but where the report is (--out), and errors."""
 
 
-def main(line: CommandLine) -> int:
-    """Run the command and return its exit code."""
-    arguments = line.parse(Arguments)
-    return run_command(lambda: report(arguments, line))
-
-
-def report(arguments: Arguments, line: CommandLine) -> None:
+def run(arguments: Arguments, line: CommandLine) -> None:
     """Play, print the tables, write the files."""
     if arguments.quiet and arguments.out is None:
         raise ConfigurationError("--quiet prints nothing but where the report is: name a folder for it with --out")

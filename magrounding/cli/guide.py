@@ -17,7 +17,7 @@ from magrounding.agents.guide.guide import GUIDE_FILE
 from magrounding.agents.guide.language_model import LanguageModelEncoder
 from magrounding.agents.guide.learning import PRETRAINED, GuideLearning, examples_of, learn_guide
 from magrounding.agents.guide.metrics import GuideMetrics, guide_metrics
-from magrounding.cli.command import CommandLine, derived, run_command
+from magrounding.cli.command import CommandLine, derived
 from magrounding.errors import CheckpointError
 from magrounding.experiment.progress import duration
 from magrounding.single.scienceworld.trajectories import learnable
@@ -45,13 +45,7 @@ class Arguments:
     """Of the weights, the order and the negatives."""
 
 
-def main(line: CommandLine) -> int:
-    """Run the command and return its exit code."""
-    arguments = line.parse(Arguments)
-    return run_command(lambda: run(arguments, str(line)))
-
-
-def run(arguments: Arguments, command: str) -> GuideMetrics:
+def run(arguments: Arguments, line: CommandLine) -> GuideMetrics:
     """Learn, judge and save."""
     if (arguments.out / GUIDE_FILE).exists():
         raise CheckpointError(f"{arguments.out} holds a Guide already: remove it first, or choose another --out")
@@ -77,9 +71,9 @@ def run(arguments: Arguments, command: str) -> GuideMetrics:
     took = time.monotonic() - start
     print(f"loss {loss:.3f} after {learning.epochs} epochs, {duration(took)}")
     found = guide_metrics(guide.score, valid)
-    print(f"{len(valid)} validation variations: {said(found)}")
+    print(f"{len(valid)} validation variations: {summary(found)}")
     record = {
-        "command": command,
+        "command": str(line),
         "learning": asdict(learning),
         "variations": {"train": len(train), "valid": len(valid)},
         "loss": loss,
@@ -91,7 +85,7 @@ def run(arguments: Arguments, command: str) -> GuideMetrics:
     return found
 
 
-def said(found: GuideMetrics) -> str:
-    """The metrics in a line."""
+def summary(found: GuideMetrics) -> str:
+    """Return the metrics in a line."""
     ranks = "" if found.gar is None else f", gold action at rank {found.gar[0]:.1f}"
     return ", ".join(f"RSR@{k} {value:.3f}" for k, value in found.rsr.items()) + f", MAP {found.map:.3f}{ranks}"

@@ -41,18 +41,18 @@ def main() -> int:
         return 0
     if name not in COMMANDS:
         return run_command(lambda: refuse(name))
-    return import_module(f"magrounding.cli.{name}").main(CommandLine(f"{NAME} {name}", tuple(arguments)))
+    return CommandLine(f"{NAME} {name}", tuple(arguments)).run(import_module(f"magrounding.cli.{name}"))
 
 
 def usage() -> str:
-    """What `--help` prints."""
+    """Return the text of `--help`."""
     width = max(map(len, COMMANDS))
     lines = [f"    {name:{width}}  {about}" for name, about in COMMANDS.items()]
     return "\n".join([f"usage: {NAME} COMMAND …", "", *lines, "", f"{NAME} COMMAND --help says what a command takes."])
 
 
 def refuse(name: str) -> None:
-    """ConfigurationError for what is no command."""
+    """Raise ConfigurationError for what is no command."""
     if not name:
         raise ConfigurationError(f"name a command: {', '.join(COMMANDS)}; {NAME} --help says what they do")
     choose("command", name, COMMANDS)

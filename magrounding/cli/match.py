@@ -8,7 +8,7 @@ from pathlib import Path
 import tyro
 
 from magrounding.agents.weights import versions
-from magrounding.cli.command import REPEATABLE, CommandLine, derived, run_command
+from magrounding.cli.command import REPEATABLE, CommandLine, derived
 from magrounding.cli.game_arguments import ActionArguments, EvaluationArguments, QuietArguments, WorkerArguments
 from magrounding.cli.options import choose_workers, configure
 from magrounding.errors import ConfigurationError
@@ -22,6 +22,7 @@ from magrounding.threads import plan_threads, using
 
 NAME = "match"
 """Name of the three files, before their endings."""
+REFUSED = REPEATABLE
 _SEEDS_APART = 2**20
 
 
@@ -46,15 +47,12 @@ class Arguments(QuietArguments, WorkerArguments, ActionArguments, EvaluationArgu
     """Another seed plays other games."""
 
 
-def main(line: CommandLine) -> int:
-    """Run the command and return its exit code."""
-    arguments = line.parse(Arguments)
-    return run_command(
-        lambda: match(arguments, line), lambda: "stopped; the same command goes on with the match", REPEATABLE
-    )
+def interrupted(arguments: Arguments, line: CommandLine) -> str:
+    """Return the sentence after Ctrl-C."""
+    return "stopped; the same command goes on with the match"
 
 
-def match(arguments: Arguments, line: CommandLine) -> None:
+def run(arguments: Arguments, line: CommandLine) -> None:
     """Play, print the table, write the files."""
     greedy = arguments.greedy
     if not 0 <= arguments.seed < 2**31:

@@ -25,7 +25,7 @@ _BETWEEN_OPTIONS = re.compile(r",(?=\s*[\w.*]+=)")
 
 
 def assignments(texts: Iterable[str], flag: str) -> list[tuple[str, str]]:
-    """(Name, value) of every "name=value", of which several may stand in a text with commas between them.
+    """Split texts of "name=value,…" into (name, value).
 
     Raises:
         ConfigurationError: something without a name or without "=".
@@ -40,12 +40,12 @@ def assignments(texts: Iterable[str], flag: str) -> list[tuple[str, str]]:
 
 
 def parse_env_options(texts: Sequence[str], entry: EnvEntry, reserved: Mapping[str, str]) -> dict[str, Any]:
-    """The environment's options that stood behind each ENV_FLAG; values as in JSON, or else strings.
+    """Parse the environment's options behind each ENV_FLAG; values as in JSON, or else strings.
 
     Args:
         texts: "name=value" or "name=value,…".
         entry: the environment.
-        reserved: option → what chooses it instead.
+        reserved: option → flag that chooses it instead.
 
     Raises:
         ConfigurationError: an option that does not exist, is reserved, or has a value that cannot be.
@@ -60,7 +60,7 @@ def parse_env_options(texts: Sequence[str], entry: EnvEntry, reserved: Mapping[s
 
 
 def assign_network(config: RunConfig, name: str, value: str) -> RunConfig:
-    """The run with an option of its network; "similarity=32" becomes the path "network.similarity"."""
+    """Set an option of the run's network; "similarity=32" becomes the path "network.similarity"."""
     changed, known = assign(config, f"network.{name}", value), network_options(config)
     return config if name in known and known[name] == changed.network[name] else changed
 
@@ -71,7 +71,7 @@ def network_options(config: RunConfig) -> Mapping[str, Any]:
 
 
 def assign_learners(config: RunConfig, name: str, value: str) -> RunConfig:
-    """The run with an option in every phase whose learner has it; `weights.<name>` is the weight of a loss.
+    """Set an option in every phase whose learner has it; `weights.<name>` is the weight of a loss.
 
     Raises:
         ConfigurationError: an option that no learner has, a loss that the network has not, or a value that cannot be.
@@ -86,12 +86,12 @@ def assign_learners(config: RunConfig, name: str, value: str) -> RunConfig:
 
 
 def chosen_elsewhere(entry: EnvEntry, stage_flag: str) -> dict[str, str]:
-    """Option → the flag that chooses it, of those that have one: stage and number of agents."""
+    """Return option → the flag that chooses it: of stage and number of agents."""
     return {**dict.fromkeys(filter(None, [entry.stage_option]), stage_flag), "agents": "--agents"}
 
 
 def configure(entry: EnvEntry, options: Mapping[str, Any]) -> EnvConfig:
-    """The configuration with these options, described once; ConfigurationError where they make none."""
+    """Return the configuration with these options, described once; ConfigurationError where they make none."""
     try:
         config = entry.configure(**options)
         describe(config)
@@ -101,7 +101,7 @@ def configure(entry: EnvEntry, options: Mapping[str, Any]) -> EnvConfig:
 
 
 def choose_workers(asked: int | None, config: EnvConfig) -> int:
-    """Processes to share a simulator's games; 0 for worlds that simulate batches.
+    """Return the number of processes that share a simulator's games; 0 for worlds that simulate batches.
 
     Raises:
         ConfigurationError: fewer than 0, or some for a world that has no use for them.
@@ -116,7 +116,7 @@ def choose_workers(asked: int | None, config: EnvConfig) -> int:
 
 
 def names_of(flag: str, text: str | None) -> list[str] | None:
-    """Names separated by commas; None where nothing was asked for, ConfigurationError where nothing was named."""
+    """Split names at commas; None for None, ConfigurationError where nothing was named."""
     if text is None:
         return None
     names = items(text)

@@ -10,7 +10,7 @@ import numpy as np
 import tyro
 
 from magrounding.agents.drrn.pieces import FIRST, train_pieces
-from magrounding.cli.command import CommandLine, derived, run_command
+from magrounding.cli.command import CommandLine, derived
 from magrounding.cli.options import chosen_elsewhere, configure, parse_env_options
 from magrounding.envs.make import make_vec
 from magrounding.errors import CheckpointError, ConfigurationError, choose
@@ -46,13 +46,7 @@ class Arguments:
     """Other seeds play other games."""
 
 
-def main(line: CommandLine) -> int:
-    """Run the command and return its exit code."""
-    arguments = line.parse(Arguments)
-    return run_command(lambda: make_pieces(arguments))
-
-
-def make_pieces(arguments: Arguments) -> None:
+def run(arguments: Arguments, line: CommandLine) -> None:
     """Play, train, write the file, say what is in it."""
     if arguments.out.exists():
         raise CheckpointError(f"{arguments.out} exists already: name another file with --out")
@@ -97,7 +91,7 @@ def texts_shown(vec: VectorEnv, steps: int, seed: int) -> Iterator[str]:
             for key, row in zip(content_keys({text.name: rows}).tolist(), rows, strict=True):
                 if key not in known:
                     known.add(key)
-                    if said := plain_text(spec.words, row.ravel().tolist()):
-                        yield said
+                    if sentence := plain_text(spec.words, row.ravel().tolist()):
+                        yield sentence
         if step < steps:
             observation, *_ = vec.step(np.where(mask, rng.random(mask.shape), -1.0).argmax(-1))

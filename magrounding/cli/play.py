@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from magrounding.cli.command import CommandLine, derived, run_command
+from magrounding.cli.command import CommandLine, derived
 from magrounding.cli.game_arguments import ActionArguments, EvaluationArguments
 from magrounding.cli.options import configure
 from magrounding.errors import ConfigurationError, MissingExtra
@@ -45,13 +45,7 @@ class Arguments(ActionArguments, EvaluationArguments):
     (`record --player saved:FILE`)."""
 
 
-def main(line: CommandLine) -> int:
-    """Run the command and return its exit code."""
-    arguments = line.parse(Arguments)
-    return run_command(lambda: play(arguments))
-
-
-def play(arguments: Arguments) -> None:
+def run(arguments: Arguments, line: CommandLine) -> None:
     """Open the game on the terminal."""
     greedy = arguments.greedy
     if not arguments.seconds > 0:

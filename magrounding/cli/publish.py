@@ -9,7 +9,7 @@ from pathlib import Path
 from torch import Tensor
 
 from magrounding.agents.weights import save_weights
-from magrounding.cli.command import CommandLine, derived, run_command
+from magrounding.cli.command import CommandLine, derived
 from magrounding.errors import CheckpointError, ConfigurationError, choose
 from magrounding.experiment.config import read_config
 from magrounding.experiment.metrics import read_metrics
@@ -37,13 +37,7 @@ class Arguments:
     """Folder that gets a folder for the team; pretrained:<name> finds it in the default one only."""
 
 
-def main(line: CommandLine) -> int:
-    """Run the command and return its exit code."""
-    arguments = line.parse(Arguments)
-    return run_command(lambda: publish(arguments))
-
-
-def publish(arguments: Arguments) -> None:
+def run(arguments: Arguments, line: CommandLine) -> None:
     """Copy, check that it loads, and write down where it came from."""
     if Path(arguments.name).name != arguments.name:
         raise ConfigurationError(f"--name is the name of a folder, without any path, got {arguments.name!r}")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from magrounding.cli.command import CommandLine, derived, run_command
+from magrounding.cli.command import CommandLine, derived
 from magrounding.cli.game_arguments import EnvArguments, WorkerArguments
 from magrounding.cli.keyboard import Keyboard
 from magrounding.cli.options import (
@@ -62,13 +62,7 @@ class Arguments(WorkerArguments, EnvArguments):
     """Print nothing but where the file is, and errors."""
 
 
-def main(line: CommandLine) -> int:
-    """Run the command and return its exit code."""
-    arguments = line.parse(Arguments)
-    return run_command(lambda: make_demonstrations(arguments))
-
-
-def make_demonstrations(arguments: Arguments) -> None:
+def run(arguments: Arguments, line: CommandLine) -> None:
     """Play, write the file, say what is in it."""
     if arguments.out.exists():
         raise CheckpointError(f"{arguments.out} exists already: name another file with --out")
@@ -93,8 +87,8 @@ def make_demonstrations(arguments: Arguments) -> None:
             first = RECORDING_SEED + _SEEDS_APART * arguments.seed
             display, what = Display(quiet=arguments.quiet or kind == KEYBOARD), f"{played_by}: {arguments.env}"
             with display, display.games(what, arguments.games) as bar:
-                report = bar if display.live or arguments.quiet else _Progress(arguments.games)
-                shown = record(vec, player, arguments.games, first, played_by, on_progress=report)
+                on_progress = bar if display.live or arguments.quiet else _Progress(arguments.games)
+                shown = record(vec, player, arguments.games, first, played_by, on_progress=on_progress)
         finally:
             vec.close()
     _keep(arguments, shown)

@@ -11,7 +11,7 @@ import numpy as np
 import tyro
 from PIL import Image
 
-from magrounding.cli.command import CommandLine, derived, run_command
+from magrounding.cli.command import CommandLine, derived
 from magrounding.envs.make import make
 from magrounding.errors import ConfigurationError, choose
 from magrounding.experiment.progress import Display
@@ -42,13 +42,7 @@ class Arguments:
     """Print nothing but where the film is, and errors."""
 
 
-def main(line: CommandLine) -> int:
-    """Run the command and return its exit code."""
-    arguments = line.parse(Arguments)
-    return run_command(lambda: replay(arguments))
-
-
-def replay(arguments: Arguments) -> None:
+def run(arguments: Arguments, line: CommandLine) -> None:
     """Check, and show."""
     if arguments.out is not None:
         choose("ending of --out", arguments.out.suffix.lower(), (*ENDINGS, PAGE))
@@ -69,9 +63,9 @@ def replay(arguments: Arguments) -> None:
 
 
 def _check_all(arguments: Arguments, header: Header, episodes: list[SavedEpisode]) -> None:
-    with Display(quiet=arguments.quiet) as display, display.games("playing again", len(episodes)) as report:
+    with Display(quiet=arguments.quiet) as display, display.games("playing again", len(episodes)) as show_progress:
         for number in replayed(arguments.file, header, episodes):
-            report(number + 1)
+            show_progress(number + 1)
     if not arguments.quiet:
         won = sum(episode.won for episode in episodes) / len(episodes)
         games = f"{len(episodes):,} games of {header.env} by {','.join(header.players)}"

@@ -10,7 +10,7 @@ from magrounding.agents.building import build_policy
 from magrounding.agents.running_text.assumptions import parse_assumptions
 from magrounding.agents.running_text.segments import EDGES, LEARNT, ROWS, SEGMENTS, Delexicalised, Segmenter
 from magrounding.agents.weights import fit_weights, save_weights
-from magrounding.cli.command import CommandLine, derived, run_command
+from magrounding.cli.command import CommandLine, derived
 from magrounding.errors import CheckpointError, ConfigurationError, choose
 from magrounding.experiment.config import RunConfig, read_config
 from magrounding.experiment.markdown import table
@@ -65,14 +65,8 @@ class Arguments:
     """Seed of the reader's weights and of the games whose manuals it is trained on."""
 
 
-def main(line: CommandLine) -> int:
-    """Run the command and return its exit code."""
-    arguments = line.parse(Arguments)
-    return run_command(lambda: put_behind(arguments, str(line)))
-
-
 @using(ThreadPlan())
-def put_behind(arguments: Arguments, command: str) -> None:
+def run(arguments: Arguments, line: CommandLine) -> None:
     """Learn to cut, say how well, and write the team down."""
     choose("way to find statements --by", arguments.by, SEGMENTS)
     check_count("seed", arguments.seed, 0)
@@ -110,7 +104,7 @@ def put_behind(arguments: Arguments, command: str) -> None:
     state = run.seed(seed, len(settings.seeds)).state(stage)
     record = {**state, "stage": reads, "vocabulary": spec.vocabulary_hash}
     save_weights(arguments.out / reads, [policy.state_dict() for policy in policies], record)
-    about = {"command": command, "team": arguments.run}
+    about = {"command": str(line), "team": arguments.run}
     out.write_config({**config, **changed.as_dict(), **about})  # last: it is a run
     print(f"{arguments.out}: a run like any other, e.g. magrounding evaluate --run {arguments.out}")
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import tyro
 
-from magrounding.cli.command import CommandLine, derived, run_command
+from magrounding.cli.command import CommandLine, derived
 from magrounding.cli.options import ENV_FLAG, assignments
 from magrounding.errors import ConfigurationError, MissingExtra, choose
 from magrounding.play.lineup import HUMAN, PlayerSpec
@@ -55,13 +55,7 @@ class Arguments:
     """Study (.toml) whose participants are sent to /study; see docs/play.md."""
 
 
-def main(line: CommandLine) -> int:
-    """Run the command and return its exit code."""
-    arguments = line.parse(Arguments)
-    return run_command(lambda: serve(arguments))
-
-
-def serve(arguments: Arguments) -> None:
+def run(arguments: Arguments, line: CommandLine) -> None:
     """Serve until stopped."""
     server = make_server(arguments)
     logging.basicConfig(format="%(levelname)s: %(message)s")

@@ -1,4 +1,4 @@
-"""How fast worlds are, on this machine, now: what `magrounding bench` measures of them."""
+"""Speed of worlds on this machine, as `magrounding bench` measures it."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def creation_cost(env: str, options: Mapping[str, Any]) -> dict[str, float]:
 
 
 def machine() -> dict[str, Any]:
-    """What the numbers were measured on."""
+    """Describe the machine that the numbers were measured on."""
     return {
         "system": platform.platform(),
         "processor": _processor(),

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import tyro
 
-from magrounding.cli.command import CommandLine, derived, run_command
+from magrounding.cli.command import CommandLine, derived
 from magrounding.experiment.reports.study import read_study, study_report
 from magrounding.storage import check_place, write_atomic
 
@@ -23,13 +23,7 @@ class Arguments:
     """File (.md) for the table; it is printed as well."""
 
 
-def main(line: CommandLine) -> int:
-    """Run the command and return its exit code."""
-    arguments = line.parse(Arguments)
-    return run_command(lambda: study(arguments))
-
-
-def study(arguments: Arguments) -> None:
+def run(arguments: Arguments, line: CommandLine) -> None:
     """Read, print, write."""
     if arguments.out is not None:
         check_place(arguments.out)

@@ -10,7 +10,8 @@ from typing import Any
 import tyro
 
 from magrounding.agents.policy import CONTRAST
-from magrounding.cli.command import RESUMABLE, CommandLine, derived, items, run_command
+from magrounding.cli.command import CommandLine, derived, items
+from magrounding.cli.game_arguments import DeviceArguments, QuietArguments
 from magrounding.cli.options import (
     assign_learners,
     assign_network,
@@ -31,11 +32,12 @@ from magrounding.play.run_folder import RunFolder
 from magrounding.schema import assign, diff, has
 from magrounding.training.algorithm import AlgorithmConfig
 
+REFUSED = "mend that, and a run goes on with --resume"
 Switch = tyro.conf.FlagCreatePairsOff[bool]
 
 
 @dataclass(frozen=True)
-class Arguments:
+class Arguments(QuietArguments, DeviceArguments):
     """Train agents stage by stage, evaluate them, and write a report."""
 
     env: str | None = derived("none: name one, unless --resume finds it in --out")
@@ -79,31 +81,17 @@ class Arguments:
     """Weight of the contrastive loss that grounds symbols, in every phase."""
     demonstrations: str | None = derived("none, the oracle teaches")
     """Files from which phases of imitation learn, separated by commas, one a stage."""
-    workers: int | None = derived("2")
-    """Processes that share the games of a simulator of one game; 0 plays them in this one."""
     out: Path | None = derived("runs/<env>-<agent>[-<agents>]-<preset>")
     """Run folder."""
     resume: bool = False
     """Continue the run in the folder, with the settings it was started with."""
-    device: str = "auto"
-    """auto, cpu or cuda."""
-    threads: int | None = derived("the cores that it may run on")
-    """Cores to compute with, beside the processes of simulators."""
     bf16: Switch = derived("no", False)
     """Compute networks in bfloat16."""
     no_bf16: Switch = derived("no", False)
     """Compute networks in float32, where a preset does not."""
-    quiet: bool = False
-    """Print nothing but where the report is, and errors."""
 
 
-def main(line: CommandLine) -> int:
-    """Run the command and return its exit code."""
-    arguments = line.parse(Arguments)
-    return run_command(lambda: train(arguments, line), lambda: _how_to_resume(arguments, line), RESUMABLE)
-
-
-def train(arguments: Arguments, line: CommandLine) -> None:
+def run(arguments: Arguments, line: CommandLine) -> None:
     """Do what the arguments say."""
     folder = run_folder(arguments)
     config = resumed(arguments, folder) if arguments.resume else requested(arguments)
@@ -121,7 +109,7 @@ def train(arguments: Arguments, line: CommandLine) -> None:
 
 
 def run_folder(arguments: Arguments) -> Path:
-    """Where the run goes, or is."""
+    """Return the folder of the run, new or old."""
     if arguments.out is not None:
         return arguments.out
     config = requested(arguments)
@@ -130,7 +118,7 @@ def run_folder(arguments: Arguments) -> Path:
 
 
 def requested(arguments: Arguments) -> RunConfig:
-    """The configuration of a new run."""
+    """Return the configuration of a new run."""
     if arguments.env is None:
         raise ConfigurationError(
             "name an environment, e.g. --env ma_rtfm, or with --resume the run's folder with --out"
@@ -158,7 +146,7 @@ def requested(arguments: Arguments) -> RunConfig:
 
 
 def resumed(arguments: Arguments, folder: Path) -> RunConfig:
-    """The configuration of a run that goes on; CheckpointError where an argument contradicts it."""
+    """Return the configuration of a run that goes on; CheckpointError where an argument contradicts it."""
     found = read_config(folder)
     if arguments.env not in (None, found.env):
         raise _contradicted(folder, "env", found.env, arguments.env)  # options of the one mean nothing in the other
@@ -174,14 +162,14 @@ def resumed(arguments: Arguments, folder: Path) -> RunConfig:
         if asked not in (None, has := getattr(found, name)):
             raise _contradicted(folder, name, has, asked)
     asked = changed(found, arguments)
-    for path, (has, wanted) in diff(replace(found, workers=asked.workers), asked).items():
-        if wanted != (has := _usual(found, path) if has is None else has):
-            raise _contradicted(folder, path, has, wanted)
+    for path, (has, requested) in diff(replace(found, workers=asked.workers), asked).items():
+        if requested != (has := _usual(found, path) if has is None else has):
+            raise _contradicted(folder, path, has, requested)
     return replace(found, workers=asked.workers)
 
 
 def changed(config: RunConfig, arguments: Arguments) -> RunConfig:
-    """A configuration with what the flags say of its parts."""
+    """Return a configuration with the values of the flags."""
     simple = {
         "team_reward": arguments.team_reward,
         "share_parameters": _switch(arguments.share_parameters, arguments.no_share_parameters),
@@ -207,7 +195,7 @@ def changed(config: RunConfig, arguments: Arguments) -> RunConfig:
 
 
 def with_contrast(config: RunConfig, weight: float) -> RunConfig:
-    """The contrastive loss with a weight in every phase whose learner has the minibatches of games that it compares."""
+    """Set the weight of the contrastive loss in every phase whose learner has minibatches, which it compares."""
     if weight < 0:
         raise ConfigurationError(f"--contrast is the weight of a loss, 0 or positive, got {weight:g}")
     if not any(_compares(phase.learner) for _, phase in config.walk()):
@@ -216,9 +204,12 @@ def with_contrast(config: RunConfig, weight: float) -> RunConfig:
         raise ConfigurationError(
             f"agent {config.agent!r} as it is configured has no contrastive loss: leave out --contrast"
         )
-    return config.with_learners(
-        lambda each: replace(each, weights={**each.weights, CONTRAST: weight}) if _compares(each) else each
-    )
+
+    def change(learner: AlgorithmConfig) -> AlgorithmConfig:
+        same = learner.weights.get(CONTRAST, 0.0) == weight or not _compares(learner)
+        return learner if same else replace(learner, weights={**learner.weights, CONTRAST: weight})
+
+    return config.with_learners(change)
 
 
 def _compares(learner: AlgorithmConfig) -> bool:
@@ -230,7 +221,7 @@ def _given(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _env_options(arguments: Arguments, config: RunConfig) -> dict[str, Any]:
-    """Options of the environment that are other ones than the run's."""
+    """Return the given options of the environment that differ from the run's."""
     entry, known = config.entry, {**config.entry.options, **config.env_options}
     asked = parse_env_options(arguments.env_option, entry, chosen_elsewhere(entry, "--stages"))
     return {name: value for name, value in asked.items() if value != known[name]}
@@ -258,7 +249,7 @@ def _contradicted(folder: Path, name: str, has: object, asked: object) -> Checkp
 
 
 def _switch(on: bool, off: bool) -> bool | None:
-    """What a pair of switches says; None where neither was typed."""
+    """Return the value of a pair of switches; None where neither was typed."""
     return on if on or off else None
 
 
@@ -273,7 +264,8 @@ def _show(value: object) -> str:
     return ",".join(map(str, value)) if isinstance(value, tuple | list) else str(value)
 
 
-def _how_to_resume(arguments: Arguments, line: CommandLine) -> str:
+def interrupted(arguments: Arguments, line: CommandLine) -> str:
+    """Return the sentence after Ctrl-C: how the run goes on."""
     folder = run_folder(arguments)
     if not RunFolder(folder).holds_run:
         return "stopped before the run began"

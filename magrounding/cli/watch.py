@@ -12,7 +12,7 @@ import numpy as np
 import tyro
 from PIL import Image
 
-from magrounding.cli.command import CommandLine, derived, run_command
+from magrounding.cli.command import CommandLine, derived
 from magrounding.cli.game_arguments import ActionArguments
 from magrounding.cli.options import chosen_elsewhere, configure, parse_env_options
 from magrounding.cli.play import find_terminal, run_terminal
@@ -68,13 +68,7 @@ class Arguments(ActionArguments):
     """Print nothing but where the pictures are (--out), and errors."""
 
 
-def main(line: CommandLine) -> int:
-    """Run the command and return its exit code."""
-    arguments = line.parse(Arguments)
-    return run_command(lambda: watch(arguments))
-
-
-def watch(arguments: Arguments) -> None:
+def run(arguments: Arguments, line: CommandLine) -> None:
     """Play and show."""
     greedy = arguments.greedy
     if (arguments.run is None) == (arguments.file is None):

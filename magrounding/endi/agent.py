@@ -20,8 +20,7 @@ from magrounding.agents.building import configure
 from magrounding.agents.document_policy import DocumentPolicy, Inputs
 from magrounding.agents.policy import MARKS, OTHERS, Accepts, Auxiliary, Policy, PolicyOutput, mask_logits
 from magrounding.endi.diagnostics import diagnose
-from magrounding.endi.division import Division, Places, divide, draw_noise
-from magrounding.endi.losses import REGULARIZERS, dis, modelling_loss, num
+from magrounding.endi.division import REGULARIZERS, Division, Places, dis, divide, draw_noise, num
 from magrounding.errors import ConfigurationError, choose
 from magrounding.registry import load
 from magrounding.schema import OneOf, Options
@@ -41,7 +40,7 @@ class EnDiOptions(Options):
 
     Attributes:
         regularizer: of the division: "num", "dis" or "none" (EnDi-reg).
-        modelling: foresee what others do; False is EnDi-sup.
+        modelling: predict the others' actions; False is EnDi-sup.
         squared: `num` as the released program has it.
     """
 
@@ -149,6 +148,17 @@ class EnDi(DocumentPolicy):
         if noise is None:
             return None
         return noise.flatten(1).gather(1, places.row * noise.shape[2] + places.column)
+
+
+def modelling_loss(logits: Tensor, others: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the cross-entropy L_sup (section 4.2), summed over the others [N], and accuracy [N], nan where none acted.
+
+    `logits` [N, n − 1, A] and actions `others` [N, n − 1] are of the others, −1 for those that did not act.
+    """
+    action, acted = others.clamp(min=0), others >= 0
+    nll = F.cross_entropy(logits.transpose(1, 2), action, reduction="none")
+    right = ((logits.argmax(-1) == action) & acted).sum(1)
+    return torch.where(acted, nll, 0.0).sum(1), right / acted.sum(1)
 
 
 def _entropy(division: Division) -> Tensor:

@@ -4,6 +4,8 @@ It decides on places: the cells of a map, or the things on it. The masks are tho
 Gumbel-Softmax over two channels at temperature 1. Softmax and argmax of two numbers depend on their difference alone,
 and the difference of two Gumbel variables is logistic: so the noise of a place is one logistic number. Zero noise is
 the argmax of the logits, the mask without chance.
+
+The regularisers `num` and `dis` (section 5.2) count with these masks, so their gradient is that of the soft samples.
 """
 
 from __future__ import annotations
@@ -15,6 +17,8 @@ from torch import Tensor
 
 NOTHING, LEFT, TAKEN = -1, 0, 1
 """Values of `Division.taken`: no entity, left to others, taken for oneself."""
+
+REGULARIZERS = ("num", "dis", "none")
 
 FARTHEST = 1.0
 """Distance of a dead agent."""
@@ -99,3 +103,21 @@ def distance_to_nearest(places: Places, agents: Tensor, height: int, width: int)
     down = (places.row.unsqueeze(1) - rows).abs() / height
     right = (places.column.unsqueeze(1) - columns).abs() / width
     return torch.where(rows >= 0, (down + right) / 2, FARTHEST).amin(1)
+
+
+def num(division: Division, num_agents: int, *, squared: bool = False) -> Tensor:
+    """Return | n_self − n_others / (n − 1) | [N], 0 where agents take as many entities; `squared` as released."""
+    entity = division.places.is_entity
+    own, others = (mask.mul(entity).sum(1) for mask in (division.own, division.others))
+    gap = own - others / (num_agents - 1)
+    return gap.square() if squared else gap.abs()
+
+
+def dis(division: Division, position: Tensor, teammates: Tensor, height: int, width: int) -> Tensor:
+    """Return [N]: distances of entities to their owner, oneself or the nearest other, summed.
+
+    Distances are |dx| / W + |dy| / H; those of the dead are 2. The paper's formula misprints the second axis.
+    """
+    places = division.places
+    near, far = (distance_to_nearest(places, who, height, width) for who in (position.unsqueeze(1), teammates))
+    return 2 * ((division.own * near + division.others * far) * places.is_entity).sum(1)

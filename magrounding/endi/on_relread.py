@@ -39,7 +39,7 @@ class EnDiRelreadConfig(EnDiOptions, RelreadConfig):
 
     Attributes:
         division_hidden: width of the network that divides.
-        others_hidden: width of the two layers that foresee what others do.
+        others_hidden: width of the two layers that predict the others' actions.
     """
 
     division_hidden: Count = 32

@@ -239,7 +239,7 @@ def make_gymnasium_vec(
     autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
     **options: Any,
 ) -> GymnasiumVectorEnv:
-    """Make a vector env: what `gymnasium.make_vec("magrounding/<env>-v0", num_envs=B, …)` calls.
+    """Make a vector env, for `gymnasium.make_vec("magrounding/<env>-v0", num_envs=B, …)`.
 
     Args:
         env: environment id, e.g. "rtfm".

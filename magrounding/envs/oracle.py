@@ -1,4 +1,4 @@
-"""WorldOracle: what oracles of compiled worlds share. They read the world's state, never its text."""
+"""WorldOracle: base of the oracles of compiled worlds, which read the world's state, never its text."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class WorldOracle(ABC, Generic[World]):
         """Return None: it has no memory."""
 
     def best_actions(self, rows: np.ndarray | None = None) -> np.ndarray:
-        """All best moves of every agent, now.
+        """Return all best moves of every agent, now.
 
         Args:
             rows: [R] rows of a vector env, by default all. The others keep what was found before.
@@ -85,7 +85,7 @@ class WorldOracle(ABC, Generic[World]):
         greedy: bool = True,
         rows: np.ndarray | None = None,
     ) -> tuple[Any, None]:
-        """One of each agent's best moves, drawn uniformly; the draw is decided by seed, episode and step.
+        """Return one of each agent's best moves, drawn uniformly; the draw is decided by seed, episode and step.
 
         Args:
             obs, memory, info, greedy: as for trained teams; none of them is read.

@@ -61,7 +61,7 @@ def map_sides(spec: EnvSpec) -> tuple[int, int] | None:
 
 
 def observation_space(spec: EnvSpec) -> spaces.Dict:
-    """Return the space of what an agent sees: the fields of a spec and, on a map, `distance`."""
+    """Return the space of an agent's observations: the fields of a spec and, on a map, `distance`."""
     parts, sides = dict(spec.space().spaces), map_sides(spec)
     if sides is not None:
         parts["distance"] = spaces.Box(-1.0, 1.0, (*sides, 2), np.float32)
@@ -125,11 +125,11 @@ class WorldEnv(DeepCopied, ParallelEnv[str, Observation, SupportsIndex]):
         self._inventories: dict[bytes, str] = {}
 
     def observation_space(self, agent: str) -> spaces.Dict:
-        """The space of what an agent sees; the same object on each call."""
+        """Return the space of an agent's observations; the same object on each call."""
         return self._observation_spaces[choose("agent", agent, self.possible_agents)]
 
     def action_space(self, agent: str) -> spaces.Discrete:
-        """The space of an agent's actions; the same object on each call."""
+        """Return the space of an agent's actions; the same object on each call."""
         return self._action_spaces[choose("agent", agent, self.possible_agents)]
 
     def reset(
@@ -269,7 +269,7 @@ class WorldEnv(DeepCopied, ParallelEnv[str, Observation, SupportsIndex]):
         return row
 
     def _make_places(self, i: int) -> list[tuple[str, str, tuple[int, ...]]]:
-        """(key, field, index in its buffer) of what agent i sees, in the order of its space: flattening wrappers agree.
+        """(key, field, index in its buffer) of agent i's observation, in the order of its space, as flattening has it.
 
         `distance` has the place of the position that it is computed from.
         """

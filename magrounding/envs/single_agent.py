@@ -48,14 +48,14 @@ class SingleAgentEnv(DeepCopied, gymnasium.Env[Observation, np.int64]):
 
     @property
     def vocabulary(self) -> Vocabulary:
-        """The words of the ids that observations hold; ConfigurationError for an env that does not say."""
+        """Words of the ids in observations; ConfigurationError for an env that names none."""
         spec = getattr(self.env, "spec", None)
         if not isinstance(spec, EnvSpec):
             raise ConfigurationError(f"{type(self.env).__name__} names no words: its `spec` is no magrounding EnvSpec")
         return spec.vocabulary
 
     def action_masks(self) -> np.ndarray:
-        """[A] bool, which actions do something now; all of them where a world shows no mask. MaskablePPO asks for it.
+        """Return [A] bool, actions that do something now; all of them without a mask. MaskablePPO calls this.
 
         Raises:
             CallOrderError: before `reset`.
@@ -91,7 +91,7 @@ class SingleAgentEnv(DeepCopied, gymnasium.Env[Observation, np.int64]):
 
 
 def make_single_agent(env: str, render_mode: str | None = None, **options: Any) -> SingleAgentEnv:
-    """Make an environment of one agent as a Gymnasium env: what `gymnasium.make("magrounding/<env>-v0", …)` calls.
+    """Make an environment of one agent as a Gymnasium env: for `gymnasium.make("magrounding/<env>-v0", …)`.
 
     Args:
         env: environment id, e.g. "rtfm".

@@ -41,8 +41,8 @@ function(*arguments)
 class _Processes(event.Listener):
     """Starts a process for each task as soon as numba compiles anything here: what it finds on disk is no event."""
 
-    def __init__(self, tasks: list[Task], tell: Callable[[], None]) -> None:
-        self._tasks, self._tell = tasks, tell
+    def __init__(self, tasks: list[Task], announce: Callable[[], None]) -> None:
+        self._tasks, self._announce = tasks, announce
         self._began = False
         self.running: list[subprocess.Popen[bytes]] = []
 
@@ -50,7 +50,7 @@ class _Processes(event.Listener):
         gc.disable()  # a tenth of the time to compile would go into looking for garbage
         if not self._began:
             self._began = True
-            self._tell()
+            self._announce()
         data: Any = event.data
         kept = data["dispatcher"].stats.cache_path is not None
         tasks, self._tasks = self._tasks, []
@@ -62,14 +62,14 @@ class _Processes(event.Listener):
 
 
 @contextmanager
-def compiled_beside(tasks: list[Task], tell: Callable[[], None] = lambda: None) -> Iterator[None]:
+def compiled_beside(tasks: list[Task], announce: Callable[[], None] = lambda: None) -> Iterator[None]:
     """If numba compiles anything within, compile what `tasks` call at the same time: at the end it is on disk.
 
     Args:
         tasks: what calls other kernels.
-        tell: called once, when numba begins.
+        announce: called once, when numba begins.
     """
-    processes, collects = _Processes(tasks, tell), gc.isenabled()
+    processes, collects = _Processes(tasks, announce), gc.isenabled()
     try:
         with event.install_listener("numba:compile", processes):
             yield

@@ -18,7 +18,7 @@ from magrounding.experiment.phase import Phase
 from magrounding.experiment.presets import find_preset
 from magrounding.play.evaluate import OTHER_GAME, REASSIGNED
 from magrounding.play.run_folder import RunFolder
-from magrounding.registry import ENVS, EnvEntry, agent_entry, algorithm_entry, env_entry, is_simulator
+from magrounding.registry import ENVS, EnvEntry, agent_entry, algorithm_entry, env_entry
 from magrounding.schema import Natural, NonNegative, Options, Positive, Share, dump, load, options_of
 from magrounding.spec import SCORE, EnvSpec
 from magrounding.storage import digest
@@ -32,13 +32,13 @@ _SMALL = 0.25
 
 @dataclass(frozen=True)
 class RunConfig(Options):
-    """What to train, on what, for how long.
+    """Configuration of a run: environment, agents, phases, evaluation, seeds.
 
     Attributes:
         env: environment id; "": a preset, which is checked where an environment is given.
         agent: id of the networks.
         phases: stage → its phases in order, each kind at most once; "*" for every other stage.
-        preset: the name of the preset that it began with.
+        preset: the name under which the preset is registered that it began with.
         about: the budget in a sentence, for reports.
         agents: n; 0: the environment's.
         stages: in order; none: the environment's curriculum.
@@ -144,16 +144,16 @@ class RunConfig(Options):
         return env_entry(self.env)
 
     def measure(self, stage: str) -> str:
-        """What promotion, selection and reports go by in a stage: an entry of `Evaluation.summary`."""
+        """Return the measure of promotion, selection and reports in a stage: an entry of `Evaluation.summary`."""
         return "score" if self.describe(stage).outcome == SCORE else "win_rate"
 
     def windowed(self, stage: str) -> str:
-        """What a run's log calls the measure's mean over the last training games (see `Promotion.window`)."""
+        """Return the log's name of the measure's mean over the last training games (see `Promotion.window`)."""
         return f"window_{self.measure(stage)}"
 
     @property
     def imitates(self) -> bool:
-        """Whether any phase learns from a teacher or from demonstrations."""
+        """Some phase learns from a teacher or from demonstrations."""
         return next(self.taught(), None) is not None
 
     @property
@@ -173,18 +173,13 @@ class RunConfig(Options):
         """Games of the largest batch."""
         return max(phase.num_envs for _, phase in self.walk())
 
-    @property
-    def simulated(self) -> bool:
-        """Whether the games are a simulator's, which plays one at a time."""
-        return is_simulator(self.entry.configure(**self.stage_options(self.stages[0])))
-
     def stage_options(self, stage: str, evaluation_set: str | None = None) -> dict[str, Any]:
         """Options of the environment in a stage, as trained on, or as an evaluation set has it."""
         changed = {} if evaluation_set is None else self.entry.evaluation.sets_of(stage)[evaluation_set]
         return {**self.env_options, **self.entry.with_stage(stage), **changed}
 
     def stage_name(self, stage: str) -> str:
-        """What people are shown as the stage: the environment's id where it has no stages."""
+        """Return the stage's name for people: the environment's id where it has no stages."""
         return stage or self.env
 
     def phase_options(self, stage: str, phase: Phase) -> dict[str, Any]:
@@ -216,7 +211,7 @@ class RunConfig(Options):
 
     @property
     def origin(self) -> dict[str, Any]:
-        """What `load_checkpoint` compares a file with; for networks that read any words, not with which."""
+        """Arguments of `load_checkpoint` that a file has to match; no vocabulary for networks that read any words."""
         spec = self.describe(self.stages[0])
         network = build_policy(self.agent, spec, self.network, seed=0)
         known = None if reads_any_words(network) else spec.vocabulary_hash
@@ -251,7 +246,7 @@ class RunConfig(Options):
                 yield stage, phase, teaching
 
     def learnt_by(self, stage: str, phase: str) -> str:
-        """How the weights at the end of a phase came about, in words that a report can print."""
+        """Describe the learning that led to the weights at the end of a phase, in words of a report."""
         walked = [(name, each.name) for name, each in self.walk()]
         before = [name for _, name in walked[: walked.index((stage, phase))]]
         if phase == IMITATE:
@@ -259,11 +254,11 @@ class RunConfig(Options):
         return "reinforcement after imitation" if IMITATE in before else "reinforcement alone"
 
     def with_phases(self, change: Callable[[Phase], Phase]) -> Self:
-        """The same with every phase changed."""
+        """Return the same with every phase changed."""
         return replace(self, phases={stage: tuple(map(change, phases)) for stage, phases in self.phases.items()})
 
     def with_learners(self, change: Callable[[AlgorithmConfig], AlgorithmConfig]) -> Self:
-        """The same with every phase's learner changed."""
+        """Return the same with every phase's learner changed."""
         return self.with_phases(lambda phase: replace(phase, learner=change(phase.learner)))
 
     def with_budget(self, factor: float) -> Self:
@@ -303,7 +298,7 @@ def make_config(
         raise ConfigurationError("at least one stage is needed")
     if agents is not None and agents < 1:
         raise ConfigurationError(f"the number of agents must be positive, got {agents}")
-    config = replace(found, env=entry.id, agents=agents or 0, stages=stages or (), seeds=seeds)
+    config = replace(found, env=entry.id, preset=preset, agents=agents or 0, stages=stages or (), seeds=seeds)
     if own and config.share_from is not None and config.agents >= config.share_from:
         config = replace(config, share_parameters=True)
     contrasted = any(phase.learner.weights.get(CONTRAST) for _, phase in config.walk())
@@ -329,7 +324,7 @@ def parse_config(content: Mapping[str, Any]) -> RunConfig:
 
 
 def _of_version_0(content: Mapping[str, Any]) -> dict[str, Any]:
-    """What a file says that was written when a run had its preset inside."""
+    """Convert a file that was written when a run had its preset inside."""
     preset = dict(content["preset"])
     preset["every"] = preset.pop("evaluate_every")
     own = options_of(RunConfig)

@@ -81,10 +81,7 @@ def run_curriculum(
     with RunOwner(run):
         run.remove_partial()
         if resume:
-            config = run.config()
-            if parse_config(config).digest != settings.digest:
-                raise CheckpointError(f"the run in {run} has other settings: resume it with its own (read_config)")
-            _check_text(settings, run, config.get(TEXT))
+            _check_same(settings, run)
         elif run.holds_run:
             raise CheckpointError(f"{run} exists already: add --resume to go on with it, or name another with --out")
         else:
@@ -104,7 +101,7 @@ def run_curriculum(
 
 
 def check_run(settings: RunConfig) -> dict[str, str]:
-    """Tell what cannot work in any stage of a run, before it writes or measures anything.
+    """Refuse what cannot work in any stage of a run, before it writes or measures anything.
 
     Returns:
         Path → who played, of every file of demonstrations in use.
@@ -133,13 +130,14 @@ def _check_games(settings: RunConfig) -> None:
                 config.make_env(None).close()
 
 
-def _check_text(settings: RunConfig, folder: RunFolder, before: str | None) -> None:
-    """CheckpointError where a run began with other sentences than its files hold now."""
-    now = settings.describe(settings.stages[0]).source
+def _check_same(settings: RunConfig, run: RunFolder) -> None:
+    """Raise CheckpointError where a run began with other settings, or sentences other than its files hold now."""
+    config = run.config()
+    if parse_config(config).digest != settings.digest:
+        raise CheckpointError(f"the run in {run} has other settings: resume it with its own (read_config)")
+    before, now = config.get(TEXT), settings.describe(settings.stages[0]).source
     if before is not None and before != now:
-        raise CheckpointError(
-            f"the run in {folder} read {before}, which is {now} now: restore the files, or train again"
-        )
+        raise CheckpointError(f"the run in {run} read {before}, which is {now} now: restore the files, or train again")
 
 
 def _check_learning(settings: RunConfig) -> None:
@@ -178,16 +176,16 @@ def _check_learning(settings: RunConfig) -> None:
 
 
 def _unlike(one: Policy, other: Policy) -> str:
-    """The name of the first weight by which two networks cannot take over one another's; "" where they can."""
+    """Return the first weight that has another shape in the other network, or is in one alone; "" where none is."""
     shapes = [{name: tensor.shape for name, tensor in each.state_dict().items()} for each in (one, other)]
     names = dict.fromkeys(name for each in shapes for name in each)
     return next((name for name in names if shapes[0].get(name) != shapes[1].get(name)), "")
 
 
 def check_costs_to_go(settings: RunConfig) -> None:
-    """ConfigurationError where phases learn from what each move costs, and no expert of the run can tell.
+    """Raise ConfigurationError where phases learn from costs of moves, and no expert of the run knows them.
 
-    This is for what a person asks for: presets ask for it in every stage, and the experts of some cannot tell.
+    For options that a person chooses: presets have it in every stage, and the experts of some do not know costs.
     """
     asking = [each for each in settings.taught() if each[-1].costs_to_go]
     if asking and not any(_judges(settings, *each) for each in asking):
@@ -198,7 +196,7 @@ def check_costs_to_go(settings: RunConfig) -> None:
 
 
 def _judges(settings: RunConfig, stage: str, phase: Phase, teaching: Teaching) -> bool:
-    """Whether the expert of a phase says what moves cost; demonstrations do not keep it."""
+    """Return whether the expert of a phase knows costs of moves; demonstrations do not keep them."""
     if settings.demonstrations or teaching.demonstrations:
         return False
     vec = make_vec(settings.env, 1, **settings.phase_options(stage, phase))
@@ -233,6 +231,11 @@ def _check_teaching(settings: RunConfig) -> dict[str, str]:
                     "imitation"
                 )
         return {}
+    return _check_demonstrations(settings)
+
+
+def _check_demonstrations(settings: RunConfig) -> dict[str, str]:
+    """Return path → who played, of every file of demonstrations in use; see `_check_teaching`."""
     if not settings.imitates:
         raise ConfigurationError(
             f"preset {settings.preset!r} has no phase that learns from demonstrations: take another, or leave them"

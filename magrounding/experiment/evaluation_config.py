@@ -22,7 +22,7 @@ CHOSEN_ON_VALID: Mapping[str, Any] = {
 
 @dataclass(frozen=True)
 class EvaluationConfig(Options):
-    """How often, on which games and how agents are evaluated.
+    """Frequency, games and ways of evaluations.
 
     Attributes:
         every: environment steps between evaluations within a phase; None: at its end only.

@@ -43,7 +43,7 @@ class Process:
 
     @property
     def alive(self) -> bool:
-        """Whether it still runs; for a process of this host."""
+        """The process still runs; for one of this host."""
         if os.name == "posix":  # elsewhere signal 0 ends a process
             try:
                 os.kill(self.pid, 0)

@@ -36,7 +36,7 @@ class Promotion(Options):
             raise ConfigurationError("a promotion needs steps, a win rate, or both: the phase would never end")
 
     def reached(self, steps: int, games: int, win_rate: float, minutes: float) -> bool:
-        """Whether the phase is over.
+        """Return whether the phase is over.
 
         Args:
             steps: environment steps spent in the phase.

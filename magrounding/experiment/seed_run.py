@@ -6,6 +6,7 @@ import math
 import time
 from collections import deque
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -50,16 +51,7 @@ class Position:
 
 
 class SeedRun:
-    """The curriculum of one seed.
-
-    Args:
-        settings: of the run.
-        seed: its seed.
-        folder: its files.
-        device: of the networks.
-        display: what the person sees.
-        stop: Ctrl-C.
-    """
+    """The curriculum of one seed; `run` trains what is left of it."""
 
     def __init__(
         self,
@@ -71,7 +63,6 @@ class SeedRun:
         stop: StopRequest,
     ) -> None:
         self.settings, self.seed, self.folder, self.device = settings, seed, folder, device
-        self.preset = settings.preset
         self.at = Position()
         self._display, self._stop = display, stop
         self._clock = Clock()
@@ -123,11 +114,14 @@ class SeedRun:
     def _load(self) -> None:
         """Take up the state of an earlier process, where there is one."""
         path = self.folder.checkpoint
-        if not path.exists():
-            # A stage's weights are written after a checkpoint: to begin again would write over what was learnt.
-            if self.folder.has_weights():
-                raise CheckpointError(f"{path} is missing, but weights were trained here: restore it")
-            return
+        if path.exists():
+            self._restore(path)
+        # A stage's weights are written after a checkpoint: to begin again would write over what was learnt.
+        elif self.folder.has_weights():
+            raise CheckpointError(f"{path} is missing, but weights were trained here: restore it")
+
+    def _restore(self, path: Path) -> None:
+        """Go on from a checkpoint; CheckpointError where it is another run's, or damaged."""
         record, tensors = load_checkpoint(path, **self.settings.origin)
         if record.get("seed") != self.seed:
             raise CheckpointError(f"{path} is of seed {record.get('seed')}, not of {self.seed}: it was moved here")
@@ -155,7 +149,7 @@ class SeedRun:
             self._resumed = {}
         else:
             if self._carried:
-                # Another algorithm's statistics of gradients would mislead.
+                # Another algorithm's statistics of gradients mean nothing here.
                 done = sum(len(self.settings.of_stage(stage)) for stage in self.settings.stages[: self.at.stage])
                 _, before = list(self.settings.walk())[done + self.at.phase - 1]
                 same = before.learner.algorithm == self.phase.learner.algorithm

@@ -82,7 +82,7 @@ def learn_from_games(settings: RunConfig, stage: str, seed: int = 0, statements:
 def learn_edges_from_games(
     settings: RunConfig, stage: str, seed: int = 0, statements: str = ROWS, assume: tuple[str, ...] = ()
 ) -> Edges:
-    """The reader of edges of a stage, learnt from its training games in every layout, plainly and in its wording.
+    """The reader of edges of a stage, learnt from its training games in every layout, in its sentences and plain ones.
 
     The maps of all evaluation sets are looked at as in `learn_from_games`, and their manuals are not. Nor are the facts
     of any game (`vec.facts`): what belongs together is read off the plain rendering.

@@ -65,7 +65,7 @@ def derive_seed(*path: int) -> int:
 
 @dataclass(eq=False, repr=False)
 class StageSession:
-    """Everything that is alive while a phase is trained, as `make_session` makes it.
+    """Games, players and learners of a phase in training, as `make_session` makes them.
 
     Attributes:
         settings, stage, phase: what is trained.
@@ -122,7 +122,7 @@ class StageSession:
         """
         for learner in self.learners:
             learner.explore(steps)
-        rollout = self.source.collect(self.phase.learner.teacher_share(steps), steps)
+        rollout = self.source.collect(self.phase.learner.beta(steps), steps)
         since = time.perf_counter()
         trajectories = rollout.joined() if self.settings.share_parameters else rollout.trajectories
 
@@ -169,18 +169,18 @@ class StageSession:
         return result
 
     def plays(self, evaluation_set: str) -> bool:
-        """Whether the networks can look at the maps of an evaluation set."""
+        """Return whether the networks can look at the maps of an evaluation set."""
         shapes = {player.policy.grid_shape for player in self.players} - {None}
         options = self.settings.stage_options(self.stage, evaluation_set)
         return not shapes or shapes == {self.settings.entry.describe(**options).grid.shape}
 
     @property
     def depends_on_names(self) -> bool:
-        """See `Team`."""
+        """Some network of the team depends on names (`Team`)."""
         return self._team().depends_on_names
 
     def state(self) -> dict[str, Tensor]:
-        """Everything that decides how the phase goes on, by name."""
+        """Return the state that decides how the phase goes on, by name."""
         games = pack_arrays(self.source.snapshot(), "games/")
         beside = [pack_arrays(learner.snapshot(), f"beside_{i}/") for i, learner in enumerate(self.learners)]
         return {**pack_learners(self.learners), **pack_players(self.players), **games, **ChainMap(*beside)}
@@ -246,8 +246,8 @@ class StageSession:
         if not isinstance(self.vec, WorldVectorEnv):
             return
         since = time.perf_counter()
-        said = f"compiling {self.settings.env}, the first time on this machine: about 20 s on two idle cores"
-        with compiled_beside(self._called_later(self.vec), lambda: self.display.say(said)):
+        message = f"compiling {self.settings.env}, the first time on this machine: about 20 s on two idle cores"
+        with compiled_beside(self._called_later(self.vec), lambda: self.display.say(message)):
             observation, info = self.vec.reset(seed=self.games_seed)
             self.vec.step(np.zeros((self.vec.num_envs, self.vec.num_agents), np.int64))
         if self.teacher is not None:

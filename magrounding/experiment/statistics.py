@@ -50,7 +50,7 @@ class Reached:
 
     @property
     def varies(self) -> bool:
-        """Whether it is known how much other games would change it."""
+        """The variation over other games is known."""
         return self.games > 0 and (self.is_share or (self.std is not None and self.games > 1))
 
     def drawn(self, quantiles: np.ndarray) -> np.ndarray:

@@ -21,7 +21,7 @@ def name_of(env: Any) -> str:
 
 
 def short_repr(value: Any) -> str:
-    """A value as a sentence can hold it: short, whatever it is."""
+    """Return a short repr of any value, for an error sentence."""
     try:
         return reprlib.repr(value)
     except Exception:  # whatever its own repr does
@@ -29,7 +29,7 @@ def short_repr(value: Any) -> str:
 
 
 def parts_of(result: Any, names: Sequence[str], call: str, env: Any) -> Sequence[Any]:
-    """The things that `reset` or `step` of an env has returned; ConfigurationError for more, fewer or none."""
+    """Return the results of `reset` or `step` of an env; ConfigurationError where they are not as many as `names`."""
     if isinstance(result, tuple | list) and len(result) == len(names):
         return result
     got = f"{len(result)} things" if isinstance(result, tuple | list) else short_repr(result)
@@ -39,7 +39,7 @@ def parts_of(result: Any, names: Sequence[str], call: str, env: Any) -> Sequence
 
 
 def number(value: Any, what: str, env: Any) -> float:
-    """One finite number; an array of one is its number. ConfigurationError for anything else."""
+    """Return one finite number; an array of one is its number. ConfigurationError for anything else."""
     found = float(value) if isinstance(value, float | np.floating) else _scalar(value)
     if found is None or not -_MOST <= found <= _MOST:  # NaN is not
         raise ConfigurationError(
@@ -49,7 +49,7 @@ def number(value: Any, what: str, env: Any) -> float:
 
 
 def flag(value: Any, what: str, env: Any) -> bool:
-    """One truth value: True or False, 1 or 0, or an array of one. ConfigurationError for anything else."""
+    """Return one truth value: True or False, 1 or 0, or an array of one. ConfigurationError for anything else."""
     if value is True or value is False:
         return value
     found = _scalar(value)
@@ -59,7 +59,7 @@ def flag(value: Any, what: str, env: Any) -> bool:
 
 
 def key(value: Any, what: str, env: Any) -> int:
-    """One integer that int64 can hold; ConfigurationError for anything else."""
+    """Return one integer that int64 can hold; ConfigurationError for anything else."""
     try:
         array = np.asarray(value)
         whole = int(array.item()) if array.size == 1 and array.dtype.kind in "iu" else None
@@ -71,7 +71,7 @@ def key(value: Any, what: str, env: Any) -> int:
 
 
 def _scalar(value: Any) -> float | None:
-    """The one number that a value is; None where it is none, or several."""
+    """Return a value as one number; None where it is none, or several."""
     try:
         array = np.asarray(value)
         item: Any = array.item() if array.size == 1 and array.dtype.kind in "biufO" else None

@@ -74,7 +74,7 @@ class Arena:
         self.memory[:] = memory
 
     def visible_arrays(self) -> list[np.ndarray]:
-        """The arrays within `visible`."""
+        """Return the arrays within `visible`."""
         return [*self.observation.values(), *(getattr(self, name) for name in (*PER_AGENT, *_PER_ROW))]
 
 
@@ -133,12 +133,12 @@ def _copies(arrays: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def arena_bytes(spec: EnvSpec, num_envs: int) -> int:
-    """Bytes of an arena."""
+    """Return the bytes of an arena."""
     return max(stop for _, _, stop, _, _ in _places(spec, num_envs))
 
 
 def anonymous_file() -> int:
-    """A descriptor of a file without a name: it is gone with the last process that holds it, however that one ends."""
+    """Return the descriptor of a file without a name, gone with the last process that holds it, however that ends."""
     if hasattr(os, "memfd_create"):
         return os.memfd_create("magrounding")
     with tempfile.TemporaryFile() as file:

@@ -35,7 +35,7 @@ class Fault:
 
 
 def pack_error(error: BaseException, trace: str) -> bytes:
-    """An exception and its traceback as bytes; where the exception cannot travel, a SimulatorError that describes it.
+    """Pack an exception and its traceback; where the exception cannot travel, a SimulatorError that describes it.
 
     Arguments and attributes travel, and no `__init__` but Python's own is called again: that of many an exception takes
     other arguments.
@@ -53,7 +53,7 @@ def pack_error(error: BaseException, trace: str) -> bytes:
 
 
 def unpack_error(message: bytes) -> tuple[BaseException, str]:
-    """The exception and the traceback that `pack_error` has packed."""
+    """Return the exception and the traceback that `pack_error` has packed."""
     kind, made_of, arguments, found, trace = cloudpickle.loads(message)
     error: Any = kind.__new__(kind, *made_of)  # an OSError takes its file name from here
     pythons = next(each for each in kind.__mro__ if each.__module__ == "builtins")

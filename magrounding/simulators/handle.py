@@ -25,7 +25,7 @@ _LOOK_SECONDS = 0.5
 
 @dataclass(frozen=True)
 class Failure:
-    """Why a worker gave no answer.
+    """Reason for which a worker gave no answer.
 
     Attributes:
         reason: in one line.
@@ -39,7 +39,7 @@ class Failure:
 
 
 class WorkerHandle:
-    """Starts a worker process, sends it commands of one byte, reads its answers, kills it.
+    """Handle of a worker process: it starts it, sends commands of one byte, reads answers, and kills it.
 
     Commands are answered in their order: a ticket is the number of a command since the start. The report after the
     start is ticket 1.
@@ -51,7 +51,7 @@ class WorkerHandle:
 
     Attributes:
         rows: all its rows.
-        has_rows: whether there are some, in each half.
+        has_rows: in each half, true where there are some.
         failures: how often it was replaced since it last finished a step.
         report: the message of the last answer that had one.
         sent, answered: commands.
@@ -72,7 +72,7 @@ class WorkerHandle:
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> int:
-        """Start a fresh process; the ticket of its report."""
+        """Start a fresh process and return the ticket of its report."""
         self.sent, self.answered, self._unread = 1, 0, b""
         (their_commands, self._commands), (self.answers, their_answers) = os.pipe(), os.pipe()
         files = (their_commands, their_answers, *self._files)
@@ -88,7 +88,7 @@ class WorkerHandle:
         return self.sent
 
     def send(self, command: bytes) -> int:
-        """Send a command; its ticket. That a worker is gone is found out when its answer is awaited."""
+        """Send a command and return its ticket. A worker that is gone is noticed when its answer is awaited."""
         with contextlib.suppress(BrokenPipeError):
             os.write(self._commands, command)
         self.sent += 1
@@ -165,7 +165,7 @@ class WorkerHandle:
 
 
 def wait(tickets: Mapping[WorkerHandle, int], seconds: float) -> dict[WorkerHandle, Failure]:
-    """Wait until every worker has answered its ticket; those that failed to within `seconds`, and why."""
+    """Wait until every worker has answered its ticket; return those that failed to within `seconds`, and why."""
     pending = {handle.answers: handle for handle, ticket in tickets.items() if handle.answered < ticket}
     failures: dict[WorkerHandle, Failure] = {}
     poll = select.poll()

@@ -127,7 +127,7 @@ class ProcessVectorEnv(SimulatorVectorEnv, HasHalves):
         self._send(actions, (group,), self._halves[group])
 
     def receive(self, group: int | None = None) -> StepResult:
-        """Wait for the step of one group: what `step` returns, for its rows alone (`info.final_rows` count from 0).
+        """Wait for the step of one group; return as `step` does, for its rows alone (`info.final_rows` count from 0).
 
         Args:
             group: 0 or 1; None waits for both, and returns what `step` does.

@@ -1,4 +1,4 @@
-"""SimulatorVectorEnv: what vector envs of simulators share, whether they play in this process or in workers."""
+"""SimulatorVectorEnv: base of the vector envs of simulators, in this process or in workers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from magrounding.vector import Info, Observation, check_flags
 
 
 class SimulatorVectorEnv(HasState, Expert):
-    """Base of the vector envs that `vectorize` makes; see there for what they take.
+    """Base of the vector envs that `vectorize` makes; see there for their arguments.
 
     A subclass sets `spec`, `num_agents` and `_arena`.
     """

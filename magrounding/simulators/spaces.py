@@ -49,7 +49,7 @@ def common_spec(adapters: Iterable[EnvAdapter], given: EnvSpec | None) -> EnvSpe
 
 
 def equal_spec(specs: Iterable[EnvSpec]) -> EnvSpec:
-    """The one spec that all of them are; ConfigurationError where they differ."""
+    """Return the one spec that all of them equal; ConfigurationError where they differ."""
     first, *others = specs
     if any(other != first for other in others):
         raise ConfigurationError("make_env makes envs with different spaces; all games of a batch must be alike")
@@ -131,7 +131,7 @@ def _field(name: str, space: spaces.Space, num_actions: int) -> Field:
 
 
 def field_bounds(field: Field, space: spaces.Space | None) -> tuple[np.ndarray, np.ndarray]:
-    """Inclusive bounds of the numbers of a field: of each by itself where the field was derived from this space."""
+    """Return inclusive bounds of the numbers of a field, of each by itself where this space is what it derives from."""
     bounds = _bounds(space)
     derived = space is not None and space.shape == field.shape
     if derived and bounds is not None and _extent(*bounds) == (field.low, field.high):
@@ -140,7 +140,7 @@ def field_bounds(field: Field, space: spaces.Space | None) -> tuple[np.ndarray, 
 
 
 def observed(space: spaces.Space) -> Mapping[str, spaces.Space]:
-    """The parts of an observation by name; one that is no dict is the ONLY_FIELD."""
+    """Return the parts of an observation by name; one that is no dict is the ONLY_FIELD."""
     return space.spaces if isinstance(space, spaces.Dict) else {ONLY_FIELD: space}
 
 

@@ -1,4 +1,4 @@
-"""Starts worker processes from a thread that lives as long as this process.
+"""Start of worker processes, from a thread that lives as long as this process.
 
 Linux ties "die with your parent" to the thread that started the child, and the caller's thread may end earlier.
 """

@@ -66,7 +66,7 @@ class WorkerPool:
             raise
 
     def arena(self) -> Arena:
-        """The arrays that all workers share; before the first command to any of them."""
+        """Return the arrays that all workers share; call it before the first command to any of them."""
         size = arena_bytes(self.spec, self._num_envs)
         os.ftruncate(self._arena_file, size)
         return Arena(self.spec, self._num_envs, mmap.mmap(self._arena_file, size))

@@ -1,4 +1,4 @@
-"""FieldWriter: the way from what an env shows to its place in an arena, for nothing but what fits there."""
+"""FieldWriter: writes observations of an env to their places in an arena, and refuses those that do not fit."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from magrounding.spec import Field
 
 
 class FieldWriter:
-    """Writes one field of one agent, whole or not at all.
+    """Writer of one field of one agent, whole or not at all.
 
     What is written is in the field's space: it has the shape, lies within the bounds, and is the number that the env
     gave (but for rounding to the field's kind of float). It takes under a microsecond where the env shows arrays of the
@@ -35,13 +35,15 @@ class FieldWriter:
         self._dtype, self._shape = view.dtype, view.shape
         self._low, self._high = _within(low, view, lowest=True), _within(high, view, lowest=False)
         self._blank = np.ones_like(view) if field.name == MASK else np.clip(np.zeros_like(view), self._low, self._high)
-        self._free = trusted or (view.dtype.kind in "iu" and _is_everything(self._low, self._high))
+        whole = np.iinfo(view.dtype) if view.dtype.kind in "iu" else None
+        unbounded = whole is not None and (self._low == whole.min).all() and (self._high == whole.max).all()
+        self._free = trusted or bool(unbounded)
         self._fits = np.zeros((2, *view.shape), np.bool_)
         self._above, self._below = self._fits[0:1].reshape(view.shape), self._fits[1:2].reshape(view.shape)
         self._all_fit = np.ones_like(self._fits).tobytes()
 
     def write(self, value: Any) -> None:
-        """Write what the env shows; ConfigurationError, and nothing is written, where it does not fit."""
+        """Write a value that the env shows; ConfigurationError, and nothing is written, where it does not fit."""
         plain = type(value) is np.ndarray or isinstance(value, np.generic)
         if not plain or value.dtype != self._dtype or value.shape != self._shape:
             value = converted(value, self._view, repr(self.name), self._env)
@@ -53,7 +55,7 @@ class FieldWriter:
         self._view[...] = value
 
     def clear(self) -> None:
-        """Write what stands for nothing shown: every action for a mask, else what is next to 0."""
+        """Write the placeholder of a missing value: every action for a mask, else the number next to 0."""
         self._view[...] = self._blank
 
     def _refuse(self, value: np.ndarray) -> None:
@@ -66,7 +68,7 @@ class FieldWriter:
 
 
 def converted(value: Any, like: np.ndarray, name: str, env: Any, *, reshape: bool = False) -> np.ndarray:
-    """A value as an array of the shape and dtype of another, every number still what it was.
+    """Return a value as an array of the shape and dtype of another, with every number unchanged.
 
     Args:
         value: of an env.
@@ -119,8 +121,3 @@ def _within(bound: np.ndarray, view: np.ndarray, *, lowest: bool) -> np.ndarray:
     found = np.full(bound.shape, end, dtype)
     found[inside] = bound[inside].astype(dtype)
     return found
-
-
-def _is_everything(low: np.ndarray, high: np.ndarray) -> bool:
-    """Tell whether all integers of a dtype lie within bounds."""
-    return bool((low == np.iinfo(low.dtype).min).all() and (high == np.iinfo(high.dtype).max).all())

@@ -1,4 +1,4 @@
-"""AlgorithmConfig: what every learning algorithm says of itself, and how its options are checked."""
+"""AlgorithmConfig: options and needs of a learning algorithm."""
 
 from __future__ import annotations
 
@@ -17,27 +17,24 @@ if TYPE_CHECKING:
     from magrounding.training.learner import Learner
 
 IMITATE, REINFORCE = "imitate", "reinforce"
-"""What learning goes by: no report mixes the two."""
+"""Kinds of learning; no report mixes the two."""
 
 AtLeastOne = Annotated[float, Meta(ge=1)]
 
 
 def falling(first: float, last: float, over: float, steps: int) -> float:
-    """What falls, or rises, evenly from `first` to `last` over so many steps, after `steps` of them."""
+    """Interpolate linearly from `first` to `last`, which is reached after `over` steps, at `steps`."""
     return first + (last - first) * min(1.0, steps / max(1.0, over))
 
 
 def end_of_fall(first: float, last: float | None, usual: float) -> float:
-    """Where what begins at `first` ends: at `last`, or where none was named at what is usual, or lower if it began so.
-
-    What is said to fall never rises by itself: a weight of 0 stays 0.
-    """
+    """Return the end of a fall from `first`: `last`, or by default the usual one, but never more than `first`."""
     return min(first, usual) if last is None else last
 
 
 @dataclass(frozen=True)
 class Teaching:
-    """How an algorithm wants to be taught: what it says of the expert whose LABELS it learns from.
+    """Requests of an algorithm to the expert whose LABELS it learns from.
 
     Attributes:
         oracle: which of the environment's oracles teaches (`EnvEntry.other_oracles`); "": its own.
@@ -62,9 +59,9 @@ class AlgorithmConfig(Options):
     Attributes:
         algorithm: its id in the registry and in config files.
         kind: IMITATE or REINFORCE.
-        needs: what its learner takes beyond its own column (`agents.policy`).
+        needs: quantities that its learner takes beyond its own trajectory (`agents.policy`).
         scaled: options that count environment steps, which a budget scales.
-        joint: one learner for the whole team: it sees all columns side by side, and one network plays for all agents.
+        joint: one learner for the whole team: it sees all trajectories side by side, and one network plays for all.
         unroll: T, steps between two updates.
         schedule: "stage": rate and all else that depends on steps start anew with every phase; "run": one schedule for
             the whole curriculum.
@@ -94,14 +91,7 @@ class AlgorithmConfig(Options):
         return load(algorithm_entry(name).config)
 
     def make_learner(self, policy: Policy, spec: EnvSpec, num_envs: int, seed: int) -> Learner:
-        """The learner of a network.
-
-        Args:
-            policy: on its device.
-            spec: of the games.
-            num_envs: B.
-            seed: that of the policy's weights.
-        """
+        """Make the learner of a network that is on its device, for B games; `seed` is that of the weights."""
         raise NotImplementedError
 
     def require(self) -> None:
@@ -109,20 +99,19 @@ class AlgorithmConfig(Options):
 
     @property
     def teaching(self) -> Teaching | None:
-        """How it is taught, by an expert or by demonstrations; None of an algorithm that needs no LABELS."""
+        """Requests to an expert or demonstrations; None of an algorithm that needs no LABELS."""
         from magrounding.agents.policy import LABELS  # torch, which the names of presets do without
 
         return Teaching() if LABELS in self.needs else None
 
-    def teacher_share(self, steps: float) -> float:
-        """Share of the games that an expert leads after so many environment steps, of an algorithm with `teaching`."""
+    def beta(self, steps: float) -> float:
+        """Share of the games that an expert leads after so many environment steps: β of DAgger (Ross et al. 2011)."""
         return 0.0
 
     def with_budget(self, factor: float) -> AlgorithmConfig:
-        """These options for so many times the environment steps.
+        """Return these options for so many times the environment steps.
 
-        Warm-up is no part of `scaled`: an optimiser takes as long to know its gradients, however little is learnt after
-        it.
+        Warm-up is not `scaled`: an optimiser takes as long to know its gradients, however little is learnt after it.
         """
         counts = {name: getattr(self, name) for name in self.scaled}
         return replace(self, **{name: factor * steps for name, steps in counts.items() if steps is not None})

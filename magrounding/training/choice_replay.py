@@ -106,15 +106,15 @@ class ChoiceReplay:
         """
         places = {name: pool.add(trajectory.texts[name].ids) for name, pool in self._pools.items()}
         shown = {name: places[name][texts.index] for name, texts in trajectory.texts.items()}
-        cuts = trajectory.truncations
-        last = {name: places[name][index] for name, index in cuts.texts.items()}
-        cut = {(int(t), int(b)): f for f, (t, b) in enumerate(zip(*cuts.where, strict=True))}
-        mask, final_mask = trajectory.observation["action_mask"] > 0, cuts.observation["action_mask"] > 0
+        truncations = trajectory.truncations
+        last = {name: places[name][index] for name, index in truncations.texts.items()}
+        truncated = {(int(t), int(b)): f for f, (t, b) in enumerate(zip(*truncations.where, strict=True))}
+        mask, final_mask = trajectory.observation["action_mask"] > 0, truncations.observation["action_mask"] > 0
         for t, b in np.argwhere(trajectory.alive).tolist():
             row = {"action": shown[CHOICES][t, b, trajectory.action[t, b]], "reward": trajectory.reward[t, b]}
             row |= {f"state.{name}": shown[name][t, b] for name in self._readers}
             if trajectory.discount[t, b]:
-                f = cut.get((t, b))
+                f = truncated.get((t, b))
                 after = {name: shown[name][t + 1, b] if f is None else last[name][f] for name in self._pools}
                 there = mask[t + 1, b] if f is None else final_mask[f]
                 row |= {f"next.{name}": after[name] for name in self._readers}

@@ -16,14 +16,14 @@ class EpisodeBatch(NamedTuple):
         seen: [S, …] of each key that was stored.
         action: [S, n] int64.
         reward: [S] float32.
-        cut: [S] bool, the step ended in a time-out that is no loss.
+        truncated: [S] bool, the step ended in a time-out that is no loss.
         real: [T, b] bool, where the real steps are: the first ones of each episode.
     """
 
     seen: dict[str, np.ndarray]
     action: np.ndarray
     reward: np.ndarray
-    cut: np.ndarray
+    truncated: np.ndarray
     real: np.ndarray
 
 
@@ -60,7 +60,12 @@ class EpisodeReplay:
         return int(np.count_nonzero(self._length))
 
     def add(
-        self, seen: dict[str, np.ndarray], action: np.ndarray, reward: np.ndarray, done: np.ndarray, cut: np.ndarray
+        self,
+        seen: dict[str, np.ndarray],
+        action: np.ndarray,
+        reward: np.ndarray,
+        done: np.ndarray,
+        truncated: np.ndarray,
     ) -> None:
         """Add one step of all games.
 
@@ -68,11 +73,11 @@ class EpisodeReplay:
             seen: [B, …] of each key.
             action: [B, n] int64.
             reward: [B] of the team.
-            done, cut: [B] bool, the episode ended; by a time-out that is no loss.
+            done, truncated: [B] bool, the episode ended; by a time-out that is no loss.
         """
         at = self._added % self._ring
         arrays = {f"obs.{name}": array for name, array in seen.items()}
-        for name, array in (arrays | {"act": action, "rew": reward, "truncated": cut}).items():
+        for name, array in (arrays | {"act": action, "rew": reward, "truncated": truncated}).items():
             if name not in self._kept:
                 self._kept[name] = np.zeros((len(array), self._ring, *array.shape[1:]), array.dtype)
             self._kept[name][:, at] = array
@@ -91,20 +96,20 @@ class EpisodeReplay:
         real = step < length
         game, at = np.broadcast_to(game, real.shape)[real], ((first + step) % self._ring)[real]
         drawn = {name: array[game, at] for name, array in self._kept.items()}
-        action, reward, cut = (drawn.pop(name) for name in ("act", "rew", "truncated"))
+        action, reward, truncated = (drawn.pop(name) for name in ("act", "rew", "truncated"))
         seen = {name.removeprefix("obs."): array for name, array in drawn.items()}
-        return EpisodeBatch(seen, action, reward.astype(np.float32), cut, real)
+        return EpisodeBatch(seen, action, reward.astype(np.float32), truncated, real)
 
     def snapshot(self) -> dict[str, np.ndarray]:
         """Everything that decides what is drawn from now on, as arrays for `restore`: of each ring what is filled."""
         filled = min(self._added, self._ring)
         kept = {f"kept.{name}": array[:, :filled].copy() for name, array in self._kept.items()}
-        return {**kept, "added": np.array(self._added), "open": self._open.copy(), "length": self._length.copy()}
+        return {**kept, "added": np.array([self._added]), "open": self._open.copy(), "length": self._length.copy()}
 
     def restore(self, arrays: dict[str, np.ndarray]) -> None:
         """Put back what `snapshot` took, into a replay of the same options that is still empty."""
         if "added" in arrays:
-            self._added, self._open[:] = int(arrays["added"]), arrays["open"]
+            self._added, self._open[:] = int(arrays["added"][0]), arrays["open"]
         else:  # as long as QMIX's replay was tianshou's, checkpoints held the counters of its rings
             size, at = (int(arrays[f"ring.{name}"][0]) for name in ("_size", "_insertion_idx"))
             self._added, self._open[:] = at + (self._ring if size == self._ring else 0), arrays["ring._ep_len"]

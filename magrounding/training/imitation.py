@@ -72,8 +72,8 @@ class ImitationConfig(MinibatchConfig):
             costs_to_go=self.cost_to_go > 0,
         )
 
-    def teacher_share(self, steps: float) -> float:
-        """Share of the games that the teacher leads after so many environment steps."""
+    def beta(self, steps: float) -> float:
+        """Share of the games that the teacher leads; see `AlgorithmConfig.beta`."""
         if self.teacher_steps is None:
             return 1.0
         return max(0.0, 1.0 - steps / self.teacher_steps) if self.teacher_steps else 0.0

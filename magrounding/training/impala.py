@@ -18,8 +18,7 @@ from magrounding.agents.policy import Policy
 from magrounding.schema import Count, Natural, NonNegative, Share
 from magrounding.training.algorithm import AlgorithmConfig, AtLeastOne
 from magrounding.training.learner import Learner, Loss
-from magrounding.training.returns import vtrace
-from magrounding.training.trajectory import Minibatch, Trajectory
+from magrounding.training.trajectory import Minibatch, Returns, Trajectory
 
 if TYPE_CHECKING:
     from magrounding.spec import EnvSpec
@@ -144,3 +143,39 @@ class ImpalaLearner(Learner[ImpalaConfig]):
         policy = torch.where(alive, -log_pi_action * returns.advantage, 0.0).sum()
         value = 0.5 * torch.where(alive, returns.target - now.value, 0.0).square().sum()
         return policy, value, torch.where(alive, entropy, 0.0).sum(), self.auxiliary(now, alive)
+
+
+@torch.no_grad()
+def vtrace(
+    log_ratio: Tensor,
+    reward: Tensor,
+    discount: Tensor,
+    value: Tensor,
+    next_value: Tensor,
+    nonterminal: Tensor,
+    alive: Tensor,
+    *,
+    clip_rho: float = 1.0,
+    clip_c: float = 1.0,
+) -> Returns:
+    """V-trace targets and policy-gradient advantages (Espeholt et al. 2018, section 4.1, equation 1 and remark 1).
+
+    Args:
+        log_ratio: [T, B] log pi(a) − log mu(a).
+        reward, discount, value, next_value, nonterminal, alive: as of `gae`.
+        clip_rho: bound on the importance weight of a step.
+        clip_c: bound on the weight with which a later error is passed back.
+    """
+    ratio = log_ratio.exp()
+    rho = ratio.clamp(max=clip_rho)
+    delta = torch.where(alive, rho * (reward + discount * next_value - value), 0.0)
+    passed_back = torch.where(nonterminal & alive, discount * ratio.clamp(max=clip_c), 0.0)
+    correction = torch.empty_like(value)  # v_t − V(x_t)
+    carry = torch.zeros_like(value[0])
+    for t in reversed(range(len(value))):
+        carry = delta[t] + passed_back[t] * carry
+        correction[t] = carry
+    next_correction = torch.cat([correction[1:], torch.zeros_like(correction[:1])])
+    next_target = next_value + torch.where(nonterminal, next_correction, 0.0)
+    advantage = torch.where(alive, rho * (reward + discount * next_target - value), 0.0)
+    return Returns(value + correction, advantage)

@@ -1,4 +1,4 @@
-"""Learner: one agent's network, optimiser and schedule; and what learners share that go over a rollout several times.
+"""Learner: one agent's network, optimiser and schedule; and the part of learners that go over a rollout several times.
 
 A learner is handed its own trajectory: other agents' observations and actions never reach it. What does reach it beyond
 its own experience is declared: shared parameters, a part of the team's reward, and the needs of algorithm and network.
@@ -21,23 +21,22 @@ from magrounding.agents.policy import CONTRAST, Auxiliary, Batch, Policy, Readin
 from magrounding.schema import Count, NonNegative, Share
 from magrounding.threads import GAMES_PER_PART, active_plan, map_parts
 from magrounding.training.algorithm import AlgorithmConfig, AtLeastOne
-from magrounding.training.returns import Returns, gae
-from magrounding.training.trajectory import Minibatch, Steps, Trajectory, to_tensor
+from magrounding.training.trajectory import Minibatch, Returns, Steps, Trajectory, gae, to_tensor
 
 Config = TypeVar("Config", bound=AlgorithmConfig)
 
 Loss = tuple[Tensor, dict[str, Tensor]]
-"""A loss, and what the log is to say of it, by name."""
+"""A loss, and quantities of it for the log, by name."""
 
 
 class Reevaluation(NamedTuple):
-    """Some games [b] of a trajectory as the network evaluates them now.
+    """Outputs of the network for some games [b] of a trajectory, with its present weights.
 
     Attributes:
         logits: [T, b, A] float32.
         value: [T, b] float32.
         next_value: [T, b], without gradient: of the next observation, or of the true last one of a truncated episode.
-        auxiliary: what else the network learns, [T, b] each or scalars.
+        auxiliary: other losses and metrics of the network, [T, b] each or scalars.
     """
 
     logits: Tensor
@@ -65,29 +64,29 @@ class Learner(ABC, Generic[Config]):
         self.config = config
         self.device = next(policy.parameters()).device
         self.weights = {**policy.loss_weights, **config.weights}
-        self._wanted = frozenset(name for name, weight in self.weights.items() if weight)
+        self._weighted_losses = frozenset(name for name, weight in self.weights.items() if weight)
 
     @property
     def module(self) -> nn.Module:
-        """Everything with weights that a run has to keep."""
+        """Module with all weights that a run keeps."""
         return self.policy
 
     def policy_of(self, agent: int) -> Policy:
-        """The network that plays for an agent."""
+        """Network that plays for an agent."""
         return self.policy
 
     def explore(self, steps: int) -> None:
-        """Before a rollout: make the policy explore as is due after so many environment steps of the schedule."""
+        """Set exploration for the next rollout, after so many environment steps of the schedule."""
 
     def snapshot(self) -> dict[str, np.ndarray]:
-        """Everything but weights and optimiser that decides how it goes on, as arrays for `restore`."""
+        """Return the state beside weights and optimiser, as arrays for `restore`."""
         return {}
 
     def restore(self, arrays: dict[str, np.ndarray]) -> None:
         """Put back what `snapshot` took."""
 
     def drop_open_episodes(self) -> None:
-        """After `restore`, where games begin anew: leave out what is kept of episodes that will never end."""
+        """Leave out what is kept of episodes that will never end, as games begin anew after `restore`."""
 
     @abstractmethod
     def update(self, trajectory: Trajectory, steps: int) -> dict[str, float]:
@@ -107,7 +106,7 @@ class Learner(ABC, Generic[Config]):
             group["lr"] = rate
 
     def tensor(self, array: np.ndarray) -> Tensor:
-        """An array on the learner's device."""
+        """Return an array on the learner's device."""
         return to_tensor(array, self.device)
 
     def autocast(self) -> torch.autocast:
@@ -119,7 +118,7 @@ class Learner(ABC, Generic[Config]):
         with self.autocast():
             batch = self.encoded(minibatch.inputs)
             output = self.policy(batch)
-            auxiliary = self.policy.losses(batch, output, minibatch.extras, self._wanted)
+            auxiliary = self.policy.losses(batch, output, minibatch.extras, self._weighted_losses)
             final_values = None
             if minibatch.truncated is not None:
                 memory = None if output.memory is None else output.memory[minibatch.truncated_at]
@@ -136,14 +135,9 @@ class Learner(ABC, Generic[Config]):
         return Reevaluation(output.logits.float()[:-1], values[:-1], next_value, Auxiliary(losses, metrics))
 
     def auxiliary(self, now: Reevaluation, alive: Tensor) -> dict[str, Tensor]:
-        """Auxiliary losses and metrics of the network, as means over living steps; nothing where it has none.
+        """Return auxiliary losses and metrics of some games [b], as means over steps where `alive` [T, b] is true.
 
-        Args:
-            now: of some games [b].
-            alive: [T, b] bool.
-
-        Returns:
-            "auxiliary_loss", the weighted sum to minimise, and for the log each loss and every metric.
+        "auxiliary_loss" is the weighted sum to minimise, the others are for the log; nothing of networks without any.
         """
         losses, metrics = now.auxiliary
         parts: dict[str, Tensor] = {}
@@ -160,11 +154,11 @@ class Learner(ABC, Generic[Config]):
 
     @property
     def contrasts(self) -> bool:
-        """Whether it minimises a contrastive loss."""
-        return CONTRAST in self._wanted and self.policy.contrasts
+        """A contrastive loss is minimised."""
+        return CONTRAST in self._weighted_losses and self.policy.contrasts
 
     def contrast(self, trajectory: Trajectory, games: np.ndarray) -> Loss:
-        """The weighted contrastive loss of a minibatch of games [b], which no part of it has, and its log."""
+        """Compute the weighted contrastive loss of a minibatch of games [b], which no part of it has."""
         with self.autocast():
             loss = self.policy.contrast_games(trajectory.games(games, self.device).inputs)
         weighted = self.weights[CONTRAST] * loss
@@ -176,11 +170,7 @@ class Learner(ABC, Generic[Config]):
         return np.array_split(games, max(1, parts))
 
     def differentiate(self, losses: Sequence[Callable[[], Loss]]) -> list[dict[str, Tensor]]:
-        """Set every parameter's gradient to that of the sum of some losses, which are computed side by side.
-
-        Returns:
-            What the log is to say of each loss.
-        """
+        """Set every parameter's gradient to that of a sum of losses, computed side by side; return their logs."""
         self.optimizer.zero_grad(set_to_none=True)
         if len(losses) == 1:
             loss, log = losses[0]()
@@ -208,7 +198,7 @@ class Learner(ABC, Generic[Config]):
         return logs
 
     def encoded(self, inputs: Batch) -> Batch:
-        """The same inputs with their texts encoded."""
+        """Return the same inputs with their texts encoded."""
         texts = {
             name: replace(each, encoding=self.policy.encode(name, each.ids or {}))
             for name, each in inputs.texts.items()
@@ -269,12 +259,7 @@ MinibatchOptions = TypeVar("MinibatchOptions", bound=MinibatchConfig)
 
 
 class MinibatchLearner(Learner[MinibatchOptions]):
-    """A learner with Adam that goes over a rollout several times.
-
-    Args:
-        policy: the network, on its device.
-        config: options.
-    """
+    """A learner with Adam that goes over a rollout several times."""
 
     def __init__(self, policy: Policy, config: MinibatchOptions) -> None:
         super().__init__(policy, config)
@@ -306,15 +291,15 @@ class MinibatchLearner(Learner[MinibatchOptions]):
     def minibatch_update(
         self, trajectory: Trajectory, games: np.ndarray, loss: Callable[[Minibatch], Loss]
     ) -> list[dict[str, Tensor]]:
-        """Take one gradient step, whose parts are computed by several threads.
+        """Take a gradient step on games [b] of a trajectory, in parts by several threads.
 
         Args:
-            trajectory: what is learnt from.
+            trajectory: experience of the agent.
             games: [b] of the minibatch.
-            loss: of some of them, as means over living steps.
+            loss: function of some of them, a mean over living steps.
 
         Returns:
-            What the log is to say, in parts whose sum it is.
+            Logs of the parts; their sum is that of the minibatch.
         """
         living = max(1, int(trajectory.alive[:, games].sum()))
 
@@ -341,7 +326,7 @@ class MinibatchLearner(Learner[MinibatchOptions]):
         return {**dict(zip(totals, means.tolist(), strict=True)), "learning_rate": float(rate)}
 
     def returns(self, steps: Steps, value: Tensor, next_value: Tensor) -> Returns:
-        """Targets and advantages [T, b] of some games, from values [T, b], by generalised advantage estimation."""
+        """Compute targets and advantages [T, b] of some games, from values [T, b]; see `gae`."""
         return gae(
             steps.reward * self.config.reward_scale,
             steps.discount * self.config.gamma,

@@ -1,4 +1,4 @@
-"""The learner of LGE: DRRN's, and how often the Guide is heeded (Golchha et al. 2024)."""
+"""The learner of LGE: DRRN's, and how often the Guide is followed (Golchha et al. 2024)."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class LgeLearnerConfig(DrrnLearnerConfig):
 
     def make_learner(self, policy: Policy, spec: EnvSpec, num_envs: int, seed: int) -> LgeLearner:
         if not isinstance(policy, Lge):
-            raise ConfigurationError(f"lge trains networks that heed a Guide, not {type(policy).__name__}")
+            raise ConfigurationError(f"lge trains networks with a Guide, not {type(policy).__name__}")
         if not policy.config.guide:  # nothing was read so far, so nothing was missed
             raise ConfigurationError(NO_GUIDE)
         return LgeLearner(policy, self, spec, seed)

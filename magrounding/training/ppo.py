@@ -11,8 +11,7 @@ from torch import Tensor
 from magrounding.schema import NonNegative
 from magrounding.training.algorithm import end_of_fall, falling
 from magrounding.training.learner import Loss, MinibatchConfig, MinibatchLearner
-from magrounding.training.returns import normalised_returns
-from magrounding.training.trajectory import Minibatch, Trajectory
+from magrounding.training.trajectory import Minibatch, Returns, Trajectory
 
 if TYPE_CHECKING:
     from magrounding.agents.policy import Policy
@@ -30,7 +29,7 @@ class PPOConfig(MinibatchConfig):
         clip_values: bound also how far a value may leave what it was, by the same number.
         normalise_advantages: to mean 0 and deviation 1 over a rollout.
         normalised_returns: the flavour of MESSENGER's program: values learn the normalised returns of a rollout, and
-            advantages are their excess over the values (`returns.normalised_returns`). `gae_lambda`, `reward_scale` and
+            advantages are their excess over the values (the function of this name). `gae_lambda`, `reward_scale` and
             `normalise_advantages` count for nothing then.
     """
 
@@ -76,7 +75,7 @@ class PPOLearner(MinibatchLearner[PPOConfig]):
 
     @torch.no_grad()
     def estimates(self, trajectory: Trajectory) -> tuple[Tensor, Tensor, Tensor]:
-        """Value targets, advantages and log probabilities of the behaviour's actions, [T, B] each."""
+        """Return value targets, advantages and log probabilities of the behaviour's actions, [T, B] each."""
         c, steps = self.config, trajectory.steps(self.device)
         log_mu = log_probability(steps.logits, steps.action)
         value, next_value = self.rollout_values(trajectory)
@@ -128,3 +127,24 @@ class PPOLearner(MinibatchLearner[PPOConfig]):
 def log_probability(logits: Tensor, action: Tensor) -> Tensor:
     """[T, b] of actions [T, b] under logits [T, b, A]."""
     return logits.log_softmax(-1).gather(-1, action[..., None]).squeeze(-1)
+
+
+@torch.no_grad()
+def normalised_returns(reward: Tensor, gamma: float, value: Tensor, nonterminal: Tensor, alive: Tensor) -> Returns:
+    """Discounted sums of rewards, normalised over the unroll, and what they exceed the value by.
+
+    The flavour of MESSENGER's program (Hanjie et al. 2021): nothing is added for what the unroll's end cuts off.
+
+    Args:
+        gamma: discount of a step.
+        reward, nonterminal, alive: [T, B] as of `gae`.
+        value: [T, B] values of the learner, which live on the normalised scale.
+    """
+    total, later = torch.zeros_like(reward), torch.zeros_like(reward[0])
+    for t in reversed(range(len(reward))):
+        total[t] = later = reward[t] + gamma * torch.where(nonterminal[t], later, 0.0)
+    lived = total[alive]
+    if len(lived) > 1:
+        total = (total - lived.mean()) / (lived.std() + 1e-5)
+    target = torch.where(alive, total, value)
+    return Returns(target, target - value)

@@ -20,8 +20,7 @@ from magrounding.schema import Count, NonNegative, OneOf, Share
 from magrounding.training.algorithm import falling
 from magrounding.training.episode_replay import EpisodeBatch, EpisodeReplay
 from magrounding.training.q_learning import QLearner, QLearningConfig, td_loss
-from magrounding.training.returns import gae
-from magrounding.training.trajectory import Trajectory
+from magrounding.training.trajectory import Trajectory, gae
 
 if TYPE_CHECKING:
     from magrounding.spec import EnvSpec
@@ -152,9 +151,9 @@ class QmixLearner(QLearner[QmixConfig, EpisodeReplay, EpisodeBatch]):
             raise TypeError("QMIX needs a rollout with states: collect it with needs = {STATE}")
         B = trajectory.num_games // self.num_agents
         each = {name: trajectory.observation[name] for name in self.network.looks_at if name in trajectory.observation}
-        cut = np.zeros((len(trajectory.reward), B), np.bool_)
+        truncated = np.zeros((len(trajectory.reward), B), np.bool_)
         times, rows = trajectory.truncations.where
-        cut[times, rows % B] = True
+        truncated[times, rows % B] = True
         whole = {"alive": trajectory.alive, "action": trajectory.action, "reward": trajectory.reward, **each}
         team = {name: self._by_game(array) for name, array in whole.items()}
         reward = team["reward"].sum(-1) if self.config.team == "sum" else team["reward"].mean(-1)
@@ -162,7 +161,7 @@ class QmixLearner(QLearner[QmixConfig, EpisodeReplay, EpisodeBatch]):
             seen = {name: team[name][t] for name in each} | {"alive": team["alive"][t], "state": states[t]}
             for texts in trajectory.texts.values():
                 seen |= {name: ids[texts.index[t, :B]] for name, ids in texts.ids.items()}
-            self.replay_buffer.add(seen, team["action"][t], reward[t], done, cut[t])
+            self.replay_buffer.add(seen, team["action"][t], reward[t], done, truncated[t])
         return int(trajectory.restarts[1:, :B].sum())
 
     def _by_game(self, array: np.ndarray) -> np.ndarray:
@@ -183,7 +182,7 @@ class QmixLearner(QLearner[QmixConfig, EpisodeReplay, EpisodeBatch]):
         with torch.no_grad():
             best = self._values(self._target_network, episodes, last).gather(-1, q.argmax(-1, keepdim=True))
             following = self._mix(self._target_mixer, best, episodes)
-        known = ~self.tensor(episodes.cut)
+        known = ~self.tensor(episodes.truncated)
         target = self._targets(self.tensor(episodes.reward), following, known, real)
         return td_loss(total, target, known), {"q_total": total.detach().mean()}
 

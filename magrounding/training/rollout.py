@@ -130,7 +130,7 @@ class RolloutWorker:
             aux.clear()
         memories = [player.memory for player in self.players]
         ended: list[FinishedEpisodes] = []
-        cuts: list[_Cut] = []
+        truncations: list[_Truncation] = []
         for t in range(self.unroll):
             since = time.perf_counter()
             self._record_observation(t)
@@ -138,23 +138,23 @@ class RolloutWorker:
             self._observation, rewards, terminated, truncated, info = self._play(t)
             since = time.perf_counter()
             self._info = info
-            cut_off = truncated & (info.lost[:, None] | (not self.vec.spec.time_limit_is_loss))
-            self._record_outcome(t, rewards, terminated | truncated | info.done[:, None], cut_off)
+            bootstrapped = truncated & (info.lost[:, None] | (not self.vec.spec.time_limit_is_loss))
+            self._record_outcome(t, rewards, terminated | truncated | info.done[:, None], bootstrapped)
             own = info.done & ~self._led & ~info.lost
             if info.done.any():
                 ended.append(FinishedEpisodes(info.won[own], info.score[own], info.length[own], info.returns[own]))
-                if cut_off.any():
+                if bootstrapped.any():
                     final = {name: array.copy() for name, array in info.final_observation.items()}
-                    cuts.append(_Cut(t, info.final_rows.copy(), final, cut_off))
+                    truncations.append(_Truncation(t, info.final_rows.copy(), final, bootstrapped))
             self._restarted = info.done.copy()
             self._led &= ~info.done if self._teacher is None else ~info.done | self._teacher.leads
             self.clock.add("world", since)
         self._record_observation(self.unroll)
         n = self.vec.num_agents
-        shared = {} if cuts else {names: recorder.texts() for names, recorder in self._shared.items()}
+        shared = {} if truncations else {names: recorder.texts() for names, recorder in self._shared.items()}
         metrics = self._diagnose()
         return Rollout(
-            trajectories=[self._trajectory(i, cuts, memories[i], shared, metrics[i]) for i in range(n)],
+            trajectories=[self._trajectory(i, truncations, memories[i], shared, metrics[i]) for i in range(n)],
             episodes=FinishedEpisodes.of(ended, n),
         )
 
@@ -305,11 +305,11 @@ class RolloutWorker:
             record[name] = np.zeros((self.unroll + 1, self.vec.num_envs, *array.shape[1:]), array.dtype)
         record[name][t, rows] = array
 
-    def _record_outcome(self, t: int, rewards: np.ndarray, ended: np.ndarray, cut_off: np.ndarray) -> None:
+    def _record_outcome(self, t: int, rewards: np.ndarray, ended: np.ndarray, bootstrapped: np.ndarray) -> None:
         rewards = share_rewards(rewards.T, np.stack([kept.alive[t] for kept in self._kept]), self._team_reward)
         for i, kept in enumerate(self._kept):
             kept.reward[t] = rewards[i]
-            kept.discount[t] = kept.alive[t] & (~ended | cut_off)[:, i]
+            kept.discount[t] = kept.alive[t] & (~ended | bootstrapped)[:, i]
             kept.nonterminal[t] = kept.alive[t] & ~ended[:, i]
 
     def _diagnose(self) -> list[dict[str, float]]:
@@ -325,26 +325,26 @@ class RolloutWorker:
     def _trajectory(
         self,
         i: int,
-        cuts: Sequence[_Cut],
+        truncations: Sequence[_Truncation],
         memory: Tensor | None,
         shared: Mapping[tuple[str, ...], tuple[dict[str, np.ndarray], np.ndarray, np.ndarray]],
         metrics: dict[str, float],
     ) -> Trajectory:
-        """The trajectory of agent i; `shared` are the texts of all agents where no episode was cut off."""
+        """The trajectory of agent i; `shared` are the texts of all agents where no episode was truncated."""
         kept, reads, recorders = self._kept[i], self.players[i].policy.reads, {**self._own[i], **self._shared}
         times, rows = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
         final = {name: [array[0, :0]] for name, array in kept.observation.items()}
         last: dict[tuple[str, ...], list[np.ndarray]] = {names: [] for names in recorders}
-        for cut in cuts:
-            mine = cut.agents[cut.rows, i]
-            rows.append(cut.rows[mine])
-            times.append(np.full(int(mine.sum()), cut.t, np.int64))
+        for truncation in truncations:
+            mine = truncation.agents[truncation.rows, i]
+            rows.append(truncation.rows[mine])
+            times.append(np.full(int(mine.sum()), truncation.t, np.int64))
             for name, parts in final.items():
-                shown = cut.observation[name][mine]
+                shown = truncation.observation[name][mine]
                 parts.append(shown if self.vec.spec[name].shared else shown[:, i])
-            texts = {name: array[mine] for name, array in self._texts_of(i, cut.observation).items()}
+            texts = {name: array[mine] for name, array in self._texts_of(i, truncation.observation).items()}
             for names, recorder in recorders.items():
-                last[names].append(recorder.last(cut.t, cut.rows[mine], texts))
+                last[names].append(recorder.last(truncation.t, truncation.rows[mine], texts))
         read = {names: shared.get(names) or recorder.texts(last[names]) for names, recorder in recorders.items()}
         if OTHERS in self._needs:
             kept.extras[OTHERS] = others_of(i, self._of_all("action"), self._of_all("alive"))
@@ -369,13 +369,13 @@ class RolloutWorker:
 _Recorders = dict[tuple[str, ...], TextRecorder]
 
 
-class _Cut(NamedTuple):
-    """Games that a time limit, where that is no loss, or a fault cut off in step t.
+class _Truncation(NamedTuple):
+    """Games that a time limit that is no loss, or a fault, ended in step t.
 
     Attributes:
         rows: [F] the games that ended.
         observation: their true last observations.
-        agents: [B, n] bool, who was cut off.
+        agents: [B, n] bool, which were playing.
     """
 
     t: int

@@ -1,4 +1,4 @@
-"""Trajectory: T steps of B games as one agent lived through them; `games` makes tensors of some of them.
+"""Trajectory: T steps of B games as one agent lived through them; `games` makes tensors of some, `gae` its returns.
 
 Every agent has arrays of its own, so a learner can be handed its trajectory and nothing else.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -98,7 +98,7 @@ class Trajectory:
     Attributes:
         observation: [T+1, B, …] for each of the agent's fields that is no text, the last row being the boundary step.
         texts: by the names in `Policy.reads`.
-        truncations: episodes cut off.
+        truncations: episodes that did not end by themselves.
         logits: [T, B, A] float32 of the behaviour policy.
         value: [T, B] float32, what it predicted.
         action: [T, B] int64.
@@ -226,7 +226,7 @@ def side_by_side(trajectories: Sequence[Trajectory]) -> Trajectory:
         known = [part for part in parts if part is not None]
         return torch.cat(known) if known else None
 
-    first, cuts = trajectories[0], [each.truncations for each in trajectories]
+    first, truncations = trajectories[0], [each.truncations for each in trajectories]
     extras = by_name([each.extras for each in trajectories])
     texts, last = {}, {}
     for name in first.texts:
@@ -237,15 +237,15 @@ def side_by_side(trajectories: Sequence[Trajectory]) -> Trajectory:
             starts = np.cumsum([0, *(len(next(iter(part.ids.values()))) for part in parts[:-1])])
             ids = by_name([part.ids for part in parts], 0)
         texts[name] = Texts(ids, np.concatenate([part.index + at for part, at in zip(parts, starts, strict=True)], 1))
-        last[name] = np.concatenate([cut.texts[name] + at for cut, at in zip(cuts, starts, strict=True)])
+        last[name] = np.concatenate([each.texts[name] + at for each, at in zip(truncations, starts, strict=True)])
     where = (
-        np.concatenate([cut.where[0] for cut in cuts]),
-        np.concatenate([cut.where[1] + i * first.num_games for i, cut in enumerate(cuts)]),
+        np.concatenate([each.where[0] for each in truncations]),
+        np.concatenate([each.where[1] + i * first.num_games for i, each in enumerate(truncations)]),
     )
     return Trajectory(
         observation=by_name([each.observation for each in trajectories]),
         texts=texts,
-        truncations=Truncations(where, by_name([cut.observation for cut in cuts], 0), last),
+        truncations=Truncations(where, by_name([each.observation for each in truncations], 0), last),
         **{name: beside(name) for name in ("restarts", "last_action", *(each.name for each in fields(Steps)))},
         memory=memories([each.memory for each in trajectories]),
         last_memory=memories([each.last_memory for each in trajectories]),
@@ -253,3 +253,42 @@ def side_by_side(trajectories: Sequence[Trajectory]) -> Trajectory:
         extras=extras | {STATE: first.extras[STATE]} if STATE in extras else extras,
         metrics={name: float(np.mean([each.metrics[name] for each in trajectories])) for name in first.metrics},
     )
+
+
+class Returns(NamedTuple):
+    """target [T, B] for the value function, advantage [T, B] for the policy; neither carries a gradient."""
+
+    target: Tensor
+    advantage: Tensor
+
+
+@torch.no_grad()
+def gae(
+    reward: Tensor,
+    discount: Tensor,
+    value: Tensor,
+    next_value: Tensor,
+    nonterminal: Tensor,
+    alive: Tensor,
+    *,
+    gae_lambda: float = 0.95,
+) -> Returns:
+    """Estimate advantages and targets of an unroll (generalised advantage estimation, Schulman et al. 2016, eq. 16).
+
+    Args:
+        reward: [T, B].
+        discount: [T, B] factor on `next_value`: gamma, or 0 where nothing follows.
+        value: [T, B] values of the learner.
+        next_value: [T, B] value of the next observation, or of the true last one of a truncated episode.
+        nonterminal: [T, B] bool, the next step belongs to the same episode; where false the recursion starts anew.
+        alive: [T, B] bool; where false nothing is learnt: the target is `value`, the advantage 0.
+        gae_lambda: weight with which a later error is passed back.
+    """
+    delta = torch.where(alive, reward + discount * next_value - value, 0.0)
+    passed_back = torch.where(nonterminal & alive, discount * gae_lambda, 0.0)
+    advantage = torch.empty_like(value)
+    carry = torch.zeros_like(value[0])
+    for t in reversed(range(len(value))):
+        carry = delta[t] + passed_back[t] * carry
+        advantage[t] = carry
+    return Returns(value + advantage, advantage)

@@ -44,8 +44,8 @@ def trajectory_from_arrays(arrays: Mapping[str, np.ndarray]) -> Trajectory:
         for folder in folders:
             place = place.setdefault(folder, {})
         place[name] = array
-    cut = tree["truncations"]
-    tree["truncations"] = Truncations((cut["where"]["t"], cut["where"]["b"]), cut["observation"], cut["texts"])
+    ends = tree["truncations"]
+    tree["truncations"] = Truncations((ends["where"]["t"], ends["where"]["b"]), ends["observation"], ends["texts"])
     tree["texts"] = {name: Texts(**each) for name, each in tree["texts"].items()}
     tree["metrics"] = {name: float(value) for name, value in tree.get("metrics", {}).items()}
     for name in ("memory", "last_memory", "carried"):

@@ -104,7 +104,7 @@ def test_padding_changes_nothing_and_what_is_not_offered_is_impossible():
 def test_texts_without_a_word_are_read():
     policy = make("choiceread", **SMALL)
     nothing = {name: torch.zeros(2, *SPEC[name].shape, dtype=torch.int16) for name in ("task", "said")}
-    assert not policy.encode("task", nothing)["said"].any()
+    assert not policy.encode("task", nothing)["roles"].any()
     assert not policy.encode("now", nothing)["mask"].any()
 
 
@@ -161,7 +161,7 @@ def learnt(agent, updates, **options):
     policy = make(agent, **options)
     worker, learner = worker_for(policy, 16, IMITATION.unroll, IMITATION), IMITATION.make_learner(policy, SPEC, 16, 0)
     for steps in range(0, updates * 128, 128):
-        trajectory = worker.collect(IMITATION.teacher_share(steps), steps).trajectories[0]
+        trajectory = worker.collect(IMITATION.beta(steps), steps).trajectories[0]
         assert np.isfinite(list(learner.update(trajectory, steps).values())).all()
     return policy
 

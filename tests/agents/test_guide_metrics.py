@@ -7,13 +7,12 @@ import math
 import numpy as np
 import pytest
 
+from benchmarks.tables.guide import frequent_actions, set_metrics
 from magrounding.agents.guide.metrics import (
     average_precision,
-    frequent_actions,
     guide_metrics,
     ranks,
     recall,
-    set_metrics,
     steps_of,
     top_k,
 )

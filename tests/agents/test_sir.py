@@ -159,9 +159,9 @@ def test_one_field_is_not_merged():
         fields = policy.reader.look_up(
             Inputs(batch.observation, policy.encode_text(batch.manual, batch.goal), batch.document)
         )
-        assert fields.said.shape[1] == 1
+        assert fields.summary.shape[1] == 1
         torch.testing.assert_close(
-            policy.reader.merge(fields), torch.cat((fields.said[:, 0], fields.joint[:, 0]), 1), rtol=0, atol=0
+            policy.reader.merge(fields), torch.cat((fields.summary[:, 0], fields.joint[:, 0]), 1), rtol=0, atol=0
         )
 
 
@@ -319,12 +319,12 @@ def test_statements_are_fields_of_messenger_whatever_their_number(agent):
     with torch.no_grad():
         text = policy.encode_text(batch.manual, batch.goal)
         fields = policy.reader.look_up(Inputs(batch.observation, text, batch.document))
-        assert fields.said.shape[:2] == (4, 6)
+        assert fields.summary.shape[:2] == (4, 6)
         order = batch.manual[:, [3, 0, 5, 1, 4, 2]]
         shuffled = policy.reader.look_up(
             Inputs(batch.observation, policy.encode_text(order, batch.goal), batch.document)
         )
-        torch.testing.assert_close(shuffled.said, fields.said[:, [3, 0, 5, 1, 4, 2]], rtol=0, atol=1e-6)
+        torch.testing.assert_close(shuffled.summary, fields.summary[:, [3, 0, 5, 1, 4, 2]], rtol=0, atol=1e-6)
         padded = batch._replace(manual=F.pad(batch.manual, (0, 3, 0, 2)))
         expected, got = act(policy, batch), act(policy, padded)
         torch.testing.assert_close(got.value, expected.value, rtol=0, atol=1e-6)

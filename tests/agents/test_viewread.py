@@ -175,8 +175,8 @@ def test_a_cell_is_known_by_where_its_words_stand_in_the_mission():
 def test_padding_in_a_cell_is_never_in_a_mission():
     policy = make()
     text = policy.encode("mission", {"goal": torch.tensor([[5, 6, 0, 0], [5, 6, 7, 8]])})
-    assert not text["said"][:, 0].any()
-    assert text["said"][0, 5].any()
+    assert not text["roles"][:, 0].any()
+    assert text["roles"][0, 5].any()
 
 
 def test_the_running_mean_of_views_is_learnt_with_gradients_and_kept_with_the_weights():
@@ -213,7 +213,7 @@ def test_encodings_pad_with_zeros():
     policy, seen = make(attention=True), observe()
     text = policy.encode("mission", {"goal": seen[1]})
     wide = {name: torch.cat((each, torch.zeros_like(each[:, :2])), 1) for name, each in text.items()}
-    wide["summary"], wide["said"] = text["summary"], text["said"]
+    wide["summary"], wide["roles"] = text["summary"], text["roles"]
     observation, _, index, restarts, last = seen
     narrow_output = policy(Batch(observation, {"mission": Reading(text, index)}, None, restarts, last))
     assert_same(narrow_output, policy(Batch(observation, {"mission": Reading(wide, index)}, None, restarts, last)))

@@ -26,7 +26,7 @@ def folders(tmp_path_factory):
 
 
 def run(*arguments):
-    return compare.main(CommandLine("magrounding compare", tuple(map(str, arguments))))
+    return CommandLine("magrounding compare", tuple(map(str, arguments))).run(compare)
 
 
 def cells(text):

@@ -79,7 +79,7 @@ def test_its_version(monkeypatch, capsys):
 def test_a_command_gets_what_was_typed(monkeypatch, name):
     lines = []
     command = import_module(f"magrounding.cli.{name}")
-    monkeypatch.setattr(command, "main", lambda line: lines.append(line) or 7)
+    monkeypatch.setattr(CommandLine, "run", lambda line, module: lines.append((line, module)) or 7)
     programs = {f"magrounding {name}": console.main}
     if name in FROM_A_CHECKOUT:
         module = f"{benchmarks.__name__}.{FROM_A_CHECKOUT[name]}"
@@ -88,7 +88,7 @@ def test_a_command_gets_what_was_typed(monkeypatch, name):
         words = ["magrounding", name] if main is console.main else ["there"]
         monkeypatch.setattr(sys, "argv", [*words, "--run", "a b"])
         assert main() == 7
-        assert lines.pop() == CommandLine(prog, ("--run", "a b"))
+        assert lines.pop() == (CommandLine(prog, ("--run", "a b")), command)
     assert lines == []
 
 
@@ -117,7 +117,7 @@ def test_training_says_how_to_go_on_with_the_command_that_was_typed(monkeypatch,
 
     monkeypatch.setattr(train, "run_curriculum", stop)
     arguments = ("--env", "ma_rtfm", "--agents", "3", "--out", f"{tmp_path}/a run", "--device", "cpu")
-    assert train.main(CommandLine(prog, arguments)) == 130
+    assert CommandLine(prog, arguments).run(train) == 130
     again = f"go on with: {prog} --out '{tmp_path}/a run' --resume --device cpu\n"
     assert capsys.readouterr().err == f"stopped; the state is saved, {again}"
     assert commands == [f"{prog} --env ma_rtfm --agents 3 --out '{tmp_path}/a run' --device cpu"]

@@ -32,7 +32,7 @@ ROOT = Path(__file__).parents[2]
 def run(monkeypatch, out, *arguments, typed=None):
     if typed is not None:
         monkeypatch.setattr(sys, "stdin", io.StringIO(typed))
-    return command.main(CommandLine("magrounding record", ("--out", str(out), *map(str, arguments))))
+    return CommandLine("magrounding record", ("--out", str(out), *map(str, arguments))).run(command)
 
 
 OF_S1 = ("--env", "ma_rtfm", "--stage", "s1")

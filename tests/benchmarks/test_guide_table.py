@@ -24,7 +24,7 @@ def gold(tmp_path):
 
 def learn(gold, out, *more):
     arguments = ("--gold", str(gold), "--out", str(out), "--epochs", "2", *more)
-    return guide.main(CommandLine("magrounding guide", arguments))
+    return CommandLine("magrounding guide", arguments).run(guide)
 
 
 def test_a_guide_is_trained_and_judged(gold, tmp_path, capsys):

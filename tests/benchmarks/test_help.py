@@ -24,7 +24,7 @@ def help_of(parse, monkeypatch, capsys):
 @pytest.mark.parametrize("name", COMMANDS)
 def test_no_default_is_none_and_none_is_said_twice(name, monkeypatch, capsys):
     command = import_module(f"magrounding.cli.{name}")
-    said = help_of(lambda words: command.main(CommandLine(f"magrounding {name}", words)), monkeypatch, capsys)
+    said = help_of(lambda words: CommandLine(f"magrounding {name}", words).run(command), monkeypatch, capsys)
     assert "(default: None)" not in said
     assert "{None}" not in said
     assert "(default: )" not in said

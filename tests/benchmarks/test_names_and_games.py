@@ -56,7 +56,7 @@ def test_intervals_say_of_how_many_games(runs):
 def test_names_are_shown_as_they_are(runs, tmp_path):
     folders = [str(run.folder) for run in runs.values()]
     line = ("--runs", *folders, "--names", *NAMES, "--out", str(tmp_path))
-    assert compare.main(CommandLine("magrounding compare", line)) == 0
+    assert CommandLine("magrounding compare", line).run(compare) == 0
     text = (tmp_path / "comparison.md").read_text(encoding="utf-8")
     assert text.startswith("# ma_rtfm, 2 agents: lr$1_$2, \\_a|b\\*\n")
     assert "| lr$1_$2 |" in text
@@ -86,7 +86,7 @@ def test_the_legend_has_every_name_and_fits(runs, monkeypatch):
 @pytest.mark.parametrize(("players", "games"), [(("random",), 1), (("random",), 4), (("random", "oracle"), 1)])
 def test_a_match_of_one_has_dashes_and_nulls(tmp_path, capsys, players, games):
     line = ("--env", "messenger", "--stage", "s1", "--players", *players, "--games", str(games), "--out", str(tmp_path))
-    assert match.main(CommandLine("magrounding match", line)) == 0
+    assert CommandLine("magrounding match", line).run(match) == 0
     assert "nan" not in capsys.readouterr().out.lower()
     text = (tmp_path / "match.json").read_text(encoding="utf-8")
     found = json.loads(text, parse_constant=lambda name: pytest.fail(f"{name} is no JSON"))

@@ -20,7 +20,7 @@ def finished(tmp_path_factory):
 
 
 def run(*arguments):
-    return publish.main(CommandLine("magrounding publish", tuple(map(str, arguments))))
+    return CommandLine("magrounding publish", tuple(map(str, arguments))).run(publish)
 
 
 @pytest.mark.parametrize(("chosen", "stage"), [([], "s2"), (["--stage", "s1"], "s1")])

@@ -23,7 +23,7 @@ def games(tmp_path_factory):
 
 
 def run(capsys, *arguments):
-    code = replay.main(CommandLine("magrounding replay", tuple(map(str, arguments))))
+    code = CommandLine("magrounding replay", tuple(map(str, arguments))).run(replay)
     shown = capsys.readouterr()
     return code, shown.out, shown.err
 
@@ -87,7 +87,7 @@ def test_saved_games_are_demonstrations(capsys, games, tmp_path):
     _, saved = read_episodes(games)
     out = tmp_path / "demos.npz"
     line = ("--env", "ma_rtfm", "--player", f"saved:{games}", "--out", str(out))
-    assert record.main(CommandLine("magrounding record", line)) == 0
+    assert CommandLine("magrounding record", line).run(record) == 0
     shown = Demonstrations.load(out)
     assert (shown.header.played_by, shown.header.games) == ("oracle,random", 3)
     assert shown.won.tolist() == [game.won for game in saved]
@@ -96,5 +96,5 @@ def test_saved_games_are_demonstrations(capsys, games, tmp_path):
     capsys.readouterr()
     for other in (("--stage", "s2"), ("--games", "2"), ("--seed", "1"), ("--split", "eval"), ("--workers", "2")):
         again = (*line[:-1], str(tmp_path / "other.npz"), *other)
-        assert record.main(CommandLine("magrounding record", again)) == 2
+        assert CommandLine("magrounding record", again).run(record) == 2
         assert "with options of their own: say --env ma_rtfm and leave out others" in capsys.readouterr().err

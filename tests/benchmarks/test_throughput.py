@@ -7,10 +7,11 @@ import pytest
 
 from benchmarks import throughput
 from magrounding.cli import bench, speed
-from magrounding.cli.bench import Options
+from magrounding.cli.bench import Arguments
+from magrounding.cli.command import CommandLine
 from magrounding.experiment.presets import find_preset
 
-QUICK = Options(stage="s1", num_envs=8, seconds=0.05, threads=1, learner=None)
+QUICK = Arguments(stage="s1", num_envs=8, seconds=0.05, threads=1, learner=None)
 
 
 def test_a_rate_is_steps_by_time_and_the_warm_up_is_not_counted(monkeypatch):
@@ -26,7 +27,7 @@ def test_a_rate_is_steps_by_time_and_the_warm_up_is_not_counted(monkeypatch):
 
 
 def test_everything_is_measured_and_written(tmp_path, capsys):
-    results = bench.run(replace(QUICK, json=tmp_path / "speed.json"))
+    results = bench.run(replace(QUICK, json=tmp_path / "speed.json"), CommandLine("magrounding bench", ()))
     assert json.loads((tmp_path / "speed.json").read_text()) == results
     assert results["options"] == {"stage": "s1", "agents": 2, "size": 8}
     for name in ("vector_env_steps_per_second", "single_env_steps_per_second"):

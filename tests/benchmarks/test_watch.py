@@ -21,7 +21,7 @@ def dividing(tmp_path_factory):
 
 
 def run(*arguments):
-    return watch.main(CommandLine("magrounding watch", tuple(map(str, arguments))))
+    return CommandLine("magrounding watch", tuple(map(str, arguments))).run(watch)
 
 
 def test_a_game_in_text(capsys):

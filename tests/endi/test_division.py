@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import torch
 
+from magrounding.endi.agent import modelling_loss
 from magrounding.endi.diagnostics import diagnose
-from magrounding.endi.division import Places, cells, distance_to_nearest, divide, draw_noise, shown_entities
-from magrounding.endi.losses import dis, modelling_loss, num
+from magrounding.endi.division import Places, cells, dis, distance_to_nearest, divide, draw_noise, num, shown_entities
 
 
 def board(*entities: tuple[int, int]) -> Places:

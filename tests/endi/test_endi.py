@@ -254,10 +254,10 @@ def test_a_team_shows_how_it_divides():
 
 @pytest.mark.parametrize("agent", AGENTS)
 def test_what_is_told_of_a_step(agent):
-    """Marks, guesses and reliance, computed on demand; guesses are those that the losses count as right."""
+    """Marks, guesses and attention, computed on demand; guesses are those that the losses count as right."""
     policy, shown = network(agent, 3), scene(agent, 3)
     output, text, document = act(policy, shown)
-    assert output.aux.keys() == {"marks", "guesses", "reliance"}
+    assert output.aux.keys() == {"marks", "guesses", "attention"}
     assert output.aux["marks"]().dtype == torch.int8
     guesses = output.aux["guesses"]()
     assert guesses.shape == (12, 2)
@@ -265,7 +265,7 @@ def test_what_is_told_of_a_step(agent):
     beside = policy.auxiliary(Inputs(shown.observation, text, document), output, guesses)
     assert beside.metrics["modelling_accuracy"].eq(1).all()
     blind = network(agent, 3, modelling=False)
-    assert act(blind, shown)[0].aux.keys() == {"marks", "reliance"}
+    assert act(blind, shown)[0].aux.keys() == {"marks", "attention"}
     assert blind.auxiliary(Inputs(shown.observation, text, document), act(blind, shown)[0], None).losses.keys() == {
         "division"
     }

@@ -69,7 +69,7 @@ def test_templates_are_well_formed(paraphrase):
                 assert word in (".", ",") or (word.isascii() and word.isalpha() and word.islower() and len(word) > 1)
         assert template.text.endswith(" .")
         # Each of its groups is said to be beaten by, or to have, its own members, once.
-        said = [claim for claim in template.claims if claim.polarity == constructions.SAID]
+        said = [claim for claim in template.claims if claim.polarity == constructions.STATED]
         assert sorted(claim.group for claim in said) == [*range(template.groups)]
 
 

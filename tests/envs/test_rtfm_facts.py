@@ -5,7 +5,7 @@ import pytest
 
 import magrounding as mg
 from magrounding.envs.rtfm.arrays import ELEMENT_DIVISION, OBJECT, POLARITY, RELATION, SUBJECT, TEAM_DIVISION
-from magrounding.envs.rtfm.constructions import CONSTRUCTIONS, HELD_OUT, SAID
+from magrounding.envs.rtfm.constructions import CONSTRUCTIONS, HELD_OUT, STATED
 from magrounding.envs.rtfm.facts import fact_accuracy
 from magrounding.envs.rtfm.ontology import ELEMENTS, TEAMS, TRAINING, UNSEEN
 from magrounding.envs.rtfm.text import LAYOUTS
@@ -111,7 +111,7 @@ def test_accuracy_counts_what_is_said():
     vec.reset(seed=0)
     table = vec.fact_table()
     believed = np.full((30, 2, 9), -1)
-    said = (table[..., POLARITY] == SAID) & (table[..., RELATION] >= 0)
+    said = (table[..., POLARITY] == STATED) & (table[..., RELATION] >= 0)
     games = np.nonzero(said)[0]
     believed[games, table[said][:, RELATION], table[said][:, SUBJECT]] = table[said][:, OBJECT]
     assert fact_accuracy(table, believed) == 1

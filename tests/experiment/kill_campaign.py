@@ -21,8 +21,8 @@ from pathlib import Path
 import matplotlib.figure  # noqa: F401  with the first report
 import torch._dynamo  # noqa: F401  with the first optimiser
 
+from magrounding.cli import train
 from magrounding.cli.command import CommandLine
-from magrounding.cli.train import main
 from magrounding.experiment.config import read_config
 from magrounding.experiment.phase import Promotion
 from magrounding.experiment.presets import rtfm
@@ -121,7 +121,7 @@ class Campaign:
             for number, name in ((1, "out"), (2, "err")):
                 os.dup2(os.open(f"{name}.{os.getpid()}", os.O_WRONLY | os.O_CREAT | os.O_TRUNC), number)
             signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have it ignored in the background
-            code = main(CommandLine("magrounding train", (*self._line, *again)))
+            code = CommandLine("magrounding train", (*self._line, *again)).run(train)
             sys.stdout.flush()
             sys.stderr.flush()
         except BaseException:

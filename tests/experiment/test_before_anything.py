@@ -58,7 +58,7 @@ def test_a_network_that_the_world_refuses_is_refused_before_it_is_measured(monke
     for name in ("creation_cost", "vector_speed", "single_speed", "get_context"):
         monkeypatch.setattr(bench, name, measure)
     line = ("--env", "messenger", "--learner", learner, "--preset", "quick", "--seconds", "0.1")
-    assert bench.main(CommandLine("magrounding bench", line)) == 2
+    assert CommandLine("magrounding bench", line).run(bench) == 2
     assert capsys.readouterr().err.startswith(f"error: {learner} ")
 
 
@@ -74,7 +74,7 @@ def test_an_evaluation_that_could_not_be_written_is_not_played(tmp_path, monkeyp
     (tmp_path / "file").write_text("mine")
     monkeypatch.setattr(evaluate, "evaluate_runs", lambda *_: pytest.fail("games are played"))
     line = ("--pretrained", "any", "--out", str(tmp_path / "file" / "out"))
-    assert evaluate.main(CommandLine("magrounding evaluate", line)) == 2
+    assert CommandLine("magrounding evaluate", line).run(evaluate) == 2
     assert "cannot be written" in capsys.readouterr().err
 
 
@@ -109,7 +109,7 @@ def test_a_session_left_before_its_end_leaves_no_file(tmp_path, capsys, monkeypa
 
     monkeypatch.setattr(play, "find_terminal", lambda: Left)
     line = ("--env", "ma_rtfm", "--stage", "s1", "--players", "random", "--out", str(tmp_path / "a" / "games.jsonl"))
-    assert play.main(CommandLine("magrounding play", line)) == 0
+    assert CommandLine("magrounding play", line).run(play) == 0
     assert not list(tmp_path.iterdir())
     assert capsys.readouterr().out == "no game was played to its end, so none is kept\n"
 
@@ -120,7 +120,7 @@ def test_a_file_without_a_game_says_so(tmp_path, capsys):
     session.close()
     with pytest.raises(CheckpointError, match="holds no game: none was played to its end"):
         read_episodes(tmp_path / "games.jsonl")
-    assert watch.main(CommandLine("magrounding watch", (str(tmp_path / "games.jsonl"),))) == 2
+    assert CommandLine("magrounding watch", (str(tmp_path / "games.jsonl"),)).run(watch) == 2
     assert "holds no game" in capsys.readouterr().err
 
 

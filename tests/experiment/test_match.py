@@ -141,7 +141,7 @@ def test_the_command(capsys, tmp_path):
     script = f"script:{tmp_path}/moves.txt,oracle"
     line = ["--env", "ma_rtfm", "--stage", "s1", "--games", "6", "--out", str(tmp_path / "out")]
     asked = CommandLine("magrounding match", (*line, "--players", script, "oracle"))
-    assert command.main(asked) == 0
+    assert asked.run(command) == 0
     shown = capsys.readouterr().out
     assert re.search(rf"\| `{re.escape(script)}` \| [\d.]+ % \[", shown)
     found = json.loads((tmp_path / "out" / "match.json").read_text())
@@ -155,5 +155,5 @@ def test_the_command(capsys, tmp_path):
         *("match.md", "match.json", "match.png"),
         *("games_0.jsonl", "games_1.jsonl"),
     }
-    assert command.main(CommandLine("magrounding match", (*line, "--players", "oracle", "oracle"))) == 2
+    assert CommandLine("magrounding match", (*line, "--players", "oracle", "oracle")).run(command) == 2
     assert capsys.readouterr().err == "error: each line-up plays once, got oracle; oracle\n"

@@ -98,7 +98,7 @@ def own(monkeypatch):
 
 
 def call(command, *words):
-    return command.main(CommandLine("magrounding", tuple(map(str, words))))
+    return CommandLine("magrounding", tuple(map(str, words))).run(command)
 
 
 def test_what_agents_see_is_said_in_words_where_a_game_draws_nothing():

@@ -170,7 +170,7 @@ def test_learners_refuse_options_that_make_no_sense(config, complaint):
 
 
 def test_an_option_that_may_be_left_open_is_none():
-    assert schema.load(AlgorithmConfig, {"algorithm": "imitation", "teacher_steps": None}).teacher_share(10**9) == 1
+    assert schema.load(AlgorithmConfig, {"algorithm": "imitation", "teacher_steps": None}).beta(10**9) == 1
 
 
 @pytest.mark.parametrize("env", ENVS)

@@ -94,7 +94,7 @@ def test_each_stage_learns_its_own_sentences():
 
 def test_a_trained_team_wins_behind_a_segmenter_what_it_wins_of_rows(tmp_path, capsys):
     line = ("--run", "pretrained:ma_rtfm-s5-2agents", "--out", str(tmp_path / "team"))
-    assert segments.main(CommandLine("magrounding segments", line)) == 0
+    assert CommandLine("magrounding segments", line).run(segments) == 0
     assert "| eval | 100.0 % | 100.0 % | 100.0 % | 100.0 % |" in capsys.readouterr().out
     options = {"stage": "s5", "agents": 2, "split": "eval", "max_cycles": 80}
     before, behind = load_team("pretrained:ma_rtfm-s5-2agents"), load_team(tmp_path / "team")
@@ -113,7 +113,7 @@ def test_a_trained_team_wins_behind_a_segmenter_what_it_wins_of_rows(tmp_path, c
 def test_a_trained_team_is_made_to_read_another_stage(tmp_path, capsys):
     line = ("--run", "pretrained:ma_rtfm-s5-2agents", "--by", "edges", "--reads", "s6")
     line = (*line, "--assume", "parallel+override", "--out", str(tmp_path / "team"))
-    assert segments.main(CommandLine("magrounding segments", line)) == 0
+    assert CommandLine("magrounding segments", line).run(segments) == 0
     told = capsys.readouterr().out
     assert "| facts put together rightly | as written |" in told
     assert "| eval_construction |" in told
@@ -131,7 +131,7 @@ def test_a_team_of_messenger_reads_running_text_behind_what_divides_it(tmp_path,
     run, won, sentences = "pretrained:messenger-s2", {}, {}
     for by in ("learnt", "stops"):
         line = ("--run", run, "--by", by, "--out", str(tmp_path / by))
-        assert segments.main(CommandLine("magrounding segments", line)) == 0
+        assert CommandLine("magrounding segments", line).run(segments) == 0
         team = load_team(tmp_path / by)
         for layout in ("statements", "paragraph", "stream")[2 * (by == "learnt") :]:
             options = {"stage": "s2", "split": "test", "layout": layout}
@@ -150,7 +150,7 @@ def test_a_team_of_messenger_reads_running_text_behind_what_divides_it(tmp_path,
 
 def test_edges_are_not_learnt_where_manuals_have_no_name_of_the_map(tmp_path, capsys):
     line = ("--run", "pretrained:messenger-s2", "--by", "edges", "--out", str(tmp_path / "team"))
-    assert segments.main(CommandLine("magrounding segments", line)) == 2
+    assert CommandLine("magrounding segments", line).run(segments) == 2
     assert "manuals of this world have none: choose segments=learnt, or stops" in capsys.readouterr().err
     assert not any(path.is_file() for path in tmp_path.rglob("*"))
 
@@ -188,13 +188,13 @@ def test_other_seeds_draw_other_games_and_what_was_stopped_can_be_done_again(tmp
 
     monkeypatch.setattr(segmenting, "_drawn", stopped)
     for seed in (0, 1, 2**31 - 1):
-        assert segments.main(CommandLine("magrounding segments", (*line, "--seed", str(seed)))) == 2
+        assert CommandLine("magrounding segments", (*line, "--seed", str(seed))).run(segments) == 2
         assert "stopped" in capsys.readouterr().err
     assert [games.start for games in drawn[:2]] == [0, segmenting.GAMES], "what the shipped teams learnt from"
     assert all(one.stop <= other.start for one, other in pairwise(drawn)), "no game is drawn twice"
     assert drawn[-1].stop <= segmenting.HELD_OUT
-    assert segments.main(CommandLine("magrounding segments", (*line, "--by", "stops"))) == 0
-    assert segments.main(CommandLine("magrounding segments", (*line, "--by", "stops"))) == 2
+    assert CommandLine("magrounding segments", (*line, "--by", "stops")).run(segments) == 0
+    assert CommandLine("magrounding segments", (*line, "--by", "stops")).run(segments) == 2
     assert "holds a run already" in capsys.readouterr().err
 
 
@@ -215,6 +215,6 @@ def test_other_seeds_draw_other_games_and_what_was_stopped_can_be_done_again(tmp
     ],
 )
 def test_nonsense_is_refused(tmp_path, capsys, arguments, complaint):
-    assert segments.main(CommandLine("magrounding segments", (*arguments, "--out", str(tmp_path / "team")))) == 2
+    assert CommandLine("magrounding segments", (*arguments, "--out", str(tmp_path / "team"))).run(segments) == 2
     assert complaint in capsys.readouterr().err
     assert not (tmp_path / "team").exists()

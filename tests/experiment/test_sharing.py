@@ -38,7 +38,7 @@ def rollout(request):
     vec = ToyGames(B, N, time_limit_is_loss=False, end=0.02, max_cycles=5)
     teacher = Teacher(ToyExpert(vec), noise=0.1, seed=0)
     policies = [ToyPolicy(request.param) for _ in range(N)]
-    return collect(vec, policies, skip=1, unroll=12, teacher=teacher, teacher_share=0.5)
+    return collect(vec, policies, skip=1, unroll=12, teacher=teacher, beta=0.5)
 
 
 def test_a_joined_trajectory_is_the_trajectories_side_by_side(rollout):

@@ -227,7 +227,7 @@ def test_a_saved_game_is_gone_through(monkeypatch, tmp_path):
         assert (app.session.seed, app.session.now.over) == (4, True)
 
     drive(monkeypatch, screenplay)
-    assert watch.main(CommandLine("magrounding watch", (str(tmp_path / "games"), "--game", "1"))) == 0
+    assert CommandLine("magrounding watch", (str(tmp_path / "games"), "--game", "1")).run(watch) == 0
     assert seen == read_episodes(tmp_path / "games")[1][1:]
 
 
@@ -240,7 +240,7 @@ def test_a_runs_team_on_the_terminal(monkeypatch):
 
     drive(monkeypatch, screenplay)
     line = ("--run", "pretrained:ma_rtfm-s1-2agents", "--terminal")
-    assert watch.main(CommandLine("magrounding watch", line)) == 0
+    assert CommandLine("magrounding watch", line).run(watch) == 0
 
 
 @pytest.mark.parametrize(
@@ -253,7 +253,7 @@ def test_a_runs_team_on_the_terminal(monkeypatch):
     ],
 )
 def test_what_cannot_be_watched(capsys, arguments, complaint):
-    assert watch.main(CommandLine("magrounding watch", arguments)) == 2
+    assert CommandLine("magrounding watch", arguments).run(watch) == 2
     assert re.fullmatch(rf"error: [^\n]*{re.escape(complaint)}[^\n]*\n", capsys.readouterr().err)
 
 
@@ -323,5 +323,5 @@ def test_keys():
     ],
 )
 def test_bad_input_is_one_sentence(capsys, arguments, complaint):
-    assert command.main(CommandLine("magrounding play", arguments)) == 2
+    assert CommandLine("magrounding play", arguments).run(command) == 2
     assert re.fullmatch(rf"error: [^\n]*{re.escape(complaint)}[^\n]*\n", capsys.readouterr().err)

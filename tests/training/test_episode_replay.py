@@ -50,7 +50,7 @@ def drawn(replay, count, seed=0):
     assert (episodes.action == tag[:, :2]).all()
     assert (episodes.reward == 100 * tag[:, 1] + tag[:, 2]).all()
     ends = tag[:, 2] + 1 == [found[game, episode] for game, episode, _ in tag]
-    assert (episodes.cut == (ends & (tag[:, 2] + 1 == LONGEST))).all()
+    assert (episodes.truncated == (ends & (tag[:, 2] + 1 == LONGEST))).all()
     return found
 
 

@@ -39,7 +39,7 @@ def labelled(policy, *, share=0.5, ties=False, noise=0.1, **games):
     """A rollout that a teacher labelled and led in part."""
     vec = ToyGames(**{"num_envs": 8, "end": 0.05, **games})
     teacher = Teacher(ToyExpert(vec, ties), noise=noise, seed=5)
-    return collect(vec, [policy, ToyPolicy()], teacher_share=share, teacher=teacher)
+    return collect(vec, [policy, ToyPolicy()], beta=share, teacher=teacher)
 
 
 def updated(policy, rollout, config=CONFIG, steps=100):
@@ -124,7 +124,7 @@ class Judge(ToyExpert):
 def test_moves_that_cost_more_weigh_more(policy):
     vec = ToyGames(num_envs=8, end=0.05)
     teacher = Teacher(Judge(vec), noise=0.1, seed=5)
-    rollout = collect(vec, [policy, ToyPolicy()], teacher_share=0.5, teacher=teacher)
+    rollout = collect(vec, [policy, ToyPolicy()], beta=0.5, teacher=teacher)
     trajectory = rollout.trajectories[0]
     plain, without = losses(policy, rollout)
     weighed, parts = losses(policy, rollout, replace(CONFIG, cost_to_go=2.0))
@@ -193,7 +193,7 @@ def test_a_student_comes_to_agree_with_its_teacher():
     worker.start(seed=0)
     agreement, hits = [], []
     for step in range(40):
-        rollout = worker.collect(config.teacher_share(step), step)
+        rollout = worker.collect(config.beta(step), step)
         reports = [
             learner.update(trajectory, step + 1)
             for learner, trajectory in zip(learners, rollout.trajectories, strict=True)
@@ -243,9 +243,9 @@ def test_the_rate_rises_and_falls_and_the_teacher_lets_go():
     config = ImitationConfig(warm_up=100, anneal_steps=1000, learning_rate=1e-3, final_rate=0.1, teacher_steps=400)
     learner = ImitationLearner(ToyPolicy(), config)
     assert [learner.rate(k) for k in (49, 100, 600, 5000)] == pytest.approx([0.5e-3, 1e-3, 0.55e-3, 0.1e-3])
-    assert [config.teacher_share(k) for k in (0, 100, 300, 400, 9000)] == pytest.approx([1, 0.75, 0.25, 0, 0])
-    assert replace(config, teacher_steps=None).teacher_share(1e12) == 1  # behaviour cloning
-    assert replace(config, teacher_steps=0).teacher_share(0) == 0  # the student plays from the start
+    assert [config.beta(k) for k in (0, 100, 300, 400, 9000)] == pytest.approx([1, 0.75, 0.25, 0, 0])
+    assert replace(config, teacher_steps=None).beta(1e12) == 1  # behaviour cloning
+    assert replace(config, teacher_steps=0).beta(0) == 0  # the student plays from the start
 
 
 class Stub:
@@ -315,7 +315,7 @@ def test_a_teachers_draws_follow_from_seed_and_step():
 def test_a_rollout_records_what_was_best_and_what_was_done(policy):
     vec, clock = ToyGames(num_envs=16, end=0.05), Clock()
     teacher = Teacher(ToyExpert(vec), noise=0.0, seed=3)
-    rollout = collect(vec, [policy, ToyPolicy()], teacher_share=1.0, teacher=teacher, clock=clock)
+    rollout = collect(vec, [policy, ToyPolicy()], beta=1.0, teacher=teacher, clock=clock)
     for trajectory in rollout.trajectories:
         assert trajectory.extras[LABELS].shape == (9, 16, 4)
         assert not trajectory.extras[LABELS][-1].any()  # nothing is said of the boundary step

@@ -20,8 +20,8 @@ from magrounding.play.team import Team
 from magrounding.threads import ThreadPlan, using
 from magrounding.training import learner, ppo
 from magrounding.training.imitation import ImitationConfig
-from magrounding.training.returns import Returns
 from magrounding.training.rollout import RolloutWorker
+from magrounding.training.trajectory import Returns
 from tests.full import in_the_full_suite
 
 TASK = "simple_stationary_single_monster"

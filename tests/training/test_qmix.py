@@ -9,6 +9,7 @@ import torch
 
 import magrounding as mg
 from magrounding.agents.building import build_policy
+from magrounding.agents.document_policy import Inputs
 from magrounding.agents.qmix.q_network import PLAY_EPSILON
 from magrounding.errors import ConfigurationError, MissingExtra
 from magrounding.experiment.config import make_config, read_config
@@ -105,7 +106,8 @@ def slow_targets(learner, episodes):
                 for row in place[episodes.real[:, k], k]:
                     seen = {name: torch.from_numpy(episodes.seen[name][row : row + 1, i]) for name in network.looks_at}
                     who, now = torch.eye(n)[i : i + 1], torch.ones(1, 1, dtype=torch.bool)
-                    q[row, i], memory = network.evaluate(seen, {}, torch.zeros(1).long(), who, last, memory, now)
+                    inputs = Inputs(seen, {}, torch.zeros(1).long())
+                    q[row, i], memory = network.evaluate(inputs, who, last, memory, now)
                     last = torch.eye(network.num_actions)[episodes.action[row, i]][None]
         return q
 
@@ -118,7 +120,7 @@ def slow_targets(learner, episodes):
     for k in range(b):
         rows = place[episodes.real[:, k], k]
         for row, after in reversed(list(pairwise(rows))):
-            later = worth[after] if episodes.cut[after] else targets[after]
+            later = worth[after] if episodes.truncated[after] else targets[after]
             targets[row] += learner.config.gamma * ((1 - trace) * worth[after] + trace * later)
     return targets
 
@@ -136,7 +138,7 @@ def test_the_loss_is_that_of_a_slow_loop(is_loss, trace):
         for parameter in learner.networks["target_agent"].parameters():
             parameter.add_(0.1 * torch.randn_like(parameter))
     episodes = learner.replay_buffer.sample(20, np.random.default_rng(0))
-    assert episodes.cut.any() != is_loss
+    assert episodes.truncated.any() != is_loss
     assert not episodes.seen["alive"].all()
     assert len(set(episodes.real.sum(0))) > 2
     with torch.no_grad():
@@ -145,14 +147,14 @@ def test_the_loss_is_that_of_a_slow_loop(is_loss, trace):
     real, action = torch.from_numpy(episodes.real), torch.from_numpy(episodes.action)
     counts = torch.tensor([float((~cut_of(episodes, k)).sum()) for k in range(real.shape[1])])
     torch.testing.assert_close(loss, (torch.stack([a for a, _ in alone]) * counts).sum() / counts.sum())
-    known = ~torch.from_numpy(episodes.cut)
+    known = ~torch.from_numpy(episodes.truncated)
     error = (total_of(learner, episodes, action) - slow_targets(learner, episodes))[known]
     torch.testing.assert_close(loss, error.square().mean())
 
 
 def cut_of(episodes, k):
     which = np.broadcast_to(np.arange(episodes.real.shape[1]), episodes.real.shape)[episodes.real]
-    return episodes.cut[which == k]
+    return episodes.truncated[which == k]
 
 
 def replace_games(episodes, games):
@@ -164,7 +166,7 @@ def replace_games(episodes, games):
         seen={name: array[rows] for name, array in episodes.seen.items()},
         action=episodes.action[rows],
         reward=episodes.reward[rows],
-        cut=episodes.cut[rows],
+        truncated=episodes.truncated[rows],
         real=real[real.any(1)],
     )
 
@@ -340,7 +342,7 @@ def test_what_a_run_leaves_behind(finished):
     assert {"learner_0/td_loss", "learner_0/exploration", "learner_0/q_total"} <= lines[-1].keys()
     assert lines[-1]["learner_0/exploration"] == pytest.approx(0.05)  # one schedule for both stages
     assert read_json(finished / "config.json")["share_parameters"] is True
-    assert "parameters: one network for all agents" in (finished / "report.md").read_text()
+    assert "* share_parameters: True" in (finished / "report.md").read_text()
     team = mg.load_team(finished)
     assert [policy.who.tolist() for policy in team.policies] == [[1, 0], [0, 1]]
     vec = mg.make_vec("ma_rtfm", 4, stage="s2", agents=2)

@@ -5,7 +5,9 @@ import math
 import pytest
 import torch
 
-from magrounding.training.returns import gae, normalised_returns, vtrace
+from magrounding.training.impala import vtrace
+from magrounding.training.ppo import normalised_returns
+from magrounding.training.trajectory import gae
 
 T, B = 7, 5
 

@@ -163,10 +163,10 @@ def players_of(vec, policies):
     ]
 
 
-def collect(vec, policies, unroll=8, skip=0, teacher_share=0.0, **options):
+def collect(vec, policies, unroll=8, skip=0, beta=0.0, **options):
     """The rollout after `skip` others, as a copy that no later one overwrites."""
     worker = RolloutWorker(vec, players_of(vec, policies), unroll, **options)
     worker.start(seed=0)
     for _ in range(skip):
-        worker.collect(teacher_share)
-    return copy.deepcopy(worker.collect(teacher_share))
+        worker.collect(beta)
+    return copy.deepcopy(worker.collect(beta))

@@ -6,7 +6,7 @@ import torch
 
 from magrounding.training.algorithm import AlgorithmConfig
 from magrounding.training.learner import Learner
-from magrounding.training.returns import normalised_returns
+from magrounding.training.ppo import normalised_returns
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from magrounding.agents.building import configure
 from magrounding.agents.drrn.choice_values import ChoiceValues
 from magrounding.agents.drrn.pieces import SHIPPED, Pieces, PieceTokens, Tokens, own_words
 from magrounding.agents.drrn.prefix_tree import TreeGRU, grow_tree
@@ -59,7 +58,7 @@ class DrrnConfig(Options):
 
 
 class Bag(nn.Module):
-    """The state of a text is the mean of its words; of an empty one, zeros."""
+    """Mean of the embeddings of a text's words, as its state; zeros of an empty text."""
 
     def read(self, words: nn.Embedding, tokens: np.ndarray, start: np.ndarray) -> Tensor:
         """Return the states [U, embedding] of concatenated texts, as `Tokens` has them."""
@@ -78,6 +77,8 @@ class Drrn(ChoiceValues):
         ConfigurationError: a world that it is not made for, or pieces for one that does not say its words.
         CheckpointError: a file of pieces that is damaged; one that is missing, when the first text is read.
     """
+
+    defaults = DrrnConfig()
 
     def __init__(self, spec: EnvSpec, config: DrrnConfig) -> None:
         bag = config.reader == "bag"
@@ -128,8 +129,3 @@ class Drrn(ChoiceValues):
         if pieces and not torch.equal(kept.cpu(), self.vocabulary.cpu()):
             self._use(Pieces.from_json(kept.cpu().numpy().tobytes(), "the vocabulary of the weights"))
         super()._load_from_state_dict(state_dict, prefix, *more, **named)
-
-
-def make_drrn(spec: EnvSpec, **options: Any) -> Drrn:
-    """DRRN for what `spec` shows; options are those of `DrrnConfig`."""
-    return Drrn(spec, configure("drrn", DrrnConfig(), options))

@@ -126,7 +126,7 @@ class Pieces:
 
     @classmethod
     def load(cls, path: Path) -> Pieces:
-        """Those of a JSON file, compressed or not; CheckpointError where it is missing or damaged."""
+        """Load the pieces of a JSON file, compressed or not; CheckpointError where it is missing or damaged."""
         try:
             data = path.read_bytes()
             return cls.from_json(gzip.decompress(data) if path.suffix == ".gz" else data, path)

@@ -12,8 +12,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from magrounding.agents.guide.guide import Guide
-from magrounding.agents.guide.metrics import GoldTrajectory
 from magrounding.errors import ConfigurationError
+from magrounding.single.scienceworld.trajectories import Trajectory
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ def contrastive_loss(tasks: Tensor, gold: Tensor, negatives: Tensor, temperature
     return F.cross_entropy(scores, torch.arange(len(tasks), device=scores.device))
 
 
-def examples_of(trajectories: Sequence[GoldTrajectory]) -> list[Example]:
+def examples_of(trajectories: Sequence[Trajectory]) -> list[Example]:
     """Return one example for each gold action; negatives are all actions ever valid in its kind of task.
 
     Raises:
@@ -93,11 +93,11 @@ def examples_of(trajectories: Sequence[GoldTrajectory]) -> list[Example]:
 
 def learn_guide(
     guide: Guide,
-    trajectories: Sequence[GoldTrajectory],
+    trajectories: Sequence[Trajectory],
     learning: GuideLearning,
-    tell: Callable[[int, float], object] = lambda epoch, loss: None,
+    progress: Callable[[int, float], object] = lambda epoch, loss: None,
 ) -> float:
-    """Train a Guide in place and return the last epoch's mean loss; `tell` gets each epoch's number and loss."""
+    """Train a Guide in place and return the last epoch's mean loss; `progress` gets each epoch's number and loss."""
     examples, rng = examples_of(trajectories), random.Random(learning.seed)
     batches = max(1, len(examples) // learning.batch)
     optimizer = torch.optim.AdamW(guide.parameters(), learning.rate, weight_decay=learning.decay)
@@ -120,7 +120,7 @@ def learn_guide(
             schedule.step()
             total += loss.item()
         mean = total / batches
-        tell(epoch, mean)
+        progress(epoch, mean)
     guide.eval()
     return mean
 

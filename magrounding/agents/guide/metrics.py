@@ -7,53 +7,19 @@ share the mean of their ranks.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from magrounding.brief import brief
+from magrounding.single.scienceworld.trajectories import Trajectory
 
 Scorer = Callable[[str, Sequence[str]], np.ndarray]
 """(task, C actions) → [C] scores."""
-
-BASELINE = 50
-"""Actions of the frequency baselines."""
-
-
-class GoldTrajectory(Protocol):
-    """A trajectory of gold actions.
-
-    Attributes:
-        task: the kind of task.
-        text: the task.
-        commands: the actions, in their order.
-        meant: for each command, whether it is a gold action, and no pause.
-        gold: the gold actions.
-        valid: action → spans of steps in which it is valid: (first, behind, first, behind).
-    """
-
-    @property
-    def task(self) -> str: ...
-
-    @property
-    def text(self) -> str: ...
-
-    @property
-    def commands(self) -> tuple[str, ...]: ...
-
-    @property
-    def meant(self) -> tuple[bool, ...]: ...
-
-    @property
-    def gold(self) -> frozenset[str]: ...
-
-    @property
-    def valid(self) -> Mapping[str, tuple[int, ...]]: ...
 
 
 class Step(NamedTuple):
@@ -111,7 +77,7 @@ def average_precision(scores: np.ndarray, relevant: np.ndarray) -> float:
     return float((ranks(scores[relevant]) / ranks(scores)[relevant]).mean())
 
 
-def steps_of(trajectory: GoldTrajectory) -> Iterator[Step]:
+def steps_of(trajectory: Trajectory) -> Iterator[Step]:
     """Yield the steps of a trajectory, over the places of its `valid`."""
     actions = list(trajectory.valid)
     shown = np.zeros((len(trajectory.commands), len(actions)), np.bool_)
@@ -127,32 +93,20 @@ def steps_of(trajectory: GoldTrajectory) -> Iterator[Step]:
         yield Step(valid, gold[valid], found)
 
 
-def guide_metrics(
-    score: Scorer, trajectories: Iterable[GoldTrajectory], ks: Sequence[int] = (50, 20, 10)
-) -> GuideMetrics:
+def guide_metrics(score: Scorer, trajectories: Iterable[Trajectory], ks: Sequence[int] = (50, 20, 10)) -> GuideMetrics:
     """Evaluate a Guide by the scores of all actions valid along each trajectory, of which it selects `ks`."""
     select = {k: partial(top_k, k=k) for k in ks}
-    return _evaluate(lambda each: score(each.text, list(each.valid)), trajectories, select, ranked=True)
+    return evaluate(lambda each: score(each.text, list(each.valid)), trajectories, select, ranked=True)
 
 
-def set_metrics(chosen: Callable[[str], frozenset[str]], trajectories: Iterable[GoldTrajectory]) -> GuideMetrics:
-    """Evaluate a baseline that is a set of actions for each kind of task; membership is its score, 1 or 0."""
-
-    def membership(trajectory: GoldTrajectory) -> list[bool]:
-        selected = chosen(trajectory.task)
-        return [action in selected for action in trajectory.valid]
-
-    return _evaluate(membership, trajectories, {BASELINE: lambda scores: scores > 0}, ranked=False)
-
-
-def _evaluate(
-    score: Callable[[GoldTrajectory], ArrayLike],
-    trajectories: Iterable[GoldTrajectory],
+def evaluate(
+    score: Callable[[Trajectory], ArrayLike],
+    trajectories: Iterable[Trajectory],
     select: Mapping[int, Callable[[np.ndarray], np.ndarray]],
     *,
     ranked: bool,
 ) -> GuideMetrics:
-    """Metrics of scores; `select`: k → the selected actions [C] bool by scores [C]; `ranked`: scores have ranks."""
+    """Return the metrics of scores; `select`: k → selected actions [C] bool by scores [C]; `ranked`: with ranks."""
     recalls: dict[int, list[float]] = {k: [] for k in select}
     precisions, gars, counts = [], [], []
     by_task: dict[str, list[float]] = {}
@@ -175,25 +129,6 @@ def _evaluate(
         *((_spread(gar), _spread(100 * gar / among), _spread(1 / gar)) if ranked else (None, None, None)),
         {task: _mean(found) for task, found in by_task.items()},
     )
-
-
-def frequent_actions(
-    trajectories: Iterable[GoldTrajectory], size: int = BASELINE
-) -> tuple[dict[str, frozenset[str]], frozenset[str]]:
-    """Return the frequency baselines: the most frequent gold actions of each kind of task (G_τ), and of all (G_g).
-
-    Of equally frequent ones the first of the alphabet are taken.
-    """
-    counts: dict[str, Counter[str]] = {}
-    for trajectory in trajectories:
-        played = (command for command, meant in zip(trajectory.commands, trajectory.meant, strict=True) if meant)
-        counts.setdefault(trajectory.task, Counter()).update(played)
-    total = sum(counts.values(), Counter[str]())
-    return {task: _most(found, size) for task, found in counts.items()}, _most(total, size)
-
-
-def _most(counts: Counter[str], size: int) -> frozenset[str]:
-    return frozenset(sorted(counts, key=lambda action: (-counts[action], action))[:size])
 
 
 def _mean(values: Sequence[float]) -> float:

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from magrounding.agents.policy import TextEncoding
 from magrounding.agents.relread import kernels
-from magrounding.agents.relread.motion import FRAMES, MOTION_CLASSES, SaidMotion
+from magrounding.agents.relread.motion import FRAMES, MOTION_CLASSES, StatedMotion
 from magrounding.errors import ConfigurationError
 from magrounding.jit import cached_njit
 
@@ -83,7 +83,7 @@ class ManualReader(nn.Module):
         self.symbols = nn.Embedding(vocabulary_size, similarity) if similarity else None
         self.words = nn.Embedding(vocabulary_size, similarity) if similarity else None
         self.meanings = nn.Embedding(vocabulary_size, meaning) if meaning else None
-        self.moves = SaidMotion(motion, spelling or [f"{k}" for k in range(vocabulary_size)]) if motion else None
+        self.moves = StatedMotion(motion, spelling or [f"{k}" for k in range(vocabulary_size)]) if motion else None
         for table in (self.words, self.meanings):
             if table is not None:
                 nn.init.normal_(table.weight, std=0.01)  # a word that training never shows shall say next to nothing

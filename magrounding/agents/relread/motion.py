@@ -1,4 +1,4 @@
-"""Motion classes: how things have moved since they were first seen, and what statements say of it (`SaidMotion`).
+"""Motion classes: how things have moved since they were first seen, and what statements say of it (`StatedMotion`).
 
 Neither one frame shows motion nor do two, where steps are smaller than a cell. So each thing is tracked while it is in
 sight: it is the nearest one of the same words in the frame before. Whether it came nearer or went farther is judged by
@@ -158,7 +158,7 @@ def _to_nearest(track, agents):
     return max(least, 0)
 
 
-class SaidMotion(nn.Module):
+class StatedMotion(nn.Module):
     """Likelihood of motion classes by statement.
 
     A word is the sum of the embeddings of its character n-grams (fastText, Bojanowski et al. 2017): an unseen one

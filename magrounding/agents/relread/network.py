@@ -264,14 +264,14 @@ class Relread(DocumentPolicy):
         """Return features [N, M, C] of every thing: its relations to the others, the goal and the agent's inventory."""
         reading, which, of = self.reader.read(things.words, text, _motion_classes(motion))  # [N, M + 1, W]
         row = document.view(-1, 1, 1) * reading.features.shape[1] + of[:, :-1]
-        said = F.embedding(row, reading.features.flatten(0, 1)).flatten(2)  # [N, M, (2 + D) W]
-        alone = [said, things.is_ally.to(said.dtype).unsqueeze(-1)]
+        word_features = F.embedding(row, reading.features.flatten(0, 1)).flatten(2)  # [N, M, (2 + D) W]
+        alone = [word_features, things.is_ally.to(word_features.dtype).unsqueeze(-1)]
         if motion is not None:
             classes, directions = self.motions
             alone.append(classes(motion.motion_class) + directions(motion.direction))
         alone = torch.cat(alone, -1)
         bonds, with_held = self._bonds(reading, alone, document, which, things.exists)
-        holding = (things.words[:, -1:, :1] != 0).to(said.dtype).expand(-1, alone.shape[1], 1)
+        holding = (things.words[:, -1:, :1] != 0).to(alone.dtype).expand(-1, alone.shape[1], 1)
         features = self.entity(torch.cat((self.pair_message(bonds), alone, with_held, holding), -1))
         return features * things.exists.unsqueeze(-1)
 

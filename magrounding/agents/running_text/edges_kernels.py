@@ -119,7 +119,7 @@ def _as_usual(scores, letters, usual):
         scores[u, u] = 0
     bound = np.maximum(scores, 0).sum()
     best, highest, state = np.zeros(n, np.int64), -np.inf, 12345
-    piece, seats, ties = np.empty(n, np.int64), np.empty(n, np.int64), np.empty((n, pieces))
+    piece, pieces_left, ties = np.empty(n, np.int64), np.empty(n, np.int64), np.empty((n, pieces))
     words = np.argsort(letters, kind="mergesort")
     begin = np.searchsorted(letters[words], np.arange(1, classes + 2))
     for _ in range(STARTS):
@@ -127,12 +127,12 @@ def _as_usual(scores, letters, usual):
             count = 0
             for p in range(pieces):
                 for _ in range(usual[p, c]):
-                    seats[count] = p
+                    pieces_left[count] = p
                     count += 1
             for u in words[begin[c] : begin[c + 1]]:
                 state = (state * 1103515245 + 12345) & 0x7FFFFFFF
                 k = (state >> 8) % count
-                piece[u], seats[k] = seats[k], seats[count - 1]
+                piece[u], pieces_left[k] = pieces_left[k], pieces_left[count - 1]
                 count -= 1
         ties[:] = 0
         for u in range(n):

@@ -125,13 +125,13 @@ def _train(
             texts.append((torch.from_numpy(shown), torch.from_numpy(place), torch.from_numpy(word), same))
         shown, places, mentions, same = (list(each) for each in zip(*texts, strict=True))
         most = max(map(len, same))
-        wanted = torch.full((BATCH, most, most), -1.0)
-        for target, own in zip(wanted, same, strict=True):
+        targets = torch.full((BATCH, most, most), -1.0)
+        for target, own in zip(targets, same, strict=True):
             target[: len(own), : len(own)] = own.fill_diagonal_(-1)
         states = edges.states(pad_sequence(shown, True), torch.tensor([len(each) for each in shown]))
         scores = edges.scores(states, pad_sequence(places, True, -1), pad_sequence(mentions, True), most)
-        asked = wanted >= 0
-        loss = F.binary_cross_entropy_with_logits(scores[asked], wanted[asked])
+        asked = targets >= 0
+        loss = F.binary_cross_entropy_with_logits(scores[asked], targets[asked])
         optimizer.zero_grad()
         loss.backward()
         nn.utils.clip_grad_norm_(network, CLIP)

@@ -105,8 +105,10 @@ def _read(tokens, given, recurrent, bias, states):
         new = given[tokens[t]]
         for j in range(units):
             reset, update = _sigmoid(new[j] + gates[j]), _sigmoid(new[units + j] + gates[units + j])
-            wanted = _TWO * _sigmoid(_TWO * (new[2 * units + j] + reset * gates[2 * units + j])) - _ONE  # tanh, faster
-            state[j] = wanted + update * (state[j] - wanted)
+            candidate = (
+                _TWO * _sigmoid(_TWO * (new[2 * units + j] + reset * gates[2 * units + j])) - _ONE
+            )  # tanh, faster
+            state[j] = candidate + update * (state[j] - candidate)
         states[t] = state
 
 

@@ -94,11 +94,11 @@ class EntityAttention(nn.Module):
         """Return [N, D, H, W], the fields that cells U [N, D, H, W] attend to; zeros where not `shown` [N, H, W]."""
         n, width, *size = cells.shape
         queries = cells.flatten(2).transpose(1, 2)  # [N, H · W, D]
-        scores = torch.bmm(queries, self.key(fields.said).transpose(1, 2)) / math.sqrt(width)
+        scores = torch.bmm(queries, self.key(fields.summary).transpose(1, 2)) / math.sqrt(width)
         weights = masked_softmax(scores, fields.spoken.unsqueeze(1)) * shown.view(n, -1, 1)
-        said = torch.bmm(weights, self.value(fields.said).to(weights.dtype))
-        said = said / fields.spoken.sum(1).clamp(min=1).view(-1, 1, 1)
-        return said.transpose(1, 2).unflatten(2, size)
+        attended = torch.bmm(weights, self.value(fields.summary).to(weights.dtype))
+        attended = attended / fields.spoken.sum(1).clamp(min=1).view(-1, 1, 1)
+        return attended.transpose(1, 2).unflatten(2, size)
 
 
 class Sir(DocumentPolicy):

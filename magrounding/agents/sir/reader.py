@@ -53,7 +53,7 @@ def scorers(spec: EnvSpec) -> tuple[str, ...]:
 class Fields(NamedTuple):
     """n text fields of N observations."""
 
-    said: Tensor  # C~ [N, n, D], summary of each
+    summary: Tensor  # C~ [N, n, D], summary of each
     joint: Tensor  # A~ [N, n, D], attention of each to the joint text
     spoken: Tensor  # [N, n] bool, false for a statement without words
 
@@ -101,41 +101,41 @@ class SirReader(nn.Module):
         """Encode U documents: manual [U, S, L], the joint text (without one the goal is), and goal [U, G].
 
         Returns:
-            `states` [U, L', D] and `mask` [U, L'] of the joint text; `said`, `about` [U, n, D] and `spoken` [U, n] of
-            goal or statements as fields; `from` [U, L', S] of a manual, see `statements_of`.
+            `states` [U, L', D] and `mask` [U, L'] of the joint text; `summary`, `about` [U, n, D] and `spoken` [U, n]
+            of goal or statements as fields; `from` [U, L', S] of a manual, see `statements_of`.
         """
         if manual.dim() == 2:
             manual = goal.unsqueeze(1)
         states, mask = self.joint(self.words, manual)
         if STATEMENTS in self.scorers:
-            said, spoken = self._sum_up(STATEMENTS, manual.flatten(0, 1)), manual.any(2)
+            summary, spoken = self._sum_up(STATEMENTS, manual.flatten(0, 1)), manual.any(2)
         elif GOAL in self.scorers:
-            said, spoken = self._sum_up(GOAL, goal), mask.new_ones(len(goal), 1)
+            summary, spoken = self._sum_up(GOAL, goal), mask.new_ones(len(goal), 1)
         else:
-            said, spoken = states.new_zeros(0, self.width), mask.new_zeros(len(manual), 0)
-        said = said.view(*spoken.shape, self.width)
-        about = attend(states, mask, said)
-        read = {"states": states, "mask": mask, "said": said, "about": about, "spoken": spoken}
+            summary, spoken = states.new_zeros(0, self.width), mask.new_zeros(len(manual), 0)
+        summary = summary.view(*spoken.shape, self.width)
+        about = attend(states, mask, summary)
+        read = {"states": states, "mask": mask, "summary": summary, "about": about, "spoken": spoken}
         return {**read, "from": statements_of(manual)} if self.has_manual else read
 
     def sum_up_text(self, name: str, ids: Tensor) -> TextEncoding:
         """Return SUMMARY [U, S, D] of a further text [U, S, L] or [U, L], row by row."""
         rows = ids.unsqueeze(1) if ids.dim() == 2 else ids
-        said = [self._sum_up(scorer, row) for scorer, row in zip(self.further[name], rows.unbind(1), strict=True)]
-        return {SUMMARY: torch.stack(said, 1)}
+        summaries = [self._sum_up(scorer, row) for scorer, row in zip(self.further[name], rows.unbind(1), strict=True)]
+        return {SUMMARY: torch.stack(summaries, 1)}
 
     def look_up(self, inputs: Inputs) -> Fields:
         """Return all fields of N observations, which have the summaries [N, S, D] of further texts, by name."""
         observation, text, document = inputs
-        said, about, spoken = (text[name].index_select(0, document) for name in ("said", "about", "spoken"))
+        summary, about, spoken = (text[name].index_select(0, document) for name in ("summary", "about", "spoken"))
         now = [self._sum_up(INVENTORY, observation[INVENTORY])] if INVENTORY in self.scorers else []
         now += [row for name in self.further for row in observation[name].unbind(1)]
         if not now:
-            return Fields(said, about, spoken)
+            return Fields(summary, about, spoken)
         ask = DocumentAttention(text["states"], text["mask"], document)
         found = [ask(each) for each in now]
         return Fields(
-            torch.cat((said, torch.stack(now, 1)), 1),
+            torch.cat((summary, torch.stack(now, 1)), 1),
             torch.cat((about, torch.stack(found, 1)), 1),
             torch.cat((spoken, spoken.new_ones(len(document), len(now))), 1),
         )
@@ -143,7 +143,7 @@ class SirReader(nn.Module):
     def merge(self, fields: Fields) -> Tensor:
         """Return [C; A] [N, 2 · D], for any number of fields."""
         return torch.cat(
-            (self.merge_told(fields.said, fields.spoken), self.merge_joint(fields.joint, fields.spoken)), 1
+            (self.merge_told(fields.summary, fields.spoken), self.merge_joint(fields.joint, fields.spoken)), 1
         )
 
     def _sum_up(self, scorer: str, ids: Tensor) -> Tensor:

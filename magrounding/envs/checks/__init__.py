@@ -1,4 +1,4 @@
-"""Does an environment keep every promise that learners and tools rely on? See `check_parallel_env`."""
+"""Checks that an environment keeps every promise that learners and tools rely on, see `check_parallel_env`."""
 
 from magrounding.envs.checks.conformance import check_parallel_env
 from magrounding.envs.checks.episode import ConformanceError

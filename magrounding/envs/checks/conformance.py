@@ -1,4 +1,4 @@
-"""check_parallel_env: does an environment keep every promise that learners and tools rely on?
+"""check_parallel_env: a check that an environment keeps every promise that learners and tools rely on.
 
 PettingZoo's own tests compare one step of two games, and let observations outside their space and masked actions pass.
 This check plays whole episodes, several times over, and compares everything that comes out.
@@ -221,7 +221,7 @@ def _check_bad_actions(env: Any, seed: int, episode: Episode) -> None:
     count = int(env.action_space(agent).n)
     bad = [{**good, agent: action} for action in (-1, count, 0.5, None, "up")]
     others = {name: action for name, action in good.items() if name != agent}
-    for actions in (*bad, others, {**good, "nobody": 0}):
+    for actions in (*bad, others, {**good, "no agent": 0}):
         require(_refuses(env, actions), "bad actions", f"step({actions}) is accepted")
         same = STATE not in env.spec.capabilities or np.array_equal(env.state(), episode.states[0])
         same = same and list(env.agents) == list(good)

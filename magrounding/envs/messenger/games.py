@@ -37,7 +37,7 @@ _MOST_OCCUPANTS = 6
 
 @dataclass(frozen=True, kw_only=True)
 class MessengerGame(WorldOptions):
-    """What the worlds of MESSENGER have in common.
+    """Options that all worlds of MESSENGER have.
 
     Attributes:
         agents: n.
@@ -83,7 +83,7 @@ class MessengerGame(WorldOptions):
     @property
     @abstractmethod
     def kind(self) -> Stage:
-        """What is on the board, how it moves and what the manual says of it."""
+        """The stage: entities, their movements and the manual's words."""
 
     @property
     def limit(self) -> int:
@@ -106,7 +106,7 @@ class MessengerGame(WorldOptions):
         return min(self.slots, _MOST_OCCUPANTS)
 
     def describe(self) -> EnvSpec:
-        """What the world is; nothing is started for it.
+        """Describe the world; nothing is started for it.
 
         Raises:
             DataNotFound: a corpus that is missing, damaged, or lacks a sentence that these games need.

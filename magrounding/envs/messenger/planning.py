@@ -150,13 +150,13 @@ def _chances(cell, target, holds, rules, tables, board, places, odds):
     """
     n, total = rules.agents, np.float32(0)
     turn, r = tables.turned[tables.symmetry[cell]], tables.orbit[cell]
-    nobody, wrong = turn.shape[0] - 1, wrong_role(holds, rules.delivers)
+    no_enemy, wrong = turn.shape[0] - 1, wrong_role(holds, rules.delivers)
     aim = board[target, MOVEMENT] - tables.first
     for move in range(odds.shape[1]):
         if odds[target, move] == 0:
             continue
         t = turn[places[target, move]]
-        alone = tables.value[aim, 0, r, t, nobody]
+        alone = tables.value[aim, 0, r, t, no_enemy]
         worth = alone
         for h in range(n, len(board)):
             if board[h, PRESENT] and (board[h, ROLE] == ENEMY or board[h, ROLE] == wrong):

@@ -25,7 +25,7 @@ _HELD_OUT = (
 
 @dataclass(frozen=True)
 class Split:
-    """Episodes of a split, and the wording of their manuals.
+    """Episodes of a split, and the words of their manuals.
 
     Attributes:
         combinations: "many" (entities that change roles), "single" (entities that never do: nothing but their

@@ -12,7 +12,7 @@ from magrounding.envs.messenger.arrays import CHASING, FLEEING, IMMOVABLE, WANDE
 
 @dataclass(frozen=True)
 class Stage:
-    """Entities on the board, their movements and the wording of manuals.
+    """Entities on the board, their movements and the words of manuals.
 
     Attributes:
         max_cycles: limit of steps.

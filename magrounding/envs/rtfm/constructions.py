@@ -29,7 +29,7 @@ HELD_OUT = ("respectively", "exception")
 """Constructions that are in `eval_construction` and in no other split."""
 PLAIN, FILLER = "plain", "filler"
 
-SAID, DENIED, RETRACTED = range(3)
+STATED, DENIED, RETRACTED = range(3)
 """Polarities of a claim in a manual: stated, denied, or stated and retracted."""
 POLARITIES = ("said", "denied", "retracted")
 
@@ -52,7 +52,7 @@ class Claim:
         mention: number of the slot that lists the subjects, among the template's lists and names.
         group: of which of the two groups the subjects are, 0 or 1.
         name: number of the slot of the name.
-        polarity: SAID, DENIED or RETRACTED.
+        polarity: STATED, DENIED or RETRACTED.
     """
 
     mention: int
@@ -139,10 +139,10 @@ def _parse(construction: str, kind: str, entry: str | dict[str, Any]) -> Templat
     text = entry["text"]
     slots = [word[1:-1] for word in text.split() if _SLOT.fullmatch(word)]
     groups = 2 if {"b", "ab"} & set(slots) else 1 if "a" in slots else 0
-    said = entry.get("said", ["a A", "b B"][:groups])
+    stated = entry.get("said", ["a A", "b B"][:groups])
     claims = [
         Claim(slots.index(subject), int(group == "b"), slots.index(name), polarity)
-        for polarity, listed in enumerate((said, entry.get("denied", ()), entry.get("retracted", ())))
+        for polarity, listed in enumerate((stated, entry.get("denied", ()), entry.get("retracted", ())))
         for subjects, name in (claim.split() for claim in listed)
         for subject, group in ((subjects.partition(":")[0], subjects.partition(":")[2] or subjects[0]),)
     ]
@@ -189,10 +189,10 @@ def templates_of(names: Iterable[str], language: bool, split: str) -> tuple[Temp
     found = [*plain_templates(language, paraphrase)]
     for template in all_templates(paraphrase):
         unseen = template.construction in HELD_OUT
-        wanted = not unseen if template.groups < 2 or split != "eval_construction" else unseen
+        allowed = not unseen if template.groups < 2 or split != "eval_construction" else unseen
         if template.groups == 2 and split == "eval_minimal":
-            wanted = wanted and template.balanced
-        if wanted and template.construction in names:
+            allowed = allowed and template.balanced
+        if allowed and template.construction in names:
             found.append(template)
     return tuple(found)
 

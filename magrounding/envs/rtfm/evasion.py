@@ -268,7 +268,7 @@ def _outlook(a, move, target, item, side, n, k, monsters_first, actors, tables, 
 def _combine(at, to, target, monsters_first, table, evading, threat, seen, odds, single):
     """The product of `_outlook`, for cells of the tables."""
     k, moves = seen.shape
-    nobody = table.shape[2] - 1
+    no_monster = table.shape[2] - 1
     value = np.float32(1)
     for m in range(k):
         if not threat[m]:
@@ -278,9 +278,9 @@ def _combine(at, to, target, monsters_first, table, evading, threat, seen, odds,
             for move in range(moves):
                 if odds[m, move] > 0:
                     if monsters_first:
-                        mean += odds[m, move] * table[at if seen[m, move] == at else to, seen[m, move], nobody]
+                        mean += odds[m, move] * table[at if seen[m, move] == at else to, seen[m, move], no_monster]
                     else:
-                        mean += odds[m, move] * table[to, to if seen[m, STAY] == to else seen[m, move], nobody]
+                        mean += odds[m, move] * table[to, to if seen[m, STAY] == to else seen[m, move], no_monster]
         elif seen[m, STAY] != to:
             mean = np.float32(1)
             for move in range(1, moves):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from magrounding.envs.rtfm import arrays
-from magrounding.envs.rtfm.constructions import POLARITIES, SAID
+from magrounding.envs.rtfm.constructions import POLARITIES, STATED
 from magrounding.envs.rtfm.ontology import ELEMENTS, TEAMS, TRAINING, UNSEEN
 from magrounding.errors import ConfigurationError
 
@@ -28,7 +28,7 @@ class Fact:
     Attributes:
         relation: one of RELATIONS.
         subject: a modifier or a monster; object: an element or a team.
-        polarity: "said"; "denied" ("not the order but the alliance …"); or "retracted", said and taken back.
+        polarity: "said"; "denied" ("not the order but the alliance …"); or "retracted", stated and taken back.
         subject_span, object_span: (row, first, last) of the words that name them, `last` included.
     """
 
@@ -41,7 +41,7 @@ class Fact:
 
 
 def name_facts(table: np.ndarray, game: RtfmGame) -> tuple[Fact, ...]:
-    """The claims of one manual, a table [F, 9] as `RTFMWorld.fact_table` gives it (rows of −1 are none), by name."""
+    """Name the claims of one manual, a table [F, 9] as `RTFMWorld.fact_table` gives it (rows of −1 are none)."""
     words = UNSEEN if game.split == "eval_new" else TRAINING
     subjects, objects = (words.modifiers, words.monsters), (ELEMENTS, TEAMS)
     return tuple(
@@ -59,7 +59,7 @@ def name_facts(table: np.ndarray, game: RtfmGame) -> tuple[Fact, ...]:
 
 
 def fact_accuracy(table: np.ndarray, believed: np.ndarray) -> float:
-    """The part of what manuals say (and neither deny nor take back) that a reader believes.
+    """Return the share of the facts that manuals state (and neither deny nor retract) that a reader believes.
 
     Args:
         table: [B, F, 9], see `RTFMWorld.fact_table`.
@@ -72,9 +72,9 @@ def fact_accuracy(table: np.ndarray, believed: np.ndarray) -> float:
     table, believed = np.asarray(table), np.asarray(believed)
     if believed.ndim != 3 or believed.shape[:2] != (len(table), len(RELATIONS)):
         raise ConfigurationError(f"beliefs are an array [{len(table)}, 2, subjects], got the shape {believed.shape}")
-    said = (table[..., arrays.POLARITY] == SAID) & (table[..., arrays.RELATION] >= 0)
-    games, _ = np.nonzero(said)
-    facts = table[said]
+    stated = (table[..., arrays.POLARITY] == STATED) & (table[..., arrays.RELATION] >= 0)
+    games, _ = np.nonzero(stated)
+    facts = table[stated]
     if len(facts) == 0 or facts[:, arrays.SUBJECT].max() >= believed.shape[2]:
         raise ConfigurationError(f"these manuals have facts about more subjects than {believed.shape[2]}, or none")
     right = believed[games, facts[:, arrays.RELATION], facts[:, arrays.SUBJECT]] == facts[:, arrays.OBJECT]

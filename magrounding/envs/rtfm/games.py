@@ -59,7 +59,7 @@ OLD_NAMES = {"put_aside": "drop_mode"}
 
 @dataclass(frozen=True, kw_only=True)
 class RtfmGame(WorldOptions):
-    """What the worlds of RTFM have in common.
+    """Options that all worlds of RTFM have.
 
     Attributes:
         agents: n.
@@ -116,7 +116,7 @@ class RtfmGame(WorldOptions):
     @property
     @abstractmethod
     def kind(self) -> Task:
-        """What is in the game and how its manual is worded."""
+        """The task: entities and the manual's words."""
 
     @property
     def resolved_layout(self) -> str:
@@ -129,7 +129,7 @@ class RtfmGame(WorldOptions):
         return parse_constructions(self.kind.constructions if self.constructions is None else self.constructions)
 
     def describe(self) -> EnvSpec:
-        """What the world is; nothing is started for it."""
+        """Describe the world; nothing is started for it."""
         return _describe(self)
 
 

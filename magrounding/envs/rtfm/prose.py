@@ -171,10 +171,10 @@ def _any(prose, kind, groups):
 
 
 @njit(inline="always")
-def _bring(groups, count, wanted, place):
+def _bring(groups, count, group, place):
     """Put a group in a place, and what is there where the group was."""
     for g in range(count):
-        if groups[g] == wanted:
+        if groups[g] == group:
             groups[g], groups[place] = groups[place], groups[g]
             return
 

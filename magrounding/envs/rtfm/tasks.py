@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Task:
-    """Entities of an episode and the wording of its manual.
+    """Entities of an episode and the words of its manual.
 
     Attributes:
         group: many-to-one assignments (3 monsters a team, 2 modifiers an element) instead of one-to-one.

@@ -73,7 +73,7 @@ def draw_task(key, rules, tables, scalars, entities):
 
 @inner_njit
 def draw_twin(key, rules, tables, scalars, entities):
-    """A game of which its twin, too, is of the split: drawn again until it is. Odd seeds get the twin.
+    """Draw a game until its twin, too, is of the split. Odd seeds get the twin.
 
     Elements: those of the first target and of the distractor exchange their modifiers. Monsters: the first target's
     name and the distractor's exchange their teams, if no other target has this name.

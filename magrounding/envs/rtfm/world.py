@@ -39,7 +39,7 @@ class RTFMWorld(CompiledWorld[RtfmGame]):
         )
 
     def entity_places(self) -> np.ndarray:
-        """Monsters alive and items on the floor."""
+        """Return places of the monsters alive and of the items on the floor, [B, E, 2] float32."""
         entities = self._games.entities[:, self.num_agents :]
         return np.where(
             entities[..., arrays.PRESENT, None] == 1, entities[..., [arrays.ROW, arrays.COLUMN]], -1
@@ -50,7 +50,7 @@ class RTFMWorld(CompiledWorld[RtfmGame]):
         return name_facts(self.fact_table()[row], self.game)
 
     def fact_table(self) -> np.ndarray:
-        """The claims of all manuals [B, F, 9] int64, columns RELATION … NAME_LAST of `arrays`, −1 behind the last.
+        """Return the claims of all manuals [B, F, 9] int64, columns RELATION … NAME_LAST of `arrays`; −1 is none.
 
         Made anew with each call, from what the manuals were drawn from.
         """

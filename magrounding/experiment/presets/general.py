@@ -1,4 +1,4 @@
-"""The preset for every environment, also one that nobody has made a preset for: PPO, and a network that fits."""
+"""The preset for every environment, also for those without one of their own: PPO, and a network that fits."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from magrounding.training.drrn import DrrnLearnerConfig
 from magrounding.training.imitation import ImitationConfig
 from magrounding.training.lge import FIX, INC, RELEASED, LgeLearnerConfig
 
-_SAID = {
+_ABOUT = {
     FIX: "ε stays at .1",
     INC: "ε rises from .1 to 1",
     RELEASED: "as the published program: ε rises from .1 to 1, one draw for all games",
@@ -24,12 +24,12 @@ _SAID = {
 
 def _guided(base: RunConfig, name: str, guidance: str) -> RunConfig:
     """A preset of DRRN with a Guide."""
-    phases = {stage: tuple(_heeding(phase, guidance) for phase in each) for stage, each in base.phases.items()}
-    about = f"LGE, {_SAID[guidance]}; else as `{base.preset}`: {base.about}"
+    phases = {stage: tuple(_with_guide(phase, guidance) for phase in each) for stage, each in base.phases.items()}
+    about = f"LGE, {_ABOUT[guidance]}; else as `{base.preset}`: {base.about}"
     return replace(base, preset=name, about=about, agent="lge", phases=phases)
 
 
-def _heeding(phase: Phase, guidance: str) -> Phase:
+def _with_guide(phase: Phase, guidance: str) -> Phase:
     learner, steps = phase.learner, phase.until.steps
     if not isinstance(learner, DrrnLearnerConfig) or steps is None:
         raise TypeError("a Guide is for phases of DRRN that end after so many steps")

@@ -82,7 +82,7 @@ def numbers(runs: Runs) -> Table:
 
 
 def met_games(runs: Runs) -> str:
-    """Whether all runs met the same games: how many, of which options and texts."""
+    """Describe the games that the runs met, and whether they are the same: number, options, texts."""
     met = {
         name: {
             "games on each set": " or ".join(f"{games:,}" for games in _games(run)),

@@ -42,6 +42,6 @@ def learn_from(file, seed):
     """Make demonstrations of a file with one saved game, and imitate them until the networks know most of its moves."""
     shown = file.with_suffix(".npz")
     asked = "--env", "ma_rtfm", "--player", f"saved:{file}", "--out", str(shown)
-    assert record.main(CommandLine("magrounding record", asked)) == 0
+    assert CommandLine("magrounding record", asked).run(record) == 0
     before, after = (agreement(shown, seed, updates) for updates in (0, 30))
     assert after > before + 0.4  # of five moves, by chance, every fifth is right

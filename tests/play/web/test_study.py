@@ -11,8 +11,8 @@ import pytest
 
 pytest.importorskip("aiohttp")
 
+from magrounding.cli import study
 from magrounding.cli.command import CommandLine
-from magrounding.cli.study import main
 from magrounding.errors import ConfigurationError
 from magrounding.play.web.messages import Refusal
 from magrounding.play.web.offers import Offers
@@ -88,7 +88,7 @@ def test_people_take_part_and_their_data_are_told(tmp_path, capsys):
     }
     assert first["finished"]
     assert len(list((tmp_path / "games").glob("*.jsonl"))) == 4
-    assert main(CommandLine("magrounding study", (str(tmp_path), "--out", str(tmp_path / "table.md")))) == 0
+    assert CommandLine("magrounding study", (str(tmp_path), "--out", str(tmp_path / "table.md"))).run(study) == 0
     table = capsys.readouterr().out
     assert table == (tmp_path / "table.md").read_text()
     won = sum(game["won"] for one in (first, second) for game in one["games"] if game["condition"] == "oracle")
@@ -104,7 +104,7 @@ def test_half_a_character_is_no_answer(tmp_path, capsys):
         question.check("\ud83d")
     one = {"format": FORMAT, "study": "", "participant": 0, "order": [], "answers": {"comment": "\ud83d!"}, "games": []}
     (tmp_path / "participant_0.json").write_text(json.dumps(one | {"finished": True}))
-    assert main(CommandLine("magrounding study", (str(tmp_path), "--out", str(tmp_path / "table.md")))) == 0
+    assert CommandLine("magrounding study", (str(tmp_path), "--out", str(tmp_path / "table.md"))).run(study) == 0
     assert "| comment | ?!: 1 |" in capsys.readouterr().out  # data of before such answers were refused
 
 
@@ -134,9 +134,9 @@ def test_the_end_comes_after_the_questions_about_the_last_games(tmp_path):
 
 def test_data_that_are_none(tmp_path, capsys):
     line = CommandLine("magrounding study", (str(tmp_path),))
-    assert main(line) == 2
+    assert line.run(study) == 2
     (tmp_path / "participant_0.json").write_text('{"format": "other"}')
-    assert main(line) == 2
+    assert line.run(study) == 2
     assert "is no participant's data" in capsys.readouterr().err
 
 

@@ -3,7 +3,7 @@
 import torch
 
 from magrounding.agents.relread.manual_reader import ManualReader
-from magrounding.agents.relread.motion import FRAMES, MOTION_CLASSES, SaidMotion, ngrams
+from magrounding.agents.relread.motion import FRAMES, MOTION_CLASSES, StatedMotion, ngrams
 
 NO_GOAL = torch.zeros(1, 0, dtype=torch.int64)
 
@@ -22,7 +22,7 @@ def test_a_word_is_its_ngrams():
 
 
 def test_words_spelt_alike_say_much_the_same_and_others_nothing():
-    moves = SaidMotion(4, ["", "fleeing", "flees", "sword"])
+    moves = StatedMotion(4, ["", "fleeing", "flees", "sword"])
     torch.nn.init.normal_(moves.gaits.weight)
     said = statements([1], [2], [3], [], size=4)
     assert torch.equal(moves(said)[0, 0], moves(said)[0, 3])  # untrained no word says anything
@@ -37,7 +37,7 @@ def test_words_spelt_alike_say_much_the_same_and_others_nothing():
 
 
 def test_chances_are_those_among_things_followed_for_as_long():
-    moves = SaidMotion(4, ["", "a", "b"])
+    moves = StatedMotion(4, ["", "a", "b"])
     torch.nn.init.normal_(moves.embedding.weight)
     said = moves(statements([1], [1, 2], [], size=3))
     chances = (said + moves.usual()).exp().unflatten(-1, (-1, FRAMES))
