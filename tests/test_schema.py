@@ -255,13 +255,8 @@ def test_keyword_arguments_of_a_function_are_options():
 def test_configurations_of_before_are_read(path):
     """They had their preset inside, with what is the evaluation's now, and some options had other names."""
     content, now = read_json(path), read_config(find_run(f"pretrained:{path.stem}"))
-
-    def read():
-        config = parse_config(content)
-        return config, config.make_network().config
-
     with pytest.warns(FutureWarning, match="is called (cost_to_go|similarity) now"):
-        config, network = read()
+        network = (config := parse_config(content)).make_network().config
     assert network == now.make_network().config
     assert replace(config, network=now.network) == now
     assert config.preset == content["preset"]["name"]

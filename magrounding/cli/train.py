@@ -162,6 +162,8 @@ def resumed(arguments: Arguments, folder: Path) -> RunConfig:
         if asked not in (None, has := getattr(found, name)):
             raise _contradicted(folder, name, has, asked)
     asked = changed(found, arguments)
+    if asked.demonstrations.keys() != found.demonstrations.keys():  # named by their files, not by what these hold
+        raise _contradicted(folder, "demonstrations", tuple(found.demonstrations), tuple(asked.demonstrations))
     for path, (has, requested) in diff(replace(found, workers=asked.workers), asked).items():
         if requested != (has := _usual(found, path) if has is None else has):
             raise _contradicted(folder, path, has, requested)
