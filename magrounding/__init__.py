@@ -82,8 +82,8 @@ def load_team(
     Args:
         source: a run folder, or "pretrained:<name>".
         seed: which of the run's seeds; the first by default.
-        stage: whose weights; those of the last finished stage by default.
-        device: where the networks go.
+        stage: stage after which the weights were saved; the last finished one by default.
+        device: device of the networks.
     """
     from magrounding.play.loading import load_team as load
 

@@ -34,8 +34,8 @@ def make_policy(id: str, spec: EnvSpec, **options: Any) -> Policy:
 
     Args:
         id: agent id, e.g. "txt2pi".
-        spec: of the environment.
-        options: options of its policy, JSON values.
+        spec: description of the environment.
+        options: options of the network, JSON values.
 
     Raises:
         ConfigurationError: an unknown id or option, an option that the id fixes, an invalid value, or an environment

@@ -1,7 +1,7 @@
 """Mentions: a memory of the last mention of each pair of words in an episode.
 
-Texts name things by more than one word ("drawer 3"), and other ones in every room. So encodings are kept under each two
-neighbouring words: a table of SLOTS places, found by hashing. Two pairs may share a place by chance.
+Texts name things by more than one word ("drawer 3"), and every room has other things. So the key of an encoding is a
+pair of neighbouring words, hashed to one of SLOTS slots of a table. Two pairs may collide.
 """
 
 from __future__ import annotations
@@ -12,33 +12,33 @@ import torch
 from torch import Tensor
 
 SLOTS = 2048
-"""Places of a table. A room of ALFWorld has about 150 pairs of words."""
+"""Slots of a table. A room of ALFWorld has about 150 pairs of words."""
 
-_FADES = 0.9
-"""Decay of the freshness of a mention in a step."""
+_DECAY = 0.9
+"""Factor on the freshness of a mention in each step after it."""
 
 
 class Mentions(NamedTuple):
-    """Memories of N observations, T steps of B episodes."""
+    """Memories of N = T · B observations: T steps of B episodes."""
 
-    place: Tensor  # [T, B, SLOTS] int64, the row of `content` that is the last mention; 0 where there was none
-    content: Tensor  # [K, R] of every mention
-    fresh: Tensor  # [T, B, SLOTS], 1 in the step of the mention, then less and less
+    place: Tensor  # [T, B, SLOTS] int64, row of `content` with the last mention; 0: none
+    content: Tensor  # [K, R], encoding of each mention; row 0 is zeros
+    fresh: Tensor  # [T, B, SLOTS], 1 in the step of the mention, then decaying; 0: none
 
     def look_up(self, observation: Tensor, keys: Tensor) -> Tensor:
-        """Return [P, L, R + 1] under keys [P, L] in observations [P], of N = T · B; freshness comes last."""
+        """Return content and freshness [P, L, R + 1] under keys [P, L] of observations [P], indices below N."""
         at = observation.unsqueeze(1) * SLOTS + keys
         content = self.content[self.place.flatten()[at]]
         return torch.cat((content, self.fresh.flatten()[at].unsqueeze(2)), 2)
 
     def tables(self) -> Tensor:
-        """Return [T, B, SLOTS, R + 1] without gradients: the memory after each step."""
+        """Return the memory after each step, content and freshness [T, B, SLOTS, R + 1], without gradients."""
         content = self.content.detach()
         return torch.cat((content[self.place], self.fresh.unsqueeze(3)), 3)
 
 
 def pair_keys(ids: Tensor) -> Tensor:
-    """Return [U, L] int64, the place of each word of ids [U, L] and the one before it."""
+    """Return the key [U, L] int64 of each word of ids [U, L]: the slot of the pair of it and the word before it."""
     words = ids.long()
     before = torch.cat((torch.zeros_like(words[:, :1]), words[:, :-1]), 1)
     mixed = (before * 0x9E3779B1 + words * 0x85EBCA77) & 0xFFFFFFFF
@@ -46,7 +46,7 @@ def pair_keys(ids: Tensor) -> Tensor:
 
 
 def mean_by_key(keys: Tensor, mask: Tensor, content: Tensor) -> Tensor:
-    """Return `content` [U, L, R] where mask [U, L] is true; the mean over a text's words of the same key."""
+    """Return the mean [U, L, R] of `content` over a text's words with the same key; 0 where mask [U, L] is false."""
     text = torch.arange(len(keys), device=keys.device).unsqueeze(1)
     codes, which = torch.unique((text * SLOTS + keys)[mask], return_inverse=True)
     total = content.new_zeros(len(codes), content.shape[2]).index_add(0, which, content[mask])
@@ -55,13 +55,13 @@ def mean_by_key(keys: Tensor, mask: Tensor, content: Tensor) -> Tensor:
 
 
 def follow(memory: Tensor, keys: Tensor, mask: Tensor, content: Tensor, restarts: Tensor) -> Mentions:
-    """Update the memory [B, SLOTS, R + 1] over T steps of B episodes, in each of which a text says something new.
+    """Update the memory [B, SLOTS, R + 1] over T steps of B episodes, by the words of one text in each step.
 
     Args:
         memory: before the first step.
-        keys, mask: [T, B, L] of the words, and true for words.
-        content: [T, B, L, R] of those, equal under equal keys of a text (`mean_by_key`).
-        restarts: [T, B] bool.
+        keys, mask: [T, B, L], key of each word, and False for padding.
+        content: [T, B, L, R], encoding of each word, equal under equal keys of a text (`mean_by_key`).
+        restarts: [T, B] bool, steps that begin an episode, with an empty memory.
     """
     T, B, L = keys.shape
     row = torch.arange(T * B * L, device=keys.device).view(T, B, L) + 1 + B * SLOTS
@@ -72,9 +72,9 @@ def follow(memory: Tensor, keys: Tensor, mask: Tensor, content: Tensor, restarts
     for t, restart in enumerate(restarts.unsqueeze(2)):
         new = torch.zeros_like(place).scatter_reduce(1, keys[t], row[t], "amax")
         place = torch.where(new > 0, new, place.masked_fill(restart, 0))
-        fresh = torch.where(new > 0, 1.0, fresh.masked_fill(restart, 0.0) * _FADES)
+        fresh = torch.where(new > 0, 1.0, fresh.masked_fill(restart, 0.0) * _DECAY)
         places.append(place)
         freshness.append(fresh)
-    none = content.new_zeros(1, content.shape[3])
-    every = torch.cat((none, memory[..., :-1].flatten(0, 1).to(content.dtype), content.flatten(0, 2)))
-    return Mentions(torch.stack(places), every, torch.stack(freshness))
+    empty = content.new_zeros(1, content.shape[3])
+    rows = torch.cat((empty, memory[..., :-1].flatten(0, 1).to(content.dtype), content.flatten(0, 2)))
+    return Mentions(torch.stack(places), rows, torch.stack(freshness))

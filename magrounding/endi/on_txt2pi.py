@@ -1,4 +1,4 @@
-"""EnDi on txt2π, as for multi-agent RTFM; no program of it was ever released."""
+"""EnDi on txt2π, as for multi-agent RTFM; its authors released no code."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ class EnDiTxt2PiConfig(EnDiOptions, Txt2PiConfig):
     """Options of EnDi on txt2π: `EnDiOptions`, `Txt2PiConfig` (but its head: here heads are linear), and one more.
 
     Attributes:
-        goal_channels: of the FiLM² layers that look at the goal.
+        goal_channels: channels of the FiLM² layers of the network that divides the goals.
     """
 
     goal_channels: Sizes = (16, 4)
 
 
 class _Seen(NamedTuple):
-    cells: Tensor  # V0 [N, D, H, W], nothing hidden
-    summary: Tensor  # [N, D'], the text that no map changes
+    cells: Tensor  # V0 [N, D, H, W], before any cell is hidden
+    summary: Tensor  # [N, D'], text and inventory, the same for every mask
     positions: Tensor  # X_pos [N, 2, H, W]
 
 
 class EnDiTxt2Pi(EnDi):
     """Two networks of FiLM² layers on the same words and text encoders, one for the division, one for the policy.
 
-    A hidden entity is a zero vector. Cells that show an agent hide nothing, nor do walls and empty cells.
+    A hidden entity is a zero vector. Cells that show an agent are never hidden, nor are walls and empty cells.
     """
 
     defaults = EnDiTxt2PiConfig()
@@ -101,6 +101,6 @@ class EnDiTxt2Pi(EnDi):
         return torch.stack([head(features) for head in self.modelling], 1)
 
     def _look(self, inputs: Inputs, seen: _Seen, mask: Tensor, queries: list[Tensor] | None = None) -> Tensor:
-        """Features [N, C] of the cells that a mask [N, P] leaves; for `queries` see `Txt2PiGrounding`."""
+        """Features [N, C] of a map that shows only the cells in mask [N, P]; `queries`: see `Txt2PiGrounding`."""
         left = seen.cells * mask.view(-1, 1, *seen.cells.shape[2:]).to(seen.cells.dtype)
         return spatial_max(self.grounding(left, seen.positions, seen.summary, inputs, queries))

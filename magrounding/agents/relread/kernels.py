@@ -19,11 +19,11 @@ from torch.autograd.function import once_differentiable
 from magrounding.jit import cached_njit, inner_njit
 
 _LANES = 64
-"""Pairs that go through a layer together: few enough for the nearest cache."""
+"""Pairs, or things, in one product with the weights of a layer: few enough for the L1 cache."""
 
 
 def suits(*tensors: Tensor) -> bool:
-    """Return True if these kernels can take tensors: on a CPU, reals float32, with a JIT and without autocast."""
+    """Return True if these kernels can take tensors: on a CPU, floats of 32 bits, with a JIT and without autocast."""
     if getattr(config, "DISABLE_JIT", 0) or torch.is_autocast_enabled("cpu"):
         return False
     for tensor in tensors:  # a loop, as this is asked several times in every step
@@ -35,9 +35,9 @@ def suits(*tensors: Tensor) -> bool:
 def find(
     grid: Tensor, mates: Tensor, held: Tensor, no_entity: Tensor, width: int
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
-    """Return the fields of `egocentric.Things`, of grid [N, H, W, K], mates [N, n - 1, 2 + I] and held [N, I].
+    """Return the fields of `egocentric.Things`, from grid [N, H, W, K], mates [N, n - 1, 2 + I] and held [N, I].
 
-    `no_entity` [V] bool are ids that are no entity as an occupant's first of `width` words.
+    An occupant of a cell has `width` words; where `no_entity` [V] bool is true for the first, it is no entity.
     """
     occupants = grid.flatten(1, 2).contiguous().numpy()
     most = _most(occupants, no_entity.numpy(), width)
@@ -60,17 +60,17 @@ def distinct(words: Tensor, vocabulary_size: int) -> tuple[Tensor, Tensor]:
 def relate(
     mentions: Tensor, alike: Tensor, alone: Tensor, weight: Tensor, document: Tensor, which: Tensor, exists: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """Return every thing's bonds with the others, summed [N, M, H], and its relations to the inventory [N, M, 3 W W].
+    """Return the sum of each thing's pair features [N, M, H], and its relations to the inventory [N, M, 3 W W].
 
-    The relations of two things are, for each pair of their words, `mentions` both ways and `alike`. Their bond is
-    `relu(linear(cat((relations, alone of the one, alone of the other, 1)), weight))`. Things that do not exist have
-    zeros.
+    The relations of two things are, for each pair of their words, `mentions` both ways and `alike`. The pair features
+    of things i and k are `relu(linear(cat((relations, alone[i], alone[k], 1)), weight))`, summed over all k but i.
+    Things that do not exist have zeros.
 
     Args:
-        mentions, alike: [U, P, P].
-        alone: [N, M, A].
+        mentions, alike: [U, P, P], see `WordRelations`.
+        alone: [N, M, A], features of each thing by itself.
         weight: [H, 3 W W + 2 A + 1].
-        document: [N].
+        document: [N], which of the U documents.
         which: [N, M + 1, W], index of each word among P; the inventory comes last.
         exists: [N, M] bool.
     """
@@ -82,13 +82,14 @@ def relate(
 def look(base: Tensor, known: Tensor, mixing: Tensor, patterns: Tensor, near: Tensor, place: Tensor) -> Tensor:
     """Apply a layer to a map, given the few things on it: `base + ((known @ mixing) * patterns[cell]).sum(1)`.
 
-    Things of the last pattern are left out; those on the k-th of some cells add `known @ near[k]`.
+    Things whose cell is the last one are left out: they do not exist. C cells near the agent have weights of their own:
+    a thing on the k-th of them adds `known @ near[k]`.
 
     Args:
         base: [N, H], written over.
-        known: [N, M, F].
+        known: [N, M, F], features of each thing.
         mixing, patterns, near: [F, H], [cells, H] and [C, F, H].
-        place: [N, M, 2], cell and k (-1: none of those) of each thing.
+        place: [N, M, 2], cell of each thing, and k (-1: it is on none of the C cells).
     """
     return _Look.apply(base, known.flatten(0, 1), mixing, patterns, near, place)
 
@@ -112,7 +113,7 @@ def _is_entity(occupants, n, cell, first, no_entity):
 
 @cached_njit(nogil=True)
 def _most(occupants, no_entity, width):
-    """The most entities of any observation, 1 at least."""
+    """Largest number of entities in an observation, at least 1."""
     most = 1
     for n in range(len(occupants)):
         count = 0
@@ -180,7 +181,7 @@ class _Relate(Function):
 
 @inner_njit
 def _pairs(exists):
-    """Observation, one and other of all pairs of things that exist."""
+    """Rows (observation, thing, other thing) of all ordered pairs of things that exist."""
     observations, things = exists.shape
     pairs = np.empty((observations * things * things, 3), np.int64)
     count = 0
@@ -195,7 +196,7 @@ def _pairs(exists):
 
 @inner_njit
 def _gather(mentions, alike, span, document, which, n, i, k, known, lane):
-    """Write the relations of the words of i and k to known[:, lane]; tables [U span span] are flat, for speed."""
+    """Write the relations of the words of i and k to known[:, lane]; the tables [U span span] are flat, for speed."""
     at = 0
     for a in range(which.shape[2]):
         for b in range(which.shape[2]):
@@ -220,8 +221,8 @@ def _scatter(d_mentions, d_alike, span, document, which, n, i, k, d_known, lane)
 
 
 @inner_njit
-def _know(mentions, alike, span, alone, document, which, pairs, known):
-    """Write what a layer takes of each pair to a column of known [inputs, _LANES]."""
+def _pair_inputs(mentions, alike, span, alone, document, which, pairs, known):
+    """Write the inputs of the layer to known [inputs, _LANES], one column for each pair."""
     about, after = alone.shape[2], 3 * which.shape[2] ** 2
     for lane in range(len(pairs)):
         n, i, k = pairs[lane]
@@ -241,7 +242,7 @@ def _relate(mentions, alike, alone, weight, document, which, exists, sums, with_
     known, bonds = np.zeros((weight.shape[1], _LANES), np.float32), np.empty((len(weight), _LANES), np.float32)
     for start in range(0, len(pairs), _LANES):
         some, of = pairs[start : start + _LANES], thing[start : start + _LANES]
-        _know(mentions, alike, span, alone, document, which, some, known)
+        _pair_inputs(mentions, alike, span, alone, document, which, some, known)
         np.dot(weight, known, bonds)
         for h in range(len(weight)):
             for lane in range(len(of)):
@@ -266,7 +267,7 @@ def _relate_back(
     d_known = np.empty_like(known)
     for start in range(0, len(pairs), _LANES):
         some, of = pairs[start : start + _LANES], thing[start : start + _LANES]
-        _know(mentions, alike, span, alone, document, which, some, known)
+        _pair_inputs(mentions, alike, span, alone, document, which, some, known)
         np.dot(weight, known, bonds)
         for h in range(len(weight)):
             for lane in range(len(of)):
@@ -329,7 +330,7 @@ def _existing(place, nowhere):
 
 @inner_njit
 def _on_each(place, cells):
-    """Things on each of some cells, one after the other, and where each cell's begin."""
+    """Indices of things sorted by k, their cell near the agent, and the offset [cells + 1] of the first of each k."""
     order, begins = np.empty(place.shape[0] * place.shape[1], np.int64), np.zeros(cells + 1, np.int64)
     for k in range(cells):
         begins[k + 1] = begins[k]
@@ -371,7 +372,7 @@ def _add_rows(into, rows):
 
 @inner_njit
 def _add_product(into, one, other):
-    """into += one * other, of rows; short enough a loop for a compiler to see that it can be done by many at once."""
+    """into += one * other, of rows; a loop so short that the compiler vectorises it."""
     for h in range(len(into)):
         into[h] += one[h] * other[h]
 

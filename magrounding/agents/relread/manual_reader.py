@@ -19,13 +19,13 @@ from magrounding.jit import cached_njit
 _CLOSENESS = 8.0
 """Logit of a symbol and a statement whose embeddings have a cosine of 1."""
 _ABOUT = 0.5
-"""Cosine from which on statements are about a thing that has been seen to move."""
+"""Largest cosine that counts for a thing that has been seen to move: its motion decides between closer statements."""
 _DECIDED = 3.0
-"""Factor on logits of things seen to move: half of each of two statements is neither."""
+"""Factor on the logits of things seen to move, so that attention is on one statement: a mean of two is neither."""
 
 ROW_OF = "row_of"
-"""Key of an encoding whose statements are pieces of rows: [U, P, S], the part of a piece that is from a row, 0 for
-padding.
+"""Key of an encoding whose statements are pieces cut from rows: [U, P, S], the share of each piece that comes from each
+row, 0 for padding.
 """
 _NOWHERE = -1e4
 """Logit of padding."""
@@ -34,35 +34,35 @@ _NOWHERE = -1e4
 class WordRelations(NamedTuple):
     """Relations of the P distinct words of a batch in each of U manuals.
 
-    said(w) is the sum of the statements' values, weighted by the attention of w to each.
+    summary(w), the sum of the statements' values weighted by the attention of w to each, is what the manual says of w.
     """
 
-    mentions: Tensor  # [U, P, P], said(w) · w': what is said of w mentions w'
-    alike: Tensor  # [U, P, P], cosine of said(w) and said(w')
-    # [U, P, 2 + D], said(w) · goal, the best match of w with any statement, and their meanings; with motion, P are the
-    # distinct pairs of word and motion class
+    mentions: Tensor  # [U, P, P], summary(w) · w': how much it mentions w'
+    alike: Tensor  # [U, P, P], cosine of summary(w) and summary(w')
+    # [U, P, 2 + D], summary(w) · goal, the best match of w with any statement, and the statements' meanings weighted by
+    # attention; with motion, P are the distinct pairs of word and motion class
     features: Tensor
 
 
 class ManualReader(nn.Module):
     """One attention over statements: the query is a word, keys and values are the sets of a statement's words.
 
-    A word is similar to itself only, so an unseen word is read as well as any; learned embeddings would fit the words
-    of training. Words of many statements say little of any: in the value, a word of k statements weighs k^-fade, with a
-    learned exponent.
+    A word is similar to itself only, so words unseen in training are read as well as any; learned embeddings would fit
+    the words of training. A word that is in many statements distinguishes none: in the value, a word of k statements
+    weighs k^-fade, with a learned exponent.
 
     Where symbols are in no statement, two tables of embeddings say which statement a symbol belongs to (`similarity`),
     and a third what the words of a statement mean (`meaning`). Where only motion distinguishes things, attention also
-    depends on how likely a statement makes their motion (`motion`). That is learned by predicting motion: actions teach
-    it nothing, as they favour whatever happens to win.
+    depends on how likely a statement makes their motion (`motion`). That is learned by predicting motion and not from
+    the policy's loss, which would favour any reading that happens to win.
 
     Args:
         vocabulary_size: V.
         similarity: E, width of the embeddings of symbols and statements, or 0.
-        meaning: D, or 0.
-        motion: D, or 0.
-        spelling: of each id, where it is known.
-        phrases: words of the goal count more where a statement has them beside the same word.
+        meaning: D, width of the embeddings of meanings, or 0.
+        motion: width of the embeddings of motion, or 0.
+        spelling: word of each id, where it is known.
+        phrases: words of the goal count more in a statement that has them next to the same word as the goal.
     """
 
     def __init__(
@@ -86,7 +86,7 @@ class ManualReader(nn.Module):
         self.moves = StatedMotion(motion, spelling or [f"{k}" for k in range(vocabulary_size)]) if motion else None
         for table in (self.words, self.meanings):
             if table is not None:
-                nn.init.normal_(table.weight, std=0.01)  # a word that training never shows shall say next to nothing
+                nn.init.normal_(table.weight, std=0.01)  # words unseen in training stay near 0
 
     @property
     def knows_words(self) -> bool:
@@ -106,13 +106,11 @@ class ManualReader(nn.Module):
         """Encode U documents.
 
         Returns:
-            `key`, `value` [U, S, V]: the words of each statement, and their weights; `overlap` [U, S, S], `goal` [U,
-                S]: the
-            product of each statement's value with that of every other, and with the goal. Optional: `similar` [U, S,
-                E],
-            `meaning` [U, S, D]: the sums of the words' embeddings, the first of length 1; `moves` [U, S,
-                MOTION_CLASSES]: the
-            log likelihood ratios of motion classes.
+            `key`, `value` [U, S, V]: words of each statement, and their weights.
+            `overlap` [U, S, S], `goal` [U, S]: product of each statement's value with that of every other, and with
+            the goal.
+            Optional `similar` [U, S, E], `meaning` [U, S, D]: sums of the words' embeddings, the first of length 1.
+            Optional `moves` [U, S, MOTION_CLASSES]: log likelihood ratios of motion classes.
         """
         statements = self._words(manual)
         weight = statements.sum(1, keepdim=True).clamp(min=1) ** -self.fade  # [U, 1, V]
@@ -133,10 +131,10 @@ class ManualReader(nn.Module):
         }
 
     def _asked(self, manual: Tensor, goal: Tensor, value: Tensor, weight: Tensor) -> Tensor:
-        """[U, S]: overlap of each statement with the goal: words, and words in the same phrases.
+        """Overlap [U, S] of each statement with the goal: by words, and by words in the same phrases.
 
-        By single words "can you wipe out the star alliance for us ?" has as much of "who fights for the rebel enclave ?
-        mostly …" as of a statement about the star alliance.
+        By single words the goal "can you wipe out the star alliance for us ?" is as close to "who fights for the rebel
+        enclave ? mostly …" as to a statement about the star alliance.
         """
         shared = torch.bmm(value, (self._words(goal).unsqueeze(1) * weight).transpose(1, 2)).squeeze(2)
         if self.phrase is None:
@@ -145,7 +143,7 @@ class ManualReader(nn.Module):
         return shared + self.phrase * (shared_phrases(manual, goal) * weighs).sum(2)
 
     def _words(self, ids: Tensor) -> Tensor:
-        """[U, …, V]: 1 for each word of ids [U, …, L], and 0 for padding."""
+        """Bag of words [U, …, V]: 1 for each word of ids [U, …, L], and 0 for padding."""
         words = self.fade.new_zeros(*ids.shape[:-1], self.vocabulary_size)
         words.scatter_(-1, ids.long(), 1.0)
         words[..., 0] = 0
@@ -154,12 +152,12 @@ class ManualReader(nn.Module):
     def read(
         self, words: Tensor, text: TextEncoding, motion_class: Tensor | None = None
     ) -> tuple[WordRelations, Tensor, Tensor]:
-        """Return relations of words; observations gather their own from those of a batch's few distinct words.
+        """Return relations of the few distinct words of a batch, from which each observation gathers its own.
 
         Args:
             words: [...] ids.
             text: encoding of U documents.
-            motion_class: [...] of what has the word (`motion.Motion`); None where motion is off.
+            motion_class: [...] of the thing that has the word (`motion.Motion`); None where motion is off.
 
         Returns:
             Relations of the P distinct words, the index of each word among them [...], and that of its features [...].
@@ -170,7 +168,7 @@ class ManualReader(nn.Module):
         mentioned = text["value"].index_select(2, distinct)  # [U, S, P], how much each statement mentions each word
         through = torch.bmm(text["overlap"], attention)  # [U, S, P]
         length = (through * attention).sum(1, keepdim=True).clamp(min=1e-8).sqrt()
-        is_word = (distinct != 0).to(scores.dtype)  # of no word nothing is said
+        is_word = (distinct != 0).to(scores.dtype)  # padding has no relations
         if motion_class is None:
             features, of = self._features(scores, attention, text) * is_word, which
         else:
@@ -192,7 +190,7 @@ class ManualReader(nn.Module):
     def _attend(self, words: Tensor, text: TextEncoding, motion_class: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """Matches of statements with words [P] of some motion, and attention to statements, both [U, S, P].
 
-        Once things have been seen to move, actions no longer shape what statements are about.
+        Attention of things that have been seen to move is detached: the policy's loss does not train it.
         """
         scores, similarity = self._scores(words, text)
         logits = self.sharpness * scores + similarity
@@ -209,12 +207,12 @@ class ManualReader(nn.Module):
         return torch.bmm(attention.transpose(1, 2), (mentioned * (names != 0)).sum(3))
 
     def predict_motion(self, words: Tensor, motion_class: Tensor, text: TextEncoding) -> tuple[Tensor, Tensor]:
-        """Return the log probability [U, P] of the motion classes [...] of things of words [...] by each manual.
+        """Return the log probability [U, P] that each manual gives to the P distinct pairs of word and motion class.
 
         It is that of a mixture over statements, so it also teaches which statement is about a word.
 
         Returns:
-            It, of the P distinct pairs, and the index of each [...] among them.
+            The log probability, and the index [...] of each word and motion class among the P pairs.
         """
         if self.moves is None:
             raise ConfigurationError("relread predicts no motion that it does not see: set its option motion")
@@ -229,13 +227,13 @@ class ManualReader(nn.Module):
         return pairs // MOTION_CLASSES, pairs % MOTION_CLASSES, which
 
     def _scores(self, words: Tensor, text: TextEncoding) -> tuple[Tensor, Tensor]:
-        """[U, S, P] matches of statements with words [P], and their similarity (or just 0)."""
+        """Matches [U, S, P] of statements with words [P], and their similarity (or just 0)."""
         scores = text["key"].index_select(2, words)
         similarity = _absence(text) if self.symbols is None else self.similarity(words, text).transpose(1, 2)
         return scores, similarity
 
     def _features(self, scores: Tensor, attention: Tensor, text: TextEncoding) -> Tensor:
-        """[U, 2 + D, P] of words with these scores and attention [U, S, P]."""
+        """Features [U, 2 + D, P] of words (`WordRelations`), from their scores and attention [U, S, P]."""
         goal = (text["goal"].unsqueeze(2) * attention).sum(1, keepdim=True)  # [U, 1, P]
         features = [goal, scores.amax(1, keepdim=True)]
         if "meaning" in text:
@@ -259,9 +257,10 @@ class ManualReader(nn.Module):
 
 
 def _absence(text: TextEncoding) -> Tensor:
-    """[U, P, 1] added to the logits of statements to exclude padding; just 0 where statements are rows.
+    """Summand [U, P, 1] of the logits of statements that excludes padding; just 0 where statements are rows.
 
-    A manual has as many rows as any of its environment; the number of pieces differs, also with what is encoded along.
+    All manuals of an environment have the same number of rows; the number of pieces differs, and pieces are padded to
+    the largest number in the batch.
     """
     if ROW_OF not in text:
         return text["key"].new_zeros(())
@@ -284,7 +283,7 @@ def _mark_shared(manual, goal, shared):
     top = 0
     for word in goal.flat:
         top = max(top, word)
-    asked = np.zeros(top + 1, np.bool_)  # words of the goal at hand: few of a manual's
+    asked = np.zeros(top + 1, np.bool_)  # true for the words of this goal: few of a manual's words pass
     for u in range(len(manual)):
         for word in goal[u]:
             asked[word] = word != 0
