@@ -16,11 +16,11 @@ _ANSI = "ansi"
 
 
 class TextRender(BaseParallelWrapper):
-    """An env whose `render` gives the last observations in words, field by field, as nothing else is known of it.
+    """An env whose `render` returns the last observations as text, field by field.
 
     Args:
-        env: the env.
-        spec: what it shows.
+        env: the env, which draws nothing itself.
+        spec: its description, which names the fields.
     """
 
     render_mode = _ANSI
@@ -41,7 +41,7 @@ class TextRender(BaseParallelWrapper):
         return result
 
     def render(self) -> str:
-        """Return the text of every agent; shared fields stand once."""
+        """Return the observations of all agents as text; shared fields appear once."""
         lines: list[str] = []
         for field in self.fields:
             shown = {agent: seen[field.name] for agent, seen in self.seen.items() if field.name in seen}
@@ -71,12 +71,12 @@ class TextRender(BaseParallelWrapper):
 
 
 def with_render_mode(env: Any, spec: EnvSpec, render_mode: str | None) -> Any:
-    """Return an env that can be drawn as asked: itself where it draws, else its observations for "ansi".
+    """Return an env that has the render mode: the env itself, or for "ansi" a `TextRender` of it.
 
     Args:
         env: made with the render mode.
-        spec: what it shows.
-        render_mode: None asks for nothing.
+        spec: its description.
+        render_mode: the mode; None for no rendering.
 
     Raises:
         ConfigurationError: another mode, of an env that does not have it.

@@ -24,7 +24,7 @@ def spec_of(env: Any) -> EnvSpec:
 
 
 def check_declarations(env: Any) -> EnvSpec:
-    """Names, metadata and spaces, and that they are what the spec says; returns the spec."""
+    """Check agents' names, metadata and spaces against the spec, and return the spec."""
     parallel = hasattr(env, "possible_agents") and hasattr(env, "observation_space")
     require(parallel, "agents", f"a PettingZoo ParallelEnv is checked, this is a {type(env).__name__}")
     agents, spec = env.possible_agents, spec_of(env)
@@ -51,7 +51,7 @@ def check_declarations(env: Any) -> EnvSpec:
 
 
 def check_step(env: Any, acting: list[str], result: tuple[dict[str, Any], ...]) -> None:
-    """Keys of every dict, observations and state against their spaces, masks, and what infos hold."""
+    """Check the keys of every dict, observations and state against their spaces, masks, and the keys of infos."""
     spec, names = env.spec, ("observations", "infos") if len(result) == 2 else STEP_NAMES
     for name, values in zip(names, result, strict=True):
         require(isinstance(values, dict), "keys", f"{name} is a {type(values).__name__}, not a dict")
@@ -104,7 +104,7 @@ def _check_shared(spec: EnvSpec, acting: list[str], observations: dict[str, Any]
 
 
 def check_texts(spec: EnvSpec, first: dict[str, Any], later: dict[str, Any]) -> None:
-    """Texts that last for an episode are what they were at its beginning."""
+    """Check that texts that last for an episode have not changed since its beginning."""
     for text in spec.fields:
         if isinstance(text, Text) and text.lifetime == EPISODE:
             for agent in later:
@@ -113,7 +113,7 @@ def check_texts(spec: EnvSpec, first: dict[str, Any], later: dict[str, Any]) -> 
 
 
 def check_flags(env: Any, acting: list[str], result: tuple[dict[str, Any], ...]) -> None:
-    """Rewards, flags, which agents act next, and the outcome where none does."""
+    """Check rewards, flags, which agents act next, and the outcome where none does."""
     _, rewards, terminations, truncations, infos = result
     for agent in acting:
         reward = rewards[agent]
@@ -137,7 +137,7 @@ def check_flags(env: Any, acting: list[str], result: tuple[dict[str, Any], ...])
 
 
 def check_illegal(acting: list[str], actions: dict[str, int], seen: dict[str, Any], infos: dict[str, Any]) -> None:
-    """Infos flag masked actions, and no others."""
+    """Check that infos flag masked actions, and no others."""
     for agent in acting:
         illegal, flagged = not seen[agent][MASK][actions[agent]], bool(infos[agent].get("illegal", False))
         require(

@@ -40,7 +40,7 @@ class MessengerGame(WorldOptions):
     """Options that all worlds of MESSENGER have.
 
     Attributes:
-        agents: n.
+        agents: number of agents, n.
         split: see `splits.SPLITS`.
         max_cycles: steps after which a game is lost by time-out; None for the limit of the stage.
         manual: "true", or "reassigned" for one in which every description names another role: for tests of reading.

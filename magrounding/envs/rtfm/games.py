@@ -48,9 +48,9 @@ from magrounding.vocabulary import PAD, Vocabulary
 
 MAX_CYCLES = 1000
 _MOST_AGENTS_OF_MINIMAL = 3
-"""Of twins (`eval_minimal`): with more, targets share an element, and an exchange could leave what cannot be won."""
+"""Most agents with split "eval_minimal": with more, targets share an element, and some games could not be won."""
 MapSize = Annotated[int, Meta(ge=4, le=1000)]
-"""Of a map, whose every cell each agent is shown in every step."""
+"""Side of a map in cells; each agent observes all of them in every step."""
 Distance = Annotated[float, Meta(ge=0, le=MOST), INFINITE]
 
 
@@ -62,7 +62,7 @@ class RtfmGame(WorldOptions):
     """Options that all worlds of RTFM have.
 
     Attributes:
-        agents: n.
+        agents: number of agents, n.
         size: of the map, its ring of walls included.
         split: "train", "eval", "eval_new" (unseen words) or "eval_paraphrase" (held-out templates); with constructions
             also "eval_construction" (held-out ones) and "eval_minimal": games 2k and 2k + 1 are of the same map and the
@@ -80,10 +80,10 @@ class RtfmGame(WorldOptions):
             beaten by the one it beats. The game and the goal stay as they were: for tests of reading.
         layout: how the manual's statements lie in rows. "statements": each has a row of its own; "merged": two or three
             share one; "paragraph": all stand in one row, as running text; "stream": the same without punctuation. None
-            is the stage's own: "paragraph" in s6, "statements" in all others.
+            is the default of the stage: "paragraph" in s6, "statements" in all others.
         constructions: what manuals may be written with beside plain statements (see `constructions`): "none", "all", or
-            names joined by +. Some are held out of all splits but "eval_construction". None is the stage's own: "all"
-            in s6, "none" in all others.
+            names joined by +. Some are held out of all splits but "eval_construction". None is the default of the
+            stage: "all" in s6, "none" in all others.
 
     Raises:
         ConfigurationError: an option out of its range, or a map too small for its entities.
@@ -120,7 +120,7 @@ class RtfmGame(WorldOptions):
 
     @property
     def resolved_layout(self) -> str:
-        """The layout, of the stage where the option does not say."""
+        """The layout: that of the option, or else the default of the stage."""
         return self.kind.layout if self.layout is None else self.layout
 
     @property
@@ -189,7 +189,7 @@ class RockPaperScissors(RtfmGame):
 
 
 def _check_constructions(game: RtfmGame) -> None:
-    """Each split needs something to write its manuals with."""
+    """Raise a ConfigurationError where the constructions leave the split without templates that it needs."""
     names, split, kind = game.resolved_constructions, game.split, game.kind
     texts = templates_of(names, kind.language, split)
     if split not in PROSE_SPLITS:

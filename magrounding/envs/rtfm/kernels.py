@@ -1,4 +1,4 @@
-"""Kernels that Python calls, compiled once a machine; why they close over a checksum: see `compiled.checksum`."""
+"""Kernels that Python calls, compiled once per machine; `compiled.checksum` says why they close over a checksum."""
 
 from __future__ import annotations
 

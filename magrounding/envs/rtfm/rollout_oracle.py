@@ -21,9 +21,9 @@ class RolloutOracle(Oracle):
     """The rule-based oracle, which tries out other moves where its own choice is contested.
 
     Where monsters stand still, nothing is left to chance and nothing is changed. Where they chase and some agent is not
-    safe, each agent tries the moves that the rules hold to be nearly as good as the best: a few games are played on
-    from there in a model, by the rules, with chance of its own. The best of these moves is taken if it beats that of
-    the rules in fresh games by more than the doubt. Agents try one after another, each knowing what those before it
+    safe, each agent tries the moves whose value by the rules is nearly that of the best: a few games are played
+    from there in a model, by the rules, with random draws of its own. The best of these moves is taken if it beats that
+    of the rules in fresh games by more than the doubt. Agents try one after another, each knowing what those before it
     have chosen (multi-agent roll-out, Bertsekas 2021, "Multiagent reinforcement learning: rollout and policy
     iteration"). The model knows the rules and the state on show, and never the draws that the world will make. The same
     seed gives the same moves.

@@ -1,4 +1,7 @@
-"""Better moves than those of `evasion`, by roll-outs: deviations are tried out in a model of the environment."""
+"""Better moves than those of `evasion`, by roll-outs in a model of the environment.
+
+`evasion` is the base policy: it gives each agent the move that is tried against others, and plays all later steps.
+"""
 
 from __future__ import annotations
 
@@ -15,21 +18,20 @@ from magrounding.jit import inner_njit
 from magrounding.seeding import ORDER, below, hash64
 
 _MODEL = 1 << 33
-"""Models draw from keys that are hashed with this counter, where neither world nor oracle ever comes."""
+"""Counter from which roll-outs draw random numbers; those of the world and of the oracle never reach it."""
 
 
 class Search(NamedTuple):
     """Budget and thresholds of a roll-out oracle.
 
     Attributes:
-        first_games: played on from a state for each move that is tried, to find the one that may be better.
-            At most `games`.
-        games: played on with that one and with the rules' own, to see whether it is.
-        depth: steps of such a game at most; what is undecided then counts as the rules estimate it.
-        nearly: share of the best move's value, by the rules, that a move needs to be tried.
-        safe: value from which on an agent's chances are safe; where those of all are, nothing is tried.
-        margin, doubt: a move is taken instead of the rules' own where its mean is greater by the margin and so many
-            standard errors of the difference.
+        first_games: roll-outs of each candidate move, to select the best one; at most `games`.
+        games: roll-outs of the selected move and of the base policy's, to compare the two.
+        depth: most steps of a roll-out; a game that is undecided then has the value that the base policy estimates.
+        nearly: share of the best value, as the base policy estimates it, that makes a move a candidate.
+        safe: value from which on an agent is safe; where all agents are, there are no roll-outs.
+        margin, doubt: the selected move replaces the base policy's where its mean value is greater by the margin plus
+            `doubt` standard errors of the difference.
     """
 
     first_games: int = 6
@@ -42,13 +44,13 @@ class Search(NamedTuple):
 
 
 class Model(NamedTuple):
-    """A game that is played on: what never changes while it is, and room for its state.
+    """Model of the game for roll-outs: its constants, and arrays for its state.
 
     Attributes:
-        rules, tables: configuration, and the `Pursuit` solved for it.
-        scratch: scratch of the rules.
+        rules, tables: configuration of the game, and the `Pursuit` solved for it.
+        scratch: scratch of the base policy.
         actors, scalars: state of the game, [E, NUM_COLUMNS] and [NUM_SCALARS].
-        values: [n, 5] of all moves in it.
+        values: [n, 5], value of each agent's moves in that state.
     """
 
     rules: NamedTuple
@@ -61,17 +63,17 @@ class Model(NamedTuple):
 
 @inner_njit
 def label_by_rollouts(games, rules, tables, search, entities, keys, scalars, labels, costs_to_go):
-    """Label every agent's best moves, where roll-outs beat the rules by them.
+    """Label every agent's best moves: those of the base policy, or one that is better in roll-outs.
 
     Arguments are as for `evasion.label_moving` and in `compiled.Games`, of which nothing is changed. Where roll-outs
-    found a better move, the cost-to-go of the rules' best is what it gained for certain (`_gain`).
+    found a better move, the cost-to-go of the base policy's best is the gain (`_gain`), as a share of the new value.
     """
     n = rules.agents
     scratch, values = make_scratch(n, rules.monsters, entities.shape[1]), np.zeros((n, 5), np.float32)
     state, counts = np.zeros_like(entities[0]), np.zeros_like(scalars[0])
     model = Model(rules, tables, scratch, state, counts, np.zeros((n, 5), np.float32))
-    joint, here = np.zeros(n, np.int64), np.zeros(search.games)
-    there = np.zeros(search.games)
+    joint, own_worth = np.zeros(n, np.int64), np.zeros(search.games)
+    rival_worth = np.zeros(search.games)
     for b in games:
         weigh(rules, tables, entities[b], scratch, values)
         key = hash64(hash64(keys[b, ORDER], _MODEL), scalars[b, STEP])
@@ -81,7 +83,7 @@ def label_by_rollouts(games, rules, tables, search, entities, keys, scalars, lab
             joint[a] = _pick(values[a], key, a)
         if not doubtful:
             continue
-        before = -1.0  # what the joint move is worth in the first games; not known yet
+        before = -1.0  # mean value of the joint move in the first roll-outs; not known yet
         for a in range(n):
             own, rival, most = joint[a], -1, 0.0
             for move in range(5):
@@ -89,50 +91,51 @@ def label_by_rollouts(games, rules, tables, search, entities, keys, scalars, lab
                 if labels[b, a, move] or not nearly:
                     continue
                 if before < 0:
-                    _play_on(joint, 0, search.first_games, entities[b], scalars[b], key, search, model, here)
-                    before = here[: search.first_games].mean()
+                    _roll_out(joint, 0, search.first_games, entities[b], scalars[b], key, search, model, own_worth)
+                    before = own_worth[: search.first_games].mean()
                 joint[a] = move
-                _play_on(joint, 0, search.first_games, entities[b], scalars[b], key, search, model, there)
+                _roll_out(joint, 0, search.first_games, entities[b], scalars[b], key, search, model, rival_worth)
                 joint[a] = own
-                worth = there[: search.first_games].mean()
+                worth = rival_worth[: search.first_games].mean()
                 if worth > max(before, most):
                     rival, most = move, worth
             if rival < 0:
                 continue
-            _play_on(joint, search.first_games, search.games, entities[b], scalars[b], key, search, model, here)
+            _roll_out(joint, search.first_games, search.games, entities[b], scalars[b], key, search, model, own_worth)
             joint[a] = rival
-            _play_on(joint, search.first_games, search.games, entities[b], scalars[b], key, search, model, there)
-            gain = _gain(here, there, search)
+            _roll_out(joint, search.first_games, search.games, entities[b], scalars[b], key, search, model, rival_worth)
+            gain = _gain(own_worth, rival_worth, search)
             if gain <= 0:
                 joint[a] = own
                 continue
-            before, share = most, gain / there.mean()
-            for move in range(5):  # what the rules hold to be worth less than their best is worth so much less again
+            before, share = most, gain / rival_worth.mean()
+            # Costs of the base policy are relative to its best move; from now on to the rival, which is better.
+            for move in range(5):
                 labels[b, a, move] = move == rival
                 costs_to_go[b, a, move] = np.float32(1 - (1 - costs_to_go[b, a, move]) * (1 - share))
             costs_to_go[b, a, rival] = 0
 
 
 @inner_njit
-def _gain(here, there, search):
-    """By how much the mean of `there` beats that of `here`, games by the same draws: less the margin and the doubt."""
-    more = there - here
+def _gain(own_worth, rival_worth, search):
+    """Gain in mean value over roll-outs with the same draws, less the margin and `doubt` standard errors."""
+    more = rival_worth - own_worth
     return more.mean() - search.margin - search.doubt * more.std() / np.sqrt(len(more))
 
 
 @inner_njit
-def _play_on(joint, first, count, actors, scalars, key, search, model, worth):
-    """Play games on from a state, in the model: first the joint move, then as the rules have it.
+def _roll_out(joint, first, count, actors, scalars, key, search, model, worth):
+    """Play roll-outs from a state in the model: first the joint move, then the moves of the base policy.
 
     Args:
         joint: [n] moves.
-        first, count: number of the first of the games, and how many; the number decides a game's draws.
+        first, count: number of the first roll-out, and how many; the number of a roll-out decides its draws.
         actors, scalars: the state, [E, NUM_COLUMNS] and [NUM_SCALARS].
         key: uint64 of the state's draws.
-        search: depth.
-        model: where they are played.
-        worth: [count or more], filled: 0 of a game that is lost, of one that is won the discount of its steps, of
-            another what the rules expect.
+        search: budget, of which `depth` is read.
+        model: the model, whose state is written over.
+        worth: [count or more], filled with the value of each roll-out: 0 if lost; else the discount of its steps, times
+            the base policy's estimate if undecided.
     """
     rules, state = model.rules, model.actors
     n = rules.agents
@@ -171,7 +174,7 @@ def _play_on(joint, first, count, actors, scalars, key, search, model, worth):
 
 @inner_njit
 def _pick(values, key, counter):
-    """One of the best of an agent's moves [5], drawn evenly."""
+    """One of the best of an agent's moves, by their values [5], drawn uniformly."""
     least, ties = max(values.max(), np.float32(0)) * EQUAL, 0
     for move in range(5):
         ties += values[move] >= least
