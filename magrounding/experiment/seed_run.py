@@ -68,7 +68,7 @@ class SeedRun:
         self._clock = Clock()
         self._window: deque[float] = deque()
         self._best: dict[str, Tensor] = {}  # weights and optimiser statistics of the phase's best evaluation
-        self._carried: dict[str, Tensor] = {}  # those of the phase before
+        self._carried: dict[str, Tensor] = {}  # those of the previous phase
         self._resumed: dict[str, Tensor] = {}  # the state within a phase that a checkpoint gave back
         self._games: list[FinishedEpisodes] = []  # since the last line of metrics
         self._losses: list[list[dict[str, float]]] = []
@@ -112,7 +112,7 @@ class SeedRun:
                     session.close()
 
     def _load(self) -> None:
-        """Take up the state of an earlier process, where there is one."""
+        """Restore the state of an earlier process, where there is one."""
         path = self.folder.checkpoint
         if path.exists():
             self._restore(path)
@@ -133,14 +133,14 @@ class SeedRun:
             raise CheckpointError(f"{path} is damaged: {error}") from None
         self._resumed = select(tensors, "now/")
         self._best, self._carried = select(tensors, "best/"), select(tensors, "carried/")
-        if self.at.finished and self.at.stage + 1 < len(self.settings.stages):  # a branch of a finished run
+        if self.at.finished and self.at.stage + 1 < len(self.settings.stages):  # a finished run that gets more stages
             if not self._carried:
                 raise CheckpointError(f"{path} keeps nothing that another stage could go on from: train from the first")
             self.at.stage, self.at.finished = self.at.stage + 1, False
         self._clock.spent = dict(self.at.spent)
 
     def _enter(self, session: StageSession) -> None:
-        """Bring a session to where the phase stands: its beginning, or where a checkpoint left it."""
+        """Begin the phase in a session, or resume it where the checkpoint left it."""
         source = self.folder.checkpoint
         window = []
         if self._resumed:
@@ -149,14 +149,14 @@ class SeedRun:
             self._resumed = {}
         else:
             if self._carried:
-                # Another algorithm's statistics of gradients mean nothing here.
+                # An optimiser's statistics are useless to another algorithm.
                 done = sum(len(self.settings.of_stage(stage)) for stage in self.settings.stages[: self.at.stage])
                 _, before = list(self.settings.walk())[done + self.at.phase - 1]
                 same = before.learner.algorithm == self.phase.learner.algorithm
                 session.inherit(self._carried, source, optimizer=same and self.settings.carry_optimizer)
             session.start()
             if self.at.phase and self.settings.evaluation.every:
-                self._evaluate_within(session)  # this phase may end with no better
+                self._evaluate_within(session)  # weights to fall back on if training makes them worse
         self._window = deque(map(float, window), maxlen=self.phase.until.window)
 
     def _train(self, session: StageSession) -> None:
@@ -237,10 +237,10 @@ class SeedRun:
         self.at.evaluated_at = self.at.steps
 
     def _least(self, games: int) -> float:
-        """The result that weights have to reach to be the phase's best.
+        """Result that weights need to become the phase's best.
 
-        Weights of the phase before stay unless others win more by the standard error of a difference: the games that
-        choose are few, and of several weights that are equally good one always seems better.
+        To replace those of the previous phase, they have to win more by the standard error of a difference: the games
+        are few, and of several weights that are equally good one always seems better.
         """
         best = self.at.best
         inherited = self.at.phase > 0 and self.at.best_steps == 0 and best > -math.inf
@@ -263,14 +263,14 @@ class SeedRun:
         self._show()
 
     def _tick(self) -> float:
-        """Book the wall time since the last call and return it."""
+        """Add the wall time since the last call to `seconds`, and return it."""
         now = time.monotonic()
         seconds, self._last_tick = now - self._last_tick, now
         self.at.seconds += seconds
         return seconds
 
     def _training_seconds(self) -> float:
-        """Seconds of the seed spent on learning and what it needs; not on evaluation, saving or compilation."""
+        """Seconds of the seed spent on training: without evaluation, saving and compilation."""
         return sum(self._clock.spent.get(what, 0.0) for what in TRAINING)
 
     def _promoted(self) -> bool:
@@ -315,13 +315,13 @@ class SeedRun:
             line[self.settings.windowed(self.stage)] = self._window_mean()
         for i in range(self.settings.num_learners):
             own = [losses[i] for losses in self._losses]
-            for name in dict.fromkeys(name for each in own for name in each):  # what was not learnt has no loss
+            for name in dict.fromkeys(name for each in own for name in each):  # not every update has every loss
                 line[f"learner_{i}/{name}"] = float(np.mean([each[name] for each in own if name in each]))
         self._log.write(line)
         self._games, self._losses = [], []
 
     def _show(self) -> None:
-        """Bring the line about training up to date."""
+        """Update the progress line."""
         budget, steps, mean = self.phase.until.steps, self.at.steps, self._window_mean()
         stage = self.settings.stage_name(self.stage)
         name = stage if len(self.settings.of_stage(self.stage)) == 1 else f"{stage} {self.phase.name}"
@@ -336,7 +336,7 @@ class SeedRun:
         self._display.show(f"seed {self.seed} {name}", part, numbers)
 
     def _seconds_left(self) -> float | None:
-        """Training that is left at the present speed, if no phase ends early; None where it is unknown."""
+        """Seconds of training left at the present speed, if no phase ends early; None where it is unknown."""
         later = [phase for stage in self.settings.stages[self.at.stage :] for phase in self.settings.of_stage(stage)]
         total = 0.0
         for i, phase in enumerate(later[self.at.phase :]):
@@ -350,7 +350,7 @@ class SeedRun:
         return total
 
     def _save(self, session: StageSession | None) -> None:
-        """Write the checkpoint; without a session, one that lies between two phases."""
+        """Write the checkpoint; without a session, one between two phases."""
         since = time.perf_counter()
         self._tick()
         self.at.spent = dict(self._clock.spent)

@@ -1,12 +1,12 @@
-"""Diagnosis: counts of a team's conduct while it plays.
+"""Diagnosis: statistics of how a team plays, such as the share of subgoal conflicts.
 
-Ding et al. (2023, section 5.2) argue with subgoal conflicts but say nothing of how to count them for agents that divide
-nothing. `pursued` and `conflicts` count for any team, random ones too: masks, networks and texts have no part in it.
+Ding et al. (2023, section 5.2) argue with subgoal conflicts, but do not define them for agents that divide no goals.
+`pursued` and `conflicts` are defined by positions alone, so they apply to any team, also to a random one.
 
 An agent pursues the nearest of the entities that its move brought it nearer to; one that came nearer to none pursues
-nothing. It takes or fights next what it pursues by this measure in 70 % of such steps in S5 of two-agent RTFM,
-76 % in S1 and 94 % in S2 of two-agent MESSENGER (oracles). So some conflicts are none: read the numbers beside those of
-the oracle, who gives everyone a target of its own, and of the random team.
+nothing. The entity that an agent pursues in a step is the one that it takes or fights next in 70 % of such steps in S5
+of two-agent RTFM, 76 % in S1 and 94 % in S2 of two-agent MESSENGER (oracles). So some conflicts are false: compare the
+numbers with those of the oracle, which gives each agent a target of its own, and of the random team.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from magrounding.capabilities import HasPlaces, find_capability
 from magrounding.vector import Info, Observation, VectorEnv
 
 NOTHING = -1
-"""In place of the entity that an agent pursues."""
+"""Index of the entity pursued by an agent that pursues none."""
 
 
 class Diagnosis:
-    """Counts over all steps of the games that are evaluated; see `metrics`.
+    """Sums and counts over all steps of the evaluated games; see `metrics`.
 
     Args:
-        vec: the games. Without the capability PLACES no pursuit is counted.
+        vec: the games. Without the capability PLACES there are no subgoal conflicts.
         team: a `Team` also counts what its networks report of their choices (`Policy.diagnostics`).
     """
 
@@ -38,7 +38,7 @@ class Diagnosis:
         self._pursuit: tuple[np.ndarray, np.ndarray] | None = None
 
     def chosen(self, rows: np.ndarray, obs: Observation, alive: np.ndarray, actions: np.ndarray, memory: Any) -> None:
-        """Count in the actions [B, n] of a step that is not played yet, of the agents `alive` [B, n] in `rows` [R]."""
+        """Add the actions [B, n] of a step before it is played, of the agents `alive` [B, n] bool in `rows` [R]."""
         if self._diagnose is not None:
             for name, shares in self._diagnose(memory, actions, alive, rows).items():
                 self._add(name, shares)
@@ -47,7 +47,7 @@ class Diagnosis:
             self._pursuit = obs["position"].copy(), places
 
     def played(self, rows: np.ndarray, obs: Observation, info: Info) -> None:
-        """Count in the observation and info of the step that was played."""
+        """Add the observation and info after that step."""
         if self._pursuit is None:
             return
         (before, places), after = self._pursuit, obs["position"].copy()
@@ -55,15 +55,15 @@ class Diagnosis:
         self._add("subgoal_conflicts", conflicts(pursued(before[rows], after[rows], places[rows])))
 
     def metrics(self) -> dict[str, float]:
-        """Means over steps; what never came up is left out.
+        """Means over steps, without the metrics that never occurred.
 
-        subgoal_conflicts: of the pairs of agents who both pursue something in a step, the share who pursue the same
-            entity (see `pursued`); and what the networks count themselves.
+        subgoal_conflicts: share of the pairs of agents that pursue the same entity (see `pursued`), of those that both
+            pursue one in a step. The other metrics are those that the networks report.
         """
         return {name: total / self._counts[name] for name, total in self._sums.items() if self._counts[name]}
 
     def _add(self, name: str, values: np.ndarray) -> None:
-        """Count values of any shape; nan is none."""
+        """Add values of any shape, except nan."""
         known = values[~np.isnan(values)]
         self._sums[name] = self._sums.get(name, 0.0) + float(known.sum())
         self._counts[name] = self._counts.get(name, 0) + known.size
@@ -77,7 +77,7 @@ def pursued(before: np.ndarray, after: np.ndarray, places: np.ndarray) -> np.nda
         places: [R, E, 2] of the entities before the move, row -1 for what is not there.
 
     Returns:
-        [R, n] index of an entity (of several equally near the first), or NOTHING.
+        [R, n] index of an entity (the first of several equally near), or NOTHING.
     """
     was, now = (np.abs(agents[:, :, None] - places[:, None]).sum(3) for agents in (before, after))  # [R, n, E]
     lives = (before[..., 0] >= 0) & (after[..., 0] >= 0)

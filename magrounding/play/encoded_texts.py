@@ -1,4 +1,4 @@
-"""EncodedTexts: each distinct text that is observed, encoded once for the present weights of a policy."""
+"""EncodedTexts: a cache of encodings, so that a policy encodes each distinct observed text once."""
 
 from __future__ import annotations
 
@@ -13,25 +13,24 @@ from magrounding.agents.policy import Policy, TextEncoding
 from magrounding.texts import runs
 
 KEPT = 20_000
-"""Texts at most that are kept though they are on show no more, so that ever new texts do not fill the memory."""
+"""Number of kept texts beyond which all are dropped, so that the cache does not fill the memory."""
 _UNREAD = -1
-"""Index of a text that no encoding was made of."""
+"""Index of a text that is not encoded yet."""
 
 
 class EncodedTexts:
     """The encodings of one kind of text in a batch of episodes.
 
-    Encodings are as long as the longest text encoded along with them; shorter ones are filled up with zeros (a mask's
-    false), which a policy has to take for padding.
+    Encodings are as long as that of the longest text; shorter ones are padded with zeros (False in a mask).
 
     Args:
         policy: the network that reads. Call `forget` when its weights change.
-        name: which of `policy.reads`.
-        keep: keep texts that are on show no more, as they may come back before the weights change. Without it their
-            places are used again, so the encoding never has more texts than are on show in all games.
+        name: key of `policy.reads`, which names the fields.
+        keep: keep texts that no game shows any longer, as they may come back before the weights change. Without it
+            their slots are used again, so there are never more encodings than texts shown in all games.
 
     Attributes:
-        encoding: of all that is kept.
+        encoding: encodings of all texts that are kept.
         encoded: number of texts encoded so far.
     """
 
@@ -42,21 +41,21 @@ class EncodedTexts:
         self.encoded = 0
         self._device = next(policy.parameters()).device
         self._slots: dict[int, int] = {}
-        self._keys = self._index = np.zeros(0, np.int64)  # of what each game shows, [B, …]
+        self._keys = self._index = np.zeros(0, np.int64)  # key and slot of the text that each game shows, [B, …]
 
     def forget(self) -> None:
-        """Drop every encoding: they were made by weights that are gone."""
+        """Drop every encoding, as the weights have changed."""
         self._slots.clear()
         self.encoding = {}
         self._keys = self._index = np.zeros(0, np.int64)
 
     def read(self, keys: np.ndarray, texts: Mapping[str, np.ndarray], rows: np.ndarray | None = None) -> np.ndarray:
-        """Encode what is new and return which text of the encoding each is, [R, …] int64; call it without gradients.
+        """Encode new texts and return the index [R, …] int64 of each text in `encoding`; call it without gradients.
 
         Args:
             keys: [R, …] int64, equal keys mean equal texts.
             texts: [R · …, …] ids of each of `fields`.
-            rows: [R] which of the games these are, ascending; the others show what they showed last. None: all games.
+            rows: [R] games that show them, ascending; the texts of other games have not changed. None: all games.
         """
         some = slice(None) if rows is None else rows
         self._make_room(keys, rows)
@@ -81,7 +80,7 @@ class EncodedTexts:
         return index
 
     def _make_room(self, keys: np.ndarray, rows: np.ndarray | None) -> None:
-        """Resize for the keys of some games; those that were not read yet get the keys of the first of these."""
+        """Resize for the keys of some games; games that were not read yet get the keys of the first of these."""
         before, index = self._keys, self._index
         games = len(keys) if rows is None else max(len(before), int(rows.max(initial=-1)) + 1)
         if before.shape == (games, *keys.shape[1:]):
@@ -92,7 +91,7 @@ class EncodedTexts:
             self._keys[: len(before)], self._index[: len(before)] = before, index
 
     def _place(self, new: dict[int, int], texts: Mapping[str, np.ndarray]) -> None:
-        """Encode the texts of some keys, of which each has a row, and find a place for each."""
+        """Encode new texts, given the row of each key in `texts`, and give each a slot."""
         rows = list(new.values())
         encoded = self.policy.encode(self.name, {name: self._tensor(texts[name][rows]) for name in self.fields})
         self.encoded += len(rows)
@@ -131,5 +130,5 @@ def overwrite(kept: TextEncoding, rows: Tensor, new: TextEncoding, size: int) ->
 
 def _pad_to(tensor: Tensor, shape: tuple[int, ...]) -> Tensor:
     """The tensor with zeros behind each axis that is shorter than in `shape`."""
-    missing = [max(want - have, 0) for want, have in zip(shape, tensor.shape, strict=True)]
+    missing = [max(target - size, 0) for target, size in zip(shape, tensor.shape, strict=True)]
     return F.pad(tensor, [side for size in reversed(missing) for side in (0, size)]) if any(missing) else tensor

@@ -1,4 +1,7 @@
-"""Play a fixed number of games and count: the same games for every team, and never the first ones to end."""
+"""Evaluation: play a fixed number of games, the same for every team, and collect the results.
+
+Games are chosen before they are played, since the first games to end in a batch would be a biased sample.
+"""
 
 from __future__ import annotations
 
@@ -21,19 +24,19 @@ from magrounding.registry import env_entry
 from magrounding.vector import Observation, VectorEnv, check_count
 
 REPORT_SEED = 2**40
-"""First row's seed of the games that reports are about; training never comes near it."""
+"""Seed of the first row in reported evaluations; training never comes near it."""
 SELECTION_SEED = 2**41
-"""Likewise of the games that choose the best weights of a phase: others, so a choice cannot flatter its own report.
+"""Seed of the first row where a phase's best weights are selected: other games, so that reports are not biased.
 
-Worlds with a list of scenes, routes or variations draw from it with replacement, so there the same ones come again."""
+Worlds with a list of scenes, routes or variations draw from it with replacement, so there both have some in common."""
 
 GREEDY, SAMPLED = PLAYS = ("greedy", "sampled")
 """Ways of playing, as metrics and reports call them: the most likely action, or one drawn from the policy."""
 TRUE_MANUAL, REASSIGNED, OTHER_GAME = MANUALS = ("true", "reassigned", "of another game")
-"""Manuals of agents; "reassigned": the same words with other assignments, where a world can write that."""
+"""Manuals that agents read: the true one, one of the same words with other assignments, or another game's."""
 
 FAULTS = "faults"
-"""Entry of summaries: games that a fault of their simulator ended; it is there only where there were some."""
+"""Entry of summaries, if not 0: number of games that a fault of their simulator ended."""
 
 ProgressCallback = Callable[[int], object]
 """Is called with the number of games that are finished, each time that it grows."""
@@ -50,9 +53,9 @@ class Evaluation:
         score: [E] float32.
         timed_out: [E] bool, ended by the time limit.
         diagnosis: metrics of how they were played, see `Diagnosis.metrics`; empty without `diagnose`.
-        fact_accuracy: the part of what the texts of the first game of each row say that the team has right; None where
-            games do not tell, or the team cannot.
-        faults: games that ended as their simulator died or hung; they are among the E, as far as they went, not won.
+        fact_accuracy: share of the facts in the texts of each row's first game that the team reads correctly; None
+            where the world or the team reports no facts.
+        faults: number of the E games that ended because their simulator died or hung; they count as not won.
     """
 
     __repr__ = brief
@@ -69,8 +72,8 @@ class Evaluation:
     def summary(self) -> dict[str, float]:
         """Plain numbers for logs and tables.
 
-        `steps_to_win` is there only where a game was won, FAULTS where one was lost so, and `score_std`, the deviation
-        from game to game, where there are two.
+        `steps_to_win` is there only if a game was won, FAULTS if there were faults, and `score_std`, the standard
+        deviation over games, if there are two.
         """
         numbers = {
             "games": len(self.won),
@@ -101,7 +104,7 @@ def evaluate(
     diagnose: bool = False,
     on_progress: ProgressCallback = lambda finished: None,
 ) -> Evaluation:
-    """Let a team play, and take the first games of every row.
+    """Let a team play, and return the results of a fixed number of games of every row.
 
     Short games end sooner, so the first E games to end of a batch are too short and, where losing is quick, too often
     lost. Here row b plays a quota of games fixed beforehand. With a row for each game (the default) every team meets
@@ -114,9 +117,9 @@ def evaluate(
         seed: row b plays seed + b.
         num_envs: rows; by default one for each game, but no more than `EvaluationPlan.games`.
         greedy: most likely actions instead of drawn ones; draws are decided by the team's own seed.
-        manual: one of MANUALS. A team that wins as often with a wrong one does not read.
+        manual: one of MANUALS. A team that wins as often with a wrong manual does not read.
         num_threads, workers: threads or processes of the simulator.
-        diagnose: also count what the team does beside winning, which takes longer.
+        diagnose: also collect the metrics of `Diagnosis`, which takes longer.
         on_progress: see `ProgressCallback`.
 
     Raises:
@@ -181,7 +184,7 @@ def play(
 
 
 def fact_accuracy(team: Actor, vec: VectorEnv, obs: Observation) -> float | None:
-    """The part of what the texts on show say that a team has right; None where games do not tell, or it cannot."""
+    """Return the share of the facts in observed texts that a team reads correctly; None where either reports none."""
     relate = getattr(team, "relate_words", None)
     if relate is None:
         return None

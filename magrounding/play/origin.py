@@ -1,7 +1,7 @@
 """Origin: the environment that a team was trained in, and whether it can act on an observation.
 
 Other sizes of map, stages, splits, sentences and layouts of the same environment are fine; other agents, words, fields
-or actions are refused in a sentence, as networks would take them for their own and play on.
+or actions are refused with an error, as networks would silently misread them.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Origin:
     Attributes:
         spec: of the environment.
         num_agents: n.
-        env, options: its id and options; "" where these are not known.
+        env, options: id and options of the environment; "" and none where they are not known.
     """
 
     __repr__ = brief
@@ -147,7 +147,7 @@ class Origin:
 
     def _check_shape(self, own: Field, shape: tuple[int, ...], games: str) -> None:
         """Refuse the shape of a field; maps may have any size, all else that of any stage."""
-        free = isinstance(own, Text) and not self.env  # nothing is known of its stages
+        free = isinstance(own, Text) and not self.env  # the shapes in other stages are unknown
         free = free or not isinstance(self.spec.actions, FixedActions)  # fields have as many rows as there are choices
         fits = len(shape) == len(own.shape) and (free or _but_size(own, shape) in self._shapes[own.name])
         if not fits:
@@ -155,7 +155,7 @@ class Origin:
             raise self.refuse(f"{games} with one of {list(shape)}", expected=f"looks at {own.name!r} of {mine}")
 
     def _check_values(self, own: Field, array: np.ndarray, sides: tuple[int, ...]) -> None:
-        """Refuse numbers outside what a field can hold: they would be taken for places or words that do not exist."""
+        """Refuse numbers outside the bounds of a field, which would be places or words that do not exist."""
         if not array.size:
             return
         low, high = own.low, own.high
@@ -164,12 +164,12 @@ class Origin:
         elif not isinstance(own, Grid | Text | Mask):
             high = max(high, *sides, 0)
         least, most = array.min(), array.max()
-        if not (low <= least and most <= high):  # also where they are no numbers
+        if not (low <= least and most <= high):  # also true of nan
             raise self.refuse(
                 f"{own.name!r} from {least:g} to {most:g}", expected=f"{own.name!r} from {low:g} to {high:g}"
             )
 
 
 def _but_size(own: Field, shape: tuple[int, ...]) -> tuple[int, ...]:
-    """A shape without what is free: height and width of a map."""
+    """Shape of a field without the axes that may differ: height and width of a map."""
     return shape[2:] if isinstance(own, Grid) else shape

@@ -13,7 +13,7 @@ from magrounding.training.ppo import PPOConfig
 
 
 def _clone(games: int, steps: int, **changes: Any) -> tuple[Phase, ...]:
-    """Behaviour cloning of the bot: so many of its games, and frames to learn from."""
+    """Behaviour cloning of the bot: `games` demonstrations, and environment steps to learn from."""
     learner = ImitationConfig(
         **{
             "unroll": 20,

@@ -14,14 +14,14 @@ from magrounding.training.ppo import PPOConfig
 ENDI: dict[str, float] = {"modelling": 0.1, "division": 0.03}
 """EnDi's λ_sup and λ_reg beside normalised advantages: with the paper's, 1 and 0.1, rewards count for little."""
 _ENDI_TAUGHT: dict[str, float] = {"modelling": 0.3, "division": 0.1}
-"""The same beside a teacher, whose lessons weigh more. Each of the others adds its share of λ_sup: with the paper's 1
-two agents still divide what there is, and three leave everything to one another."""
+"""The same beside the loss of imitation, which is larger. Each teammate adds its share of λ_sup: with the paper's 1 two
+agents still divide the targets, but of three each leaves all targets to the others."""
 _ENDI_AT_FIRST: dict[str, float] = {"modelling": 0.003, "division": 0.003}
-"""The same as long as hardly any game is won: with more, everything is left to others, and nothing ever won."""
+"""The same while hardly any game is won: with more, agents leave all targets to one another, and win no game."""
 
 
 def _imitate(steps: int, teacher_steps: int = 20_000, oracle: str = "") -> Phase:
-    """DAgger for so many environment steps: small minibatches and three passes, as what is slow is reading."""
+    """DAgger for `steps` environment steps: small minibatches and three epochs, as encoding texts takes most time."""
     learner = ImitationConfig(
         anneal_steps=steps, teacher_steps=teacher_steps, weights=_ENDI_TAUGHT, cost_to_go=3.0, oracle=oracle
     )
@@ -29,13 +29,13 @@ def _imitate(steps: int, teacher_steps: int = 20_000, oracle: str = "") -> Phase
 
 
 def _reinforce(steps: int, **changes: Any) -> Phase:
-    """PPO for so many environment steps."""
+    """PPO for `steps` environment steps."""
     learner = PPOConfig(anneal_steps=steps, **{"weights": ENDI, **changes})
     return Phase(learner, Promotion(steps=steps), num_envs=64)
 
 
 FINE: dict[str, Any] = {"learning_rate": 5e-4, "entropy": 0.004, "final_entropy": 0.0005}
-"""PPO of a policy that knows its way already."""
+"""Options of PPO that fine-tunes a trained policy."""
 FINEST = {**FINE, "learning_rate": 2e-4}
 """The same where there is little left to learn."""
 
@@ -47,16 +47,16 @@ QUICK_MA_RTFM = RunConfig(
     ),
     agent="relread",
     phases={
-        "s1": (_imitate(400_000, teacher_steps=96_000),),  # PPO after it found nothing better in any of five runs
+        "s1": (_imitate(400_000, teacher_steps=96_000),),  # PPO after it did not improve any of five runs
         "s2": (_imitate(200_000), _reinforce(50_000, **FINEST)),
-        # PPO found nothing better from here on in any of four runs, and took half of the time.
+        # From here on PPO did not improve any of four runs, and took half of the time.
         "s3": (_imitate(200_000),),
         "s4": (_imitate(50_000),),
         "s5": (_imitate(300_000),),
         "s6": (_imitate(400_000, teacher_steps=60_000), _reinforce(400_000, **FINE)),  # with nothing learnt before
     },
     env_options={"max_cycles": 80},
-    network={"phrases": True},  # by single words, one goal in sixty is as much like another team's statement
+    network={"phrases": True},  # by single words, one goal in sixty is as close to another team's statement
     team_reward=0.5,
     share_from=3,
     carry_optimizer=False,
@@ -71,7 +71,7 @@ QUICK_RTFM = replace(
     ),
     phases={
         "simple_stationary": (_imitate(250_000, teacher_steps=60_000), _reinforce(50_000, **FINEST)),
-        # Roll-outs of one agent cost little. After them PPO finds nothing better.
+        # Roll-outs of one agent cost little. PPO does not improve a policy that has imitated them.
         "nl": (_imitate(400_000, oracle="rollout"),),
         REMAINING_STAGES: (_imitate(300_000, oracle="rollout"),),
     },

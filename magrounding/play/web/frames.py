@@ -30,7 +30,7 @@ class Sprites:
         self._known: dict[str, tuple[str, str, str]] = {}
 
     def key(self, figure: Figure) -> str:
-        """Return the name of a figure's picture, which tells a client nothing of files."""
+        """Return the name of a figure's picture: a digest, which reveals no paths to a client."""
         drawn = figure.kind, figure.name, "" if figure.kind == "agent" else figure.quality
         key = _digest(drawn)
         if key not in self._known:
@@ -70,7 +70,7 @@ def frame(view: View, sprites: Sprites, hidden: Collection[int] = ()) -> dict[st
     Args:
         view: the moment.
         sprites: names of the figures' pictures.
-        hidden: agents whose networks' reports are not shown, as people move them.
+        hidden: agents that people play: no attention or claims of a network are shown for them.
     """
     scene = view.scene
     content: dict[str, Any] = {
