@@ -23,10 +23,10 @@ from magrounding.simulators.worker import Recipe
 from magrounding.spec import EnvSpec
 
 MAX_FAILURES = 5
-"""Replacements of one worker, without a finished step between them, after which it is given up."""
+"""Failures of one worker, without a finished step between them, after which it is no longer replaced."""
 
 _START_SECONDS = 60.0
-"""Granted to a worker that starts, beside the time-out: some simulators load for long."""
+"""Seconds that a worker may take to start, on top of the time-out: some simulators take long to load."""
 
 _CLOSE_SECONDS = 3.0
 
@@ -37,15 +37,15 @@ class WorkerPool:
     """The worker processes of a batch; garbage collection and the end of this process end them.
 
     Args:
-        recipe: what they play.
-        workers: how many.
+        recipe: how a worker makes its envs.
+        workers: number of workers.
         halves: rows of the two groups of the batch, each of which is spread over all workers.
-        timeout: seconds without an answer after which a worker hangs.
+        timeout: seconds without an answer after which a worker counts as hung.
 
     Attributes:
-        spec: what their envs show and take.
+        spec: description of their envs.
         workers: their handles.
-        faults: those that were replaced so far.
+        faults: failures so far after which a worker was replaced.
 
     Raises:
         SimulatorError: a worker that does not start; what make_env raises is raised as it is.
@@ -75,11 +75,11 @@ class WorkerPool:
         """Wait until every worker has answered its ticket.
 
         Returns:
-            Those that did not: others have taken their places, which know nothing of their episodes.
+            Workers that did not and were started anew; their episodes are lost.
 
         Raises:
-            MagroundingError: what a simulator raises to tell its user something; the pool has ended then.
-            SimulatorError: a worker that was replaced again and again; likewise.
+            MagroundingError: an error that a simulator raises for its user; the pool has ended then.
+            SimulatorError: a worker failed MAX_FAILURES times; the pool has ended then, too.
         """
         failures = wait(tickets, self._timeout)
         replaced = list(failures)
@@ -88,7 +88,7 @@ class WorkerPool:
                 for worker, failure in failures.items():
                     self._note_failure(worker, failure)
                 failures = wait({worker: worker.start() for worker in failures}, _START_SECONDS + self._timeout)
-        except BaseException:  # one is missing from now on
+        except BaseException:  # a worker is missing, so the pool is of no use
             self.end()
             raise
         return replaced
@@ -99,7 +99,7 @@ class WorkerPool:
         return not self._finalizer.alive
 
     def end(self) -> None:
-        """End all workers: ask them, wait for a moment, kill them. Twice is fine."""
+        """End all workers: ask them, wait for a moment, kill them. A second call does nothing."""
         self._finalizer()
 
     def _start(self) -> EnvSpec:

@@ -1,12 +1,12 @@
-"""Tokenizer: free text of a simulator as ids of a fixed vocabulary and back, and lists of texts to choose from.
+"""Tokenizer: free text of a simulator as ids of a fixed vocabulary, and back; ChoiceTable: ids of valid actions.
 
 A simulator writes any text; an `EnvSpec` names every id beforehand. So a world ships a list of the words that occur in
 its texts. A word of the list is one id; any other is spelt, its first letter as itself and each further one with "##"
 before it ("zinc" is "z ##i ##n ##c"): no text is lost, no two words look the same, and no list has to be complete. Text
-is lower case, split into words (letters and digits) and single signs; white space only separates.
+is lower case, split into words (letters and digits) and single other signs; white space only separates.
 
 An env writes its texts by `Tokenizer.row` and its valid actions by `ChoiceTable.rows`; `plain_text` is the way back,
-for readers with word pieces of their own.
+for networks with a tokenizer of their own.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ _LETTERS = string.ascii_lowercase + string.digits
 
 
 class Tokenizer:
-    """A fixed vocabulary that writes any text.
+    """Tokenizer with a fixed vocabulary, for any text.
 
     Args:
         words: lower-case words and signs that are one id each; letters and signs by themselves are added.
 
     Attributes:
         vocabulary: those words, then single letters, digits and signs, those that continue a word, and UNKNOWN.
-        words: of each id, for an EnvSpec.
+        words: the word of each id, for an EnvSpec.
         last: the largest id.
     """
 
@@ -58,7 +58,7 @@ class Tokenizer:
         return found
 
     def row(self, text: str, length: int) -> np.ndarray:
-        """Return [length] int16, padded with zeros; ids beyond it are cut."""
+        """Return the ids of a text [length] int16, padded with zeros or cut."""
         return self.fit(text, length)[0]
 
     def fit(self, text: str, length: int) -> tuple[np.ndarray, int]:
@@ -79,12 +79,12 @@ class Tokenizer:
 
 
 class ChoiceTable:
-    """Rows of the texts that were offered: the same few thousand come up again and again.
+    """Cache of the ids of valid actions: the same few thousand texts come up again and again.
 
     Args:
         tokenizer: the world's.
-        max_choices, max_tokens: C and L.
-        remembered: rows that are kept; beyond them all are forgotten.
+        max_choices, max_tokens: C, actions of a step, and L, ids of an action.
+        remembered: texts that the cache holds; when it is full, it is emptied.
     """
 
     def __init__(self, tokenizer: Tokenizer, max_choices: int, max_tokens: int, remembered: int = 2**15) -> None:
@@ -137,7 +137,7 @@ def plain_text(words: Sequence[str], row: Iterable[int]) -> str:
     """Return a text that `Tokenizer` has written: lower case, a space between words and signs.
 
     Args:
-        words: of each id, as in the EnvSpec.
-        row: its ids; padding is dropped.
+        words: the word of each id, as in the EnvSpec.
+        row: the text's ids; padding is dropped.
     """
     return " ".join(words[i] for i in row if i != PAD).replace(" " + CONTINUATION, "")

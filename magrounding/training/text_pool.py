@@ -1,4 +1,4 @@
-"""Pools: texts, and lists of texts to choose from, that a replay refers to. Each distinct one is kept once."""
+"""Pools of a replay's texts, and of its lists of texts to choose from. Each distinct one is stored once."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Rows:
 
     @property
     def all(self) -> np.ndarray:
-        """[N, …]; what is appended later is not in it."""
+        """All rows [N, …], as a view that later rows do not enter."""
         return self._space[: self._size]
 
     @property
@@ -29,7 +29,7 @@ class Rows:
         return self._space.nbytes
 
     def append(self, rows: np.ndarray) -> None:
-        """Put rows [R, …] behind the others."""
+        """Append rows [R, …]."""
         size = self._size + len(rows)
         if size > len(self._space):
             space = np.empty((size + size // 4, *self._space.shape[1:]), self._space.dtype)
@@ -44,10 +44,10 @@ class Rows:
 
 
 class TextPool:
-    """Distinct texts of one reader, by content.
+    """Distinct texts that a policy encodes together, found by content; the index of a text is its place.
 
     Args:
-        fields: [0, …] for each field that is read together.
+        fields: empty array [0, …] of each field of a text.
     """
 
     def __init__(self, fields: Mapping[str, np.ndarray]) -> None:
@@ -59,11 +59,11 @@ class TextPool:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the texts, without what finds them."""
+        """Bytes of the texts, without the index."""
         return sum(rows.nbytes for rows in self._rows.values())
 
     def add(self, texts: Mapping[str, np.ndarray]) -> np.ndarray:
-        """Place [U] int64 of each of U texts [U, …], those that are new being copied in."""
+        """Add the new ones of U texts [U, …], and return the place [U] int64 of each of them all."""
         places, found, new = self._places, [], []
         for row, key in enumerate(content_keys(texts).tolist()):
             place = places.get(key)
@@ -77,11 +77,11 @@ class TextPool:
         return np.array(found, np.int64)
 
     def take(self, places: np.ndarray) -> dict[str, np.ndarray]:
-        """The texts [U, …] at some places."""
+        """Return the texts [U, …] at places [U]."""
         return {name: rows.all[places] for name, rows in self._rows.items()}
 
     def keep(self, used: np.ndarray) -> np.ndarray:
-        """Drop all texts but those used [N] bool, and say where each is now, [N] int64; −1 for one that is gone."""
+        """Drop all texts but those used [N] bool, and return the new place [N] int64 of each, −1 if dropped."""
         for rows in self._rows.values():
             rows.replace(rows.all[used])
         kept = [key for key, use in zip(self._places, used.tolist(), strict=True) if use]
@@ -89,7 +89,7 @@ class TextPool:
         return np.where(used, np.cumsum(used) - 1, -1)
 
     def snapshot(self) -> dict[str, np.ndarray]:
-        """All texts in their order."""
+        """Return all texts in their order."""
         return {name: rows.all.copy() for name, rows in self._rows.items()}
 
     def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
@@ -101,7 +101,7 @@ class TextPool:
 
 
 class ListPool:
-    """Distinct lists of places in a TextPool: as most steps change little, the same list is offered again and again."""
+    """Distinct lists of places in a TextPool, as many steps have the same list of texts to choose from."""
 
     def __init__(self) -> None:
         self._places: dict[bytes, int] = {}  # a list's int32 numbers, and its place
@@ -112,11 +112,11 @@ class ListPool:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the lists, without what finds them."""
+        """Bytes of the lists, without the index."""
         return sum(map(len, self._lists))
 
     def add(self, items: np.ndarray) -> int:
-        """The place of a list, which is copied in if it is new."""
+        """Add a list if it is new, and return its place."""
         key = items.astype(np.int32).tobytes()
         place = self._places.setdefault(key, len(self._lists))
         if place == len(self._lists):
@@ -124,26 +124,26 @@ class ListPool:
         return place
 
     def take(self, places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The items [P] of lists [K] behind one another, and [P] which of the K lists each is of; both int64."""
+        """Return the items [P] of K lists, concatenated, and the index [P] of the list of each item; both int64."""
         lists = [self._lists[place] for place in places.tolist()]
         lengths = np.array([len(each) // 4 for each in lists], np.int64)
         return _items(lists).astype(np.int64), np.repeat(np.arange(len(lists)), lengths)
 
     def items(self) -> np.ndarray:
-        """The items of all lists."""
+        """Return the items of all lists, concatenated."""
         return _items(self._lists)
 
     def keep(self, used: np.ndarray) -> np.ndarray:
-        """Drop all lists but those used [N] bool, and say where each is now; see `TextPool.keep`."""
+        """Drop all lists but those used [N] bool, and return the new place of each; see `TextPool.keep`."""
         self._hold([each for each, use in zip(self._lists, used.tolist(), strict=True) if use])
         return np.where(used, np.cumsum(used) - 1, -1)
 
     def renumber(self, places: np.ndarray) -> None:
-        """Items are other places from now on: that of item i is places[i]."""
+        """Replace every item i by places[i], the new place of that text in the TextPool."""
         self._hold([places[_items([each])].astype(np.int32).tobytes() for each in self._lists])
 
     def snapshot(self) -> dict[str, np.ndarray]:
-        """All lists in their order."""
+        """Return all lists in their order."""
         ends = np.cumsum([len(each) // 4 for each in self._lists], dtype=np.int64)
         return {"items": self.items().copy(), "ends": ends}
 

@@ -1,4 +1,4 @@
-"""Splits of the games below a folder: that of the folder that a game lies in. No game is of two."""
+"""Splits of games: a game belongs to the split that one of the folders above it is named after, and to one only."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from magrounding.errors import ConfigurationError, DataNotFound
 from magrounding.single.alfworld.problem import GAME_FILE
 
 FOLDERS = {"train": ("train",), "valid": ("valid", "valid_seen"), "test": ("test", "valid_unseen")}
-"""Split → names of its folder: what our command writes, and what ALFWorld's download has."""
+"""Split → names of its folder: in what our command writes, and in ALFWorld's download."""
 
 _SPLIT_OF = {name: split for split, names in FOLDERS.items() for name in names}
 _SKIPPED = ("movable", "Sliced")
@@ -21,10 +21,10 @@ class _Place(NamedTuple):
     """A folder, or a game in one.
 
     Attributes:
-        path: as it was come to.
-        real: without links.
-        split: of the folder, "" where none on the way has the name of a split.
-        named: the folder that has it.
+        path: its path, links included.
+        real: its path with links resolved.
+        split: its split, "" where no folder of the path has the name of a split.
+        named: the folder that has the name.
     """
 
     path: Path
@@ -34,14 +34,14 @@ class _Place(NamedTuple):
 
 
 def find_splits(top: Path) -> dict[str, list[Path]]:
-    """Return split → the game files in folders of its name, at any depth below `top`; or all of a `top` of that name.
+    """Return split → the game files in folders of its name, at any depth below `top`; or all, if `top` has that name.
 
-    Links are followed, but not back to where they are. What needs movable receptacles or slices is left out, and so are
-    games outside of such folders where there are some within.
+    Links are followed, except to a folder that contains them. Games with movable receptacles or slices are left out. So
+    are games outside the folders of splits, if others lie inside.
 
     Raises:
         DataNotFound: no such folder, or one that cannot be read.
-        ConfigurationError: a game that is of two splits, or games that are of none.
+        ConfigurationError: a game of two splits, or games of which none has a split.
     """
     games = list(_walk(top, ""))
     own = next((_SPLIT_OF[name] for name in (top.name, _real(top).name) if name in _SPLIT_OF), "")
@@ -67,7 +67,7 @@ def find_splits(top: Path) -> dict[str, list[Path]]:
 
 
 def _walk(top: Path, split: str) -> Iterator[_Place]:
-    """Yield every game file below a folder, in alphabetic order; once for each split where two ways lead to it."""
+    """Yield every game file below a folder, in alphabetic order; once for each split if links lead to it twice."""
     root = _real(top)
     waiting, seen = [_Place(top, root, split, top)], set[tuple[Path, str]]()
     while waiting:
@@ -96,7 +96,7 @@ def _walk(top: Path, split: str) -> Iterator[_Place]:
 
 
 def _enter(outer: _Place, path: Path, real: Path) -> _Place:
-    """Return a folder in another one; ConfigurationError where both say of which split games are, and not the same."""
+    """Return a folder in another one; ConfigurationError where the two have the names of different splits."""
     split = _SPLIT_OF.get(path.name, outer.split)
     if outer.split not in ("", split):
         raise ConfigurationError(
@@ -107,5 +107,5 @@ def _enter(outer: _Place, path: Path, real: Path) -> _Place:
 
 
 def _real(path: Path) -> Path:
-    """Return the path without links; that of a link to itself is itself, of which `Path.resolve` would raise."""
+    """Return the path with links resolved; a link to itself stays, for which `Path.resolve` would raise."""
     return Path(os.path.realpath(path))

@@ -35,7 +35,7 @@ STEP_COST = 0.02
 _REMEMBERED = 2**14
 """Messages and status lines that are kept as ids: most come up again and again."""
 _DEPTH = 12
-"""Place in nle's `blstats`."""
+"""Index of the dungeon depth in nle's `blstats`."""
 
 
 class NetHackEnv(OneAgentEnv):
@@ -46,7 +46,7 @@ class NetHackEnv(OneAgentEnv):
     so far, in tasks that are not SILG's.
 
     Args:
-        config: which task, limit, thresholds, planes and split.
+        config: options: task, limit, thresholds, planes, split.
         render_mode: None, "ansi" or "rgb_array".
 
     Attributes:
@@ -76,7 +76,7 @@ class NetHackEnv(OneAgentEnv):
         self._advice: int | None = None
 
     def best_actions(self) -> np.ndarray:
-        """Labels [1, 23] bool: what the explorer would play now; every action once the episode is over.
+        """Return labels [1, 23] bool of the action that the expert would play; all are true once the episode is over.
 
         Raises:
             ConfigurationError: in a task that is not SILG's.
@@ -97,7 +97,7 @@ class NetHackEnv(OneAgentEnv):
         return labels
 
     def _show(self, action: int | None) -> None:
-        """Let the explorer see what there is now."""
+        """Show the current screen to the expert."""
         assert self._expert is not None
         engine = self._engine
         column, row = engine.statistics[:2].tolist()
@@ -119,11 +119,11 @@ class NetHackEnv(OneAgentEnv):
         self._engine.close()
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what is needed to play the episode again, and the explorer."""
+        """Return what is needed to replay the episode, and the expert."""
         return {**super().__getstate__(), "_expert": self._expert, "_advice": self._advice}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Take up a copy: what was played is played again."""
+        """Restore a copy by replaying its actions."""
         super().__setstate__(state)
         self._expert, self._advice = state["_expert"], state["_advice"]
 
@@ -208,13 +208,13 @@ class NetHackEnv(OneAgentEnv):
 
 @lru_cache(maxsize=_REMEMBERED)
 def _message(raw: bytes) -> tuple[str, np.ndarray]:
-    """Return the text of nle's `message`, and its ids, which are not to be changed."""
+    """Return the text of nle's `message`, and its ids, a cached array that must not be changed."""
     text = raw.partition(b"\0")[0].decode("latin-1")
     return text, tokenizer().row(text, MESSAGE_WORDS)
 
 
 @lru_cache(maxsize=_REMEMBERED)
 def _status(numbers: tuple[int, ...]) -> tuple[str, np.ndarray]:
-    """Return the text of nle's `blstats`, those SHOWN, and its ids, which are not to be changed."""
+    """Return the text of the SHOWN numbers of nle's `blstats`, and its ids, a cached array that must not be changed."""
     text = status_text(numbers)
     return text, tokenizer().row(text, STATUS_WORDS)

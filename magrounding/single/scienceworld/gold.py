@@ -1,4 +1,4 @@
-"""Gold paths: the simulator's own ways to 100, found in seconds each, asked for only by experts and kept on disk."""
+"""Gold paths: the simulator's own solutions of tasks, for experts; kept on disk, as finding one takes seconds."""
 
 from __future__ import annotations
 
@@ -17,25 +17,26 @@ from magrounding.storage import WRONG_JSON, read_text, user_cache, write_json
 _SYNONYMS = {"examine": "look at", "drop": "put down"}
 _JOINTS = (" to ", " into ", " on ", " in ", " with ")
 _PASSES = ("look around", "wait1")
-"""Commands that take a step and do nothing, tried in turn until one reaches 100: things grow otherwise in each."""
+"""Commands that take a step and do nothing, tried in turn until a path scores 100: plants grow differently in each."""
 
 WON = 100
 """The score of a task that is done."""
 
 _RENDERING = 4
-"""Raised whenever the same path would be worded differently: paths that are kept are found anew."""
+"""Version of the commands of a path; a greater one makes paths that were kept earlier invalid."""
 
 
 @dataclass(frozen=True)
 class Gold:
-    """A way through a variation.
+    """Solution of a variation of a task.
 
     Attributes:
         commands: the gold path in the words of the valid actions, each of which is valid in its turn.
-        score: what they reach.
+        score: score after the last command.
         program: the gold path in the simulator's words.
-        text: what is to be done.
-        meant: of each command, whether it says what the program does, and does not stand for what has no effect.
+        text: description of the task.
+        meant: of each command, True if it does what the gold path does, False if it only replaces a command without
+            effect.
     """
 
     commands: tuple[str, ...]
@@ -47,7 +48,7 @@ class Gold:
 
 @dataclass
 class _Steps:
-    """A gold path as it was followed: commands, which of them are meant, the moments before them, and the score."""
+    """Commands that follow a gold path, see `Gold`; moments are those before each command."""
 
     commands: list[str] = field(default_factory=list)
     meant: list[bool] = field(default_factory=list)
@@ -56,18 +57,18 @@ class _Steps:
 
 
 def find_gold(java: Java, task: str, variation: int, simplifications: str) -> Gold:
-    """Return the way from the start of a variation to its end.
+    """Return the solution of a variation.
 
-    It is kept under `user_cache()`, apart for each version of the simulator. The game that finds it is a game of its
-    own: those that are being played do not notice.
+    It is kept under `user_cache()`, in a folder for each version of the simulator. It is found in a game of its own, so
+    games in progress do not change.
 
     The simulator names things in its gold paths as it parses them ("examine substance in metal pot"), not as it lists
     them among the valid actions ("look at water"), and does things that have no effect (opening an open door), which
-    are not listed at all. The former are said in the words of the list; for the latter, which still take a step, it
-    looks around or, where that does not reach 100, waits.
+    are not listed at all. The former are translated to the words of the list; the latter, which still take a step, are
+    replaced by looking around or, where that does not score 100, by waiting.
 
     Args:
-        java: where to find it.
+        java: the Java that runs the simulator.
         task, variation, simplifications: see `Simulation.begin`.
 
     Raises:
@@ -79,7 +80,7 @@ def find_gold(java: Java, task: str, variation: int, simplifications: str) -> Go
 
 
 def play_gold(java: Java, task: str, variation: int, simplifications: str) -> tuple[Gold, list[Moment]]:
-    """Find the way through a variation, and return it with the moment before each command; see `find_gold`."""
+    """Return the solution of a variation, and the moment before each command; see `find_gold`."""
     path = gold_file(task, variation, simplifications)
     known, moments = _read(path), list[Moment]()
     simulation = Simulation(java)
@@ -116,9 +117,9 @@ def gold_file(task: str, variation: int, simplifications: str) -> Path:
 
 
 def _follow(
-    simulation: Simulation, program: tuple[str, ...], nothing: str, task: str, variation: int, simplifications: str
+    simulation: Simulation, program: tuple[str, ...], filler: str, task: str, variation: int, simplifications: str
 ) -> _Steps:
-    """Play the valid commands that do what a gold path does, and `nothing` where there is none."""
+    """Play the valid commands that do what a gold path does, and `filler` where there is none."""
     moment = simulation.begin(task, variation, simplifications)
     steps = _Steps()
     for command in program:
@@ -127,7 +128,7 @@ def _follow(
             variants = (each.lower() for each in _variants(command.lower(), simulation.aliases()))
             command = listed.get(command.lower()) or next((listed[each] for each in variants if each in listed), "")
         steps.meant.append(bool(command))
-        command = command or nothing
+        command = command or filler
         if command not in moment.actions:  # the program asks which of several things is meant, and lists numbers
             command = moment.actions[0]
         steps.commands.append(command)
