@@ -128,7 +128,7 @@ class Option:
 
     @cached_property
     def nested(self) -> bool:
-        """Whether it holds other `Options`."""
+        """Holding other `Options`."""
         return any(isinstance(part, type) and issubclass(part, Options) for part in _parts(self.type))
 
     def check(self, value: Any) -> Any:

@@ -233,7 +233,7 @@ class TestLearning:
         with pytest.raises(ConfigurationError, match="guidance"):
             LgeLearnerConfig(guidance="linear")
         drrn = make_policy("drrn", SPEC, embedding=8, hidden=8, vocabulary="words")
-        with pytest.raises(ConfigurationError, match="heed a Guide"):
+        with pytest.raises(ConfigurationError, match="with a Guide, not Drrn"):
             LgeLearnerConfig().make_learner(drrn, SPEC, 2, 0)
         with pytest.raises(ConfigurationError, match="LGE needs a Guide"):
             LgeLearnerConfig().make_learner(make(""), SPEC, 2, 0)

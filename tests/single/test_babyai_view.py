@@ -123,16 +123,16 @@ def test_the_fast_view_is_faster():
 
 
 def test_the_kernels_in_plain_python_see_the_same():
-    from magrounding.single.babyai import sight
+    from magrounding.single.babyai import view
     from magrounding.single.babyai.words import CODE_TO_WORDS, NUM_CODES, OPAQUE
 
     rng = np.random.default_rng(0)
-    plain = getattr(sight.look, "py_func", sight.look), getattr(sight.remember, "py_func", sight.remember)
+    plain = getattr(view._look, "py_func", view._look), getattr(view._remember, "py_func", view._remember)
     for direction in (0, 1, 2, 3) * 5:
         codes = rng.choice([18, 18, 18, 51, 78, 79, 120], size=(20, 20)).astype(np.uint8)
         assert codes.max() < NUM_CODES
         results = []
-        for look, remember in ((sight.look, sight.remember), plain):
+        for look, remember in ((view._look, view._remember), plain):
             cells, visible = np.zeros((7, 7), np.uint8), np.zeros((7, 7), np.bool_)
             grid, known = np.zeros((7, 7, 3), np.int16), np.zeros((8, 8), np.bool_)
             look(codes, 9, 10, direction, 18, OPAQUE, CODE_TO_WORDS, cells, visible, grid)
