@@ -20,9 +20,12 @@ class EnvOptions(Options, ABC):
 
     Attributes:
         implementation: entry point of what plays it: a question about the environment imports nothing of it.
+        adjustable: numbers among the options that `WorldVectorEnv.adjust` may change between episodes; no observation
+            changes its shape with them.
     """
 
     implementation: ClassVar[str]
+    adjustable: ClassVar[tuple[str, ...]] = ()
 
     @abstractmethod
     def describe(self) -> EnvSpec:

@@ -232,16 +232,19 @@ class PresetEntry:
     Attributes:
         name: what `--preset` takes.
         env: environment id.
-        preset: entry point of the `experiment.presets.Preset`.
+        preset: entry point of the `RunConfig`.
+        agents: ids of agents that it is for, with its own network options; none: for every agent that no other entry of
+            the same name and environment is for.
     """
 
     name: str
     env: str
     preset: str
+    agents: tuple[str, ...] = ()
 
     @property
     def id(self) -> str:
-        return f"{self.name} for {self.env}"
+        return " with ".join((f"{self.name} for {self.env}", *self.agents[:1]))
 
 
 Entry = TypeVar("Entry", EnvEntry, AgentEntry, AlgorithmEntry, PresetEntry)

@@ -114,7 +114,7 @@ def _reading(settings: RunConfig, seed: int, stage: str, reads: str) -> RunConfi
     check_choice(f"stage of {settings.env} to read", reads, settings.entry.stages)
     if reads == stage:
         return replace(settings, seeds=(seed,), stages=settings.stages[: settings.stages.index(stage) + 1])
-    phases = {reads: settings.of_stage(stage), **find_preset(settings.preset, settings.env).phases, **settings.phases}
+    phases = {reads: settings.of_stage(stage), **find_preset(settings.preset, settings.env, settings.agent).phases, **settings.phases}
     return replace(settings, phases=phases, seeds=(seed,), stages=(reads,))
 
 

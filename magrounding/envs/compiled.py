@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -11,7 +12,7 @@ import numpy as np
 
 from magrounding import seeding
 from magrounding.envs.world import BatchedWorld, StepBuffers
-from magrounding.errors import ConfigurationError, InvalidAction
+from magrounding.errors import ConfigurationError, InvalidAction, check_choice
 from magrounding.jit import FixedTypes, inner_njit
 from magrounding.registry import WorldConfig
 from magrounding.seeding import NUM_STREAMS, hash64
@@ -121,6 +122,12 @@ class CompiledWorld(BatchedWorld, Generic[Config]):
             if len(self.final_rows):
                 self._start()
                 self._compact_finals()
+
+    def adjust(self, **options: float) -> None:
+        for name in options:
+            check_choice("adjustable option", name, self.game.adjustable)
+        self.game = replace(self.game, **options)
+        self._rules = self._rules._replace(**{name: float(getattr(self.game, name)) for name in options})
 
     def _start(self) -> None:
         """Start the episode that each row's seed and episode number name, where a row is done."""

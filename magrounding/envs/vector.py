@@ -63,6 +63,14 @@ class WorldVectorEnv(DeepCopied, HasState, HasSnapshots, HasPlaces, HasFacts):
         rewards, terminated, truncated = (array.copy() for array in flags) if self.copy else flags
         return self._own(self.world.observation), rewards, terminated, truncated, self._collect()
 
+    def adjust(self, **options: float) -> None:
+        """Change options for episodes that begin from now on, as a curriculum does; see `WorldOptions.adjustable`.
+
+        Raises:
+            ConfigurationError: an option that cannot be changed while a batch is played, or a wrong value.
+        """
+        self.world.adjust(**options)
+
     # Methods of `capabilities`; without `copy` the next call overwrites the state.
 
     def state(self) -> np.ndarray:

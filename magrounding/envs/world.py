@@ -87,6 +87,10 @@ class BatchedWorld(ABC):
         its last observation goes to `final_observation`; without, `observation` is its last.
         """
 
+    def adjust(self, **options: float) -> None:
+        """Change options that are `adjustable`, for episodes that begin from now on; ConfigurationError for others."""
+        raise NotImplementedError
+
     @abstractmethod
     def text(self, row: int) -> dict[str, str | list[str]]:
         """Return the texts of one row as strings: `manual` (a list of statements) and `goal`."""

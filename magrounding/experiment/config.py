@@ -123,6 +123,10 @@ class RunConfig(Options):
             for evaluation_set in (None, *entry.evaluation.sets_of(stage)):
                 entry.configure(**self.stage_options(stage, evaluation_set))
         for stage, phase in self.walk():
+            for name, ramp in phase.ramps.items():
+                for value in (ramp.first, ramp.last):
+                    options = entry.configure(**{**self.phase_options(stage, phase), name: value})
+                    check_choice(f"adjustable option of {self.env}", name, getattr(options, "adjustable", ()))
             within = self.evaluation.watched_sets if self.evaluation.every else ()
             for name in (self.evaluation.selection_set, *within, *self.evaluation_sets(stage, phase)):
                 check_choice(f"evaluation set of {self.env}", name, tuple(entry.evaluation.sets_of(stage)))
@@ -184,7 +188,7 @@ class RunConfig(Options):
 
     def phase_options(self, stage: str, phase: Phase) -> dict[str, Any]:
         """Options of the environment in the games that a phase of a stage learns from."""
-        return {**self.stage_options(stage), **phase.env_options}
+        return {**self.stage_options(stage), **phase.env_options, **phase.ramped(0)}
 
     def describe(self, stage: str, evaluation_set: str | None = None, **games: Any) -> EnvSpec:
         """The environment of a stage, with other options where `games` has any; nothing is started for it."""
@@ -289,7 +293,7 @@ def make_config(
 
     The contrastive loss of a preset is left out for networks that have none.
     """
-    found, entry = find_preset(preset, env), env_entry(env)
+    found, entry = find_preset(preset, env, agent), env_entry(env)
     agent, own = agent or found.agent, agent in (None, found.agent)
     if not own:
         network = found.network if agent_entry(agent).built_on == found.agent else {}

@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar
 
 from magrounding.errors import ConfigurationError
 from magrounding.schema import Count, Natural, NonNegative, OneOf, Options
-from magrounding.training.algorithm import AlgorithmConfig
+from magrounding.training.algorithm import AlgorithmConfig, AtLeastOne
 
 
 @dataclass(frozen=True)
@@ -54,6 +54,30 @@ class Promotion(Options):
         return any(conditions) if self.rule == "any" else all(conditions)
 
 
+@dataclass(frozen=True)
+class Ramp(Options):
+    """Course of an option of the environment within a phase: `first`, then linear to `last`, then `last`.
+
+    Attributes:
+        first, last: values of the option.
+        hold: environment steps of the phase before it begins to change.
+        over: environment steps of the change.
+    """
+
+    first: float
+    last: float
+    over: AtLeastOne
+    hold: NonNegative = 0.0
+
+    def at(self, steps: float) -> float:
+        """Return the option's value after so many environment steps of the phase."""
+        return self.first + (self.last - self.first) * min(1.0, max(0.0, (steps - self.hold) / self.over))
+
+    def with_budget(self, factor: float) -> Ramp:
+        """Return the same course in so many times the environment steps."""
+        return replace(self, over=max(1.0, factor * self.over), hold=factor * self.hold)
+
+
 OLD_NAMES = {"games": "env_options"}
 
 
@@ -66,6 +90,8 @@ class Phase(Options):
         until: when the phase is over.
         num_envs: B, games of a rollout.
         env_options: of the games that are learnt from, such as another split of training games.
+        ramps: course of options that may change while a batch is played (`WorldOptions.adjustable`), by name: a
+            curriculum within the phase. Evaluations have the environment's own value of them.
         frozen: modules and parameters of the preset's own agent that do not learn in this phase, by the beginnings of
             their names.
     """
@@ -76,6 +102,7 @@ class Phase(Options):
     until: Promotion
     num_envs: Count
     env_options: Mapping[str, Any] = field(default_factory=dict)
+    ramps: Mapping[str, Ramp] = field(default_factory=dict)
     frozen: tuple[str, ...] = ()
 
     @property
@@ -88,4 +115,9 @@ class Phase(Options):
         until = self.until
         if until.steps is not None:
             until = replace(until, steps=max(1, round(factor * until.steps)))
-        return replace(self, learner=self.learner.with_budget(factor), until=until)
+        ramps = {name: ramp.with_budget(factor) for name, ramp in self.ramps.items()}
+        return replace(self, learner=self.learner.with_budget(factor), until=until, ramps=ramps)
+
+    def ramped(self, steps: float) -> dict[str, float]:
+        """Return the options of the environment that `ramps` decide, after so many environment steps of the phase."""
+        return {name: ramp.at(steps) for name, ramp in self.ramps.items()}

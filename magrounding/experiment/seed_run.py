@@ -174,6 +174,7 @@ class SeedRun:
             if self._promoted():
                 return
             whole_run = self.phase.learner.schedule == "run"
+            session.follow_ramps(self.at.steps)
             games, losses = session.iterate(self.at.total_steps if whole_run else self.at.steps)
             self._count(session, games, losses)
             if self.at.updates % self.settings.log_every == 0:

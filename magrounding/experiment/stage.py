@@ -8,7 +8,7 @@ from collections import ChainMap
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -110,6 +110,11 @@ class StageSession:
             self._learn_segments(self.segments_seed)
         self._compile()
         self.source.start(self.games_seed)
+
+    def follow_ramps(self, steps: int) -> None:
+        """Set the options of the games that change within the phase, after so many of its environment steps."""
+        if self.phase.ramps:
+            cast(WorldVectorEnv, self.vec).adjust(**self.phase.ramped(steps))
 
     def iterate(self, steps: int) -> tuple[FinishedEpisodes, list[dict[str, float]]]:
         """One rollout and one update of each learner.

@@ -10,7 +10,9 @@ import numpy as np
 SEED, EPISODE, STEP, DRAWS, TEAM, TEAM_DIVISION, ELEMENT_DIVISION, TARGETS_LEFT, OUTCOME = range(9)  # as `compiled`
 # A game of `eval_minimal`: the elements whose members its twin exchanges (4 first + second), the distractor's team.
 EXCHANGED, DISTRACTOR_TEAM = 9, 10
-NUM_SCALARS = 11
+# Statements that the manual leaves out: bit k is statement k (see `abridge`).
+OMITTED = 11
+NUM_SCALARS = 12
 # Values of OUTCOME.
 RUNNING, WON, LOST, TIMED_OUT = range(4)
 
@@ -66,6 +68,9 @@ class Rules(NamedTuple):
     chase_squared: float
     side: int
     salt: int
+    omission: float
+    distraction: float
+    decoys: float
 
 
 class Prose(NamedTuple):

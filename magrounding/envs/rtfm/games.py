@@ -27,7 +27,7 @@ from magrounding.envs.rtfm.tasks import LETTER_SPLITS, PROSE_SPLITS, ROCK_PAPER_
 from magrounding.envs.rtfm.text import LAYOUTS
 from magrounding.errors import ConfigurationError, check_choice
 from magrounding.options import WorldOptions
-from magrounding.schema import INFINITE, MOST, Count, OneOf
+from magrounding.schema import INFINITE, MOST, Count, OneOf, Share
 from magrounding.spec import (
     EPISODE,
     EVENTS,
@@ -84,6 +84,11 @@ class RtfmGame(WorldOptions):
         constructions: what manuals may be written with beside plain statements (see `constructions`): "none", "all", or
             names joined by +. Some are held out of all splits but "eval_construction". None is the default of the
             stage: "all" in s6, "none" in all others.
+        omission: probability of each statement that a game does not need to be left out of its manual. Needed are the
+            statements about the elements of its monsters and, where a distractor is among them, about the target team;
+            of letters, the one about what beats the dragon's. 0: whole manuals. A curriculum over it (from 1 to 0) is
+            what networks need that have to learn which statement to attend to.
+        distraction: probability of a game to have its distractor monster, where the task has one.
 
     Raises:
         ConfigurationError: an option out of its range, or a map too small for its entities.
@@ -91,6 +96,7 @@ class RtfmGame(WorldOptions):
 
     renamed: ClassVar[Mapping[str, str]] = OLD_NAMES
     implementation: ClassVar[str] = "magrounding.envs.rtfm.world:RTFMWorld"
+    adjustable: ClassVar[tuple[str, ...]] = ("omission", "distraction", "decoys")
 
     agents: Count = 1
     size: MapSize = 6
@@ -106,6 +112,9 @@ class RtfmGame(WorldOptions):
     manual: Annotated[str, OneOf(("true", "reassigned"))] = "true"
     layout: Annotated[str, OneOf(LAYOUTS)] | None = None
     constructions: str | None = None
+    omission: Share = 0.0
+    distraction: Share = 1.0
+    decoys: Share = 1.0
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -6,6 +6,7 @@ import numpy as np
 from numba import njit
 
 from magrounding.envs.compiled import copy_row, document_key, shuffled_place
+from magrounding.envs.rtfm.abridge import abridge
 from magrounding.envs.rtfm.arrays import (
     COLUMN,
     DRAWS,
@@ -13,6 +14,7 @@ from magrounding.envs.rtfm.arrays import (
     ELEMENT_DIVISION,
     EPISODE,
     HELD,
+    OMITTED,
     OUTCOME,
     PRESENT,
     ROW,
@@ -57,6 +59,7 @@ def start_games(first, last, rules, tables, games, manual, goal, out):
                 draw_task(keys[TASK], rules, tables, scalars, entities)
             _shuffle_monsters(keys[ORDER], rules.agents, rules.monsters, entities)
         _place(keys[LAYOUT], rules.size - 2, entities)
+        abridge(keys[TEXT], keys[TASK], rules, scalars, entities)
         write_text(b, rules, tables, games, manual, goal)
         out.document[b] = document_key(keys[TEXT], 0, salt_of(rules, scalars))
         for a in range(rules.agents):
@@ -127,7 +130,10 @@ def write_text(b, rules, tables, games, manual, goal):
     if rules.layout == STATEMENTS and not rules.prose:
         for k in range(statements):
             line = manual[b, shuffled_place(key, k, statements) if rules.shuffle_manual else k]
-            if k < of_element.shape[1]:
+            if scalars[OMITTED] >> k & 1:
+                for i in range(line.shape[0]):
+                    line[i] = 0
+            elif k < of_element.shape[1]:
                 members = tables.element_lists[
                     scalars[ELEMENT_DIVISION], _further(k, element_shift, of_element.shape[1])
                 ]
@@ -146,7 +152,7 @@ def write_text(b, rules, tables, games, manual, goal):
 @njit(inline="always")
 def salt_of(rules, scalars):
     """Return the salt that distinguishes documents of configurations, and those of twins, which are drawn alike."""
-    return rules.salt + (scalars[SEED] & 1 if rules.minimal else 0)
+    return rules.salt + (scalars[SEED] & 1 if rules.minimal else 0) + (scalars[OMITTED] << 8)
 
 
 @njit(inline="always")

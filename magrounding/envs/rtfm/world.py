@@ -117,7 +117,7 @@ class RTFMWorld(CompiledWorld[RtfmGame]):
 def _make_rules(game: RtfmGame) -> arrays.Rules:
     n, task = game.agents, game.kind
     # One seed must name different documents in different configurations: a cache of encodings may see several.
-    options = tuple(getattr(game, option.name) for option in fields(RtfmGame))
+    options = tuple(getattr(game, option.name) for option in fields(RtfmGame) if option.name not in game.adjustable)
     salt = int.from_bytes(hashlib.sha256(repr((task, options)).encode()).digest()[:7], "big")
     return arrays.Rules(
         agents=n,
@@ -144,4 +144,7 @@ def _make_rules(game: RtfmGame) -> arrays.Rules:
         chase_squared=-1.0 if game.chase_range is None else float(game.chase_range) ** 2,
         side=SPLITS[game.split],
         salt=salt,
+        omission=float(game.omission),
+        decoys=float(game.decoys),
+        distraction=float(game.distraction),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from magrounding.errors import ConfigurationError, check_choice
@@ -17,12 +18,15 @@ _GENERAL = "magrounding.experiment.presets.general:general_preset"  # torch, whi
 
 def presets_of(env: str) -> tuple[str, ...]:
     """The names of the presets for an environment: its own, and the one for every environment."""
-    return (*(entry.name for entry in PRESETS.values() if entry.env == env), GENERAL)
+    return (*dict.fromkeys(entry.name for entry in PRESETS.values() if entry.env == env), GENERAL)
 
 
-def find_preset(name: str, env: str) -> RunConfig:
-    """A preset for an environment; ConfigurationError where there is none."""
-    by_env = {entry.env: entry for entry in PRESETS.values() if entry.name == name}
+def find_preset(name: str, env: str, agent: str | None = None) -> RunConfig:
+    """A preset for an environment, and for an agent where it has one of its own; ConfigurationError for none."""
+    for entry in PRESETS.values():
+        if (entry.name, entry.env) == (name, env) and agent in entry.agents:
+            return replace(load(entry.preset), agent=agent)
+    by_env = {entry.env: entry for entry in PRESETS.values() if entry.name == name and not entry.agents}
     if env in by_env:
         return load(by_env[env].preset)
     own = presets_of(env_entry(env).id)

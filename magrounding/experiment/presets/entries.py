@@ -24,7 +24,7 @@ _PRESETS = {
     "quick": {
         "ma_rtfm": "rtfm:QUICK_MA_RTFM",
         "rtfm": "rtfm:QUICK_RTFM",
-        "rock_paper_scissors": "rtfm:QUICK_ROCK_PAPER_SCISSORS",
+        "rock_paper_scissors": "txt2pi:QUICK_ROCK_PAPER_SCISSORS",
         "messenger": "messenger:QUICK_MESSENGER",
         "ma_messenger": "messenger:QUICK_MA_MESSENGER",
         "babyai": "babyai:QUICK_BABYAI",
@@ -54,6 +54,23 @@ _PRESETS = {
     "demo": {"ma_rtfm": "rtfm:DEMO", "rtfm": "rtfm:DEMO"},
 }
 
-PRESETS = tuple(
-    PresetEntry(name, env, f"{_HERE}.{place}") for name, places in _PRESETS.items() for env, place in places.items()
+_TXT2PI = (
+    "txt2pi",
+    "txt2pi_no_task_attn",
+    "txt2pi_no_vis_attn",
+    "txt2pi_no_text_mod",
+    "film",
+    "conv",
+    "endi_num",
+    "endi_dis",
+    "endi_sup",
+    "endi_reg",
+)
+"""txt2π, what it is compared with, and EnDi on it: they read one and the same recipe."""
+
+PRESETS = (
+    *(PresetEntry(name, env, f"{_HERE}.{place}") for name, places in _PRESETS.items() for env, place in places.items()),
+    PresetEntry("quick", "rtfm", f"{_HERE}.txt2pi:QUICK_RTFM", _TXT2PI),
+    PresetEntry("quick", "ma_rtfm", f"{_HERE}.txt2pi:QUICK_MA_RTFM", _TXT2PI),
+    PresetEntry("quick", "rock_paper_scissors", f"{_HERE}.txt2pi:QUICK_ROCK_PAPER_SCISSORS", _TXT2PI),
 )

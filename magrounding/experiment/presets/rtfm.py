@@ -77,25 +77,6 @@ QUICK_RTFM = replace(
     },
 )
 
-NARROW: dict[str, Any] = {
-    "channels": (8, 16, 16, 16, 16),
-    "embedding": 16,
-    "head_width": 100,
-    "document_hidden": 40,
-}
-"""Widths of txt2π and of its baselines that two CPU cores can train."""
-
-QUICK_ROCK_PAPER_SCISSORS = replace(
-    QUICK_RTFM,
-    about=(
-        "txt2π of about a quarter of its width, by imitation of the oracle and then PPO: the smallest world of the "
-        "papers for two CPU cores; episodes of at most 80 steps."
-    ),
-    agent="txt2pi",
-    phases={REMAINING_STAGES: (_imitate(400_000, teacher_steps=60_000), _reinforce(50_000, **FINEST))},
-    network=NARROW,
-)
-
 QUICK_RL_MA_RTFM = replace(
     QUICK_MA_RTFM,
     preset="quick_rl",

@@ -1,0 +1,43 @@
+"""Kernels that leave out of an episode what makes it hard to read: statements that decide nothing, and the distractor.
+
+Selecting one of seven statements through attention that starts uniform is what keeps txt2π from reading; what a
+selected statement says is learnt fast. So manuals begin short, and grow as a curriculum lets them.
+"""
+
+from __future__ import annotations
+
+from magrounding.envs.rtfm.arrays import ELEMENT, OMITTED, PRESENT, TARGET, TEAM
+from magrounding.jit import inner_njit
+from magrounding.seeding import below, hash64
+
+_STATEMENTS, _DISTRACTOR = 1 << 12, 1 << 13
+"""Counters from which the keys of these draws are made; nothing else of an episode draws there."""
+_PARTS = 1 << 20
+
+
+@inner_njit
+def abridge(text_key, task_key, rules, scalars, entities):
+    """Draw whether the distractor monster stays, and which statements are left out: bit k of OMITTED, statement k."""
+    n, monsters = rules.agents, rules.monsters
+    if rules.distraction < 1.0 and below(hash64(task_key, _DISTRACTOR), 0, _PARTS) >= rules.distraction * _PARTS:
+        for e in range(n, n + monsters):
+            if entities[e, TARGET] == 0:
+                entities[e, PRESENT] = 0
+    scalars[OMITTED] = 0
+    if rules.omission == 0.0 and rules.decoys == 1.0:
+        return
+    needed, distracted, decoy = 0, False, -1
+    for e in range(n, n + monsters):
+        if entities[e, PRESENT] == 1:
+            # Statement k of letters says that letter k beats the next of the cycle.
+            needed |= 1 << ((entities[e, ELEMENT] + 2) % 3 if rules.letters else entities[e, ELEMENT])
+            if entities[e, TARGET] == 0 and below(hash64(text_key, _STATEMENTS), 100, _PARTS) >= rules.decoys * _PARTS:
+                needed &= ~(1 << entities[e, ELEMENT])
+                decoy = entities[e, ELEMENT]
+            distracted = distracted or entities[e, TARGET] == 0
+    if distracted:
+        needed |= 1 << (4 + scalars[TEAM])
+    key = hash64(text_key, _STATEMENTS)
+    for k in range(rules.statements):
+        if k == decoy or (needed >> k & 1 == 0 and below(key, k, _PARTS) < rules.omission * _PARTS):
+            scalars[OMITTED] |= 1 << k

@@ -1,0 +1,62 @@
+"""Presets under which txt2π, its baselines and EnDi on it learn to read: manuals that begin short and grow."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from magrounding.experiment.config import REMAINING_STAGES
+from magrounding.experiment.phase import Phase, Promotion, Ramp
+from magrounding.experiment.presets.rtfm import QUICK_MA_RTFM, QUICK_RTFM
+from magrounding.training.imitation import ImitationConfig
+
+_NARROW: dict[str, Any] = {
+    "channels": (8, 16, 16, 16, 16),
+    "embedding": 16,
+    "head_width": 100,
+    "document_hidden": 40,
+}
+"""Widths of txt2π and of its baselines that two CPU cores can train."""
+_ENDI: dict[str, float] = {"modelling": 0.1, "division": 0.03}
+"""EnDi's λ_sup and λ_reg beside the loss of imitation."""
+
+
+def _read(steps: int, **ramps: Ramp) -> Phase:
+    """DAgger for `steps` environment steps, in which manuals grow from what a game needs to all statements.
+
+    What a statement says of the map is learnt in 100,000 steps; which of seven statements to attend to is not, from
+    attention that starts uniform. One gradient step takes 512 states of 128 games: many manuals matter more than many
+    steps of each.
+    """
+    learner = ImitationConfig(
+        unroll=4,
+        epochs=1,
+        minibatches=1,
+        learning_rate=2e-3,
+        anneal_steps=steps,
+        teacher_steps=steps,
+        teacher_noise=0.2,
+        entropy=0.0,
+        weights=_ENDI,
+        bf16=True,
+    )
+    growing = {"omission": Ramp(1.0, 0.0, over=0.55 * steps)}
+    return Phase(learner, Promotion(steps=steps), num_envs=128, ramps=growing | ramps)
+
+
+QUICK_RTFM = replace(
+    QUICK_RTFM,
+    about=(
+        "txt2π of a quarter of its width, by imitation of the oracle, with manuals that begin short and grow: minutes "
+        "on a CPU core; episodes of at most 80 steps."
+    ),
+    agent="txt2pi",
+    phases={REMAINING_STAGES: (_read(900_000),)},
+    network=_NARROW,
+)
+
+QUICK_MA_RTFM = replace(
+    QUICK_MA_RTFM, about=QUICK_RTFM.about, agent="txt2pi", phases={REMAINING_STAGES: (_read(900_000),)}, network=_NARROW
+)
+
+QUICK_ROCK_PAPER_SCISSORS = QUICK_RTFM
