@@ -62,12 +62,11 @@ def run(arguments: Arguments, line: CommandLine) -> GuideMetrics:
     threads = nullcontext() if arguments.language_model else using(ThreadPlan())
     with threads, Progress(console=Console(stderr=True), transient=True) as progress:
         bar = progress.add_task("epochs", total=learning.epochs)
-        loss = learn_guide(
-            guide,
-            train,
-            learning,
-            lambda epoch, loss: progress.update(bar, completed=epoch, description=f"epochs, loss {loss:.3f}"),
-        )
+
+        def show(epoch: int, loss: float) -> None:
+            progress.update(bar, completed=epoch, description=f"epochs, loss {loss:.3f}")
+
+        loss = learn_guide(guide, train, learning, show)
     took = time.monotonic() - start
     print(f"loss {loss:.3f} after {learning.epochs} epochs, {duration(took)}")
     found = guide_metrics(guide.score, valid)

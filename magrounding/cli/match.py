@@ -65,21 +65,9 @@ def run(arguments: Arguments, line: CommandLine) -> None:
     stage = options.get(entry.stage_option)
     folder = arguments.out or Path("runs") / "-".join(filter(None, (NAME, entry.id, stage)))
     check_place(folder / f"{NAME}.json")
-    with (
-        using(plan_threads(1, arguments.games)),
-        Display(quiet=arguments.quiet) as display,
-    ):
-        results = play_match(
-            entry.id,
-            options,
-            lineups,
-            arguments.games,
-            folder,
-            MATCH_SEED + _SEEDS_APART * arguments.seed,
-            greedy,
-            choose_workers(arguments.workers, config),
-            display,
-        )
+    seed, workers = MATCH_SEED + _SEEDS_APART * arguments.seed, choose_workers(arguments.workers, config)
+    with using(plan_threads(1, arguments.games)), Display(quiet=arguments.quiet) as display:
+        results = play_match(entry.id, options, lineups, arguments.games, folder, seed, greedy, workers, display)
     report = match_report(results, f"{NAME}.png", str(line))
     write_json(folder / f"{NAME}.json", to_json(results, str(line), versions()))
     write_atomic(folder / f"{NAME}.png", plot_match(results))

@@ -25,11 +25,7 @@ _BETWEEN_OPTIONS = re.compile(r",(?=\s*[\w.*]+=)")
 
 
 def assignments(texts: Iterable[str], flag: str) -> list[tuple[str, str]]:
-    """Split texts of "name=value,…" into (name, value).
-
-    Raises:
-        ConfigurationError: something without a name or without "=".
-    """
+    """Split texts of "name=value,…" into (name, value); ConfigurationError for one without a name or "="."""
     found = []
     for item in (item for text in texts for item in _BETWEEN_OPTIONS.split(text)):
         name, equals, value = item.strip().partition("=")
@@ -101,11 +97,7 @@ def configure(entry: EnvEntry, options: Mapping[str, Any]) -> EnvConfig:
 
 
 def choose_workers(asked: int | None, config: EnvConfig) -> int:
-    """Return the number of processes that share a simulator's games; 0 for worlds that simulate batches.
-
-    Raises:
-        ConfigurationError: fewer than 0, or some for a world that has no use for them.
-    """
+    """Return the number of processes for a simulator's games, 0 for worlds that simulate batches themselves."""
     if asked is None:
         return WORKERS if is_simulator(config) else 0
     if asked < 0:
@@ -113,6 +105,13 @@ def choose_workers(asked: int | None, config: EnvConfig) -> int:
     if asked and not is_simulator(config):
         raise ConfigurationError("--workers is for simulators of one game: this world simulates batches, leave it out")
     return asked
+
+
+def chosen_team(config: RunConfig, seed: int | None, stage: str | None) -> tuple[int, str]:
+    """Return a run's seed and stage as asked for, or its first seed and last stage."""
+    seeds = [str(k) for k in config.seeds]
+    chosen = check_choice("seed of this run", seeds[0] if seed is None else str(seed), seeds)
+    return int(chosen), check_choice("stage of this run", stage or config.stages[-1], config.stages)
 
 
 def names_of(flag: str, text: str | None) -> list[str] | None:
