@@ -204,7 +204,6 @@ def _env_options(options: Arguments) -> dict[str, Any]:
 
 
 def _asked(options: Arguments) -> dict[str, Any]:
-    """Return the options of --env-option."""
     reserved = {**chosen_elsewhere(options.entry, "--stage"), "size": "--size"}
     return parse_env_options(options.env_option, options.entry, reserved)
 

@@ -36,12 +36,7 @@ _METAVARS = {str: "STR", int: "INT", float: "FLOAT", Path: "PATH"}
 
 @dataclass(frozen=True)
 class CommandLine:
-    """A command line as it was typed.
-
-    Attributes:
-        prog: the command, such as "magrounding train" or "python -m benchmarks.curriculum".
-        arguments: the words behind it.
-    """
+    """A command line as it was typed: the command, such as "python -m benchmarks.curriculum", and the words behind."""
 
     prog: str
     arguments: tuple[str, ...]

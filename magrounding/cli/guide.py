@@ -51,8 +51,8 @@ def run(arguments: Arguments, line: CommandLine) -> GuideMetrics:
         raise CheckpointError(f"{arguments.out} holds a Guide already: remove it first, or choose another --out")
     check_place(arguments.out / GUIDE_FILE)
     train, valid = learnable(arguments.gold)
-    own = {name: getattr(arguments, name) for name in ("epochs", "rate", "hard_negatives")}
-    own = {name: value for name, value in own.items() if value is not None}
+    names = "epochs", "rate", "hard_negatives"
+    own = {name: value for name in names if (value := getattr(arguments, name)) is not None}
     learning = replace(PRETRAINED if arguments.language_model else GuideLearning(), seed=arguments.seed, **own)
     torch.manual_seed(arguments.seed)
     guide = Guide(LanguageModelEncoder(arguments.language_model) if arguments.language_model else HashedEncoder())

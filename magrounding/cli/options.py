@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 ENV_FLAG = "--env-option"
 WORKERS = 2
 """Processes that share the games of a simulator of one game, unless another number is asked for."""
+_SEEDS_APART = 2**20
 _WEIGHTS = "weights."
 _NOTHING = SimpleNamespace()
 _BETWEEN_OPTIONS = re.compile(r",(?=\s*[\w.*]+=)")
@@ -36,15 +37,9 @@ def assignments(texts: Iterable[str], flag: str) -> list[tuple[str, str]]:
 
 
 def parse_env_options(texts: Sequence[str], entry: EnvEntry, reserved: Mapping[str, str]) -> dict[str, Any]:
-    """Parse the environment's options behind each ENV_FLAG; values as in JSON, or else strings.
+    """Parse the environment's options behind each ENV_FLAG, "name=value,…"; values as in JSON, or else strings.
 
-    Args:
-        texts: "name=value" or "name=value,…".
-        entry: the environment.
-        reserved: option → flag that chooses it instead.
-
-    Raises:
-        ConfigurationError: an option that does not exist, is reserved, or has a value that cannot be.
+    Those in `reserved`, option → the flag that chooses it instead, are a ConfigurationError.
     """
     options: dict[str, Any] = {}
     for name, value in assignments(texts, ENV_FLAG):
@@ -67,11 +62,7 @@ def network_options(config: RunConfig) -> Mapping[str, Any]:
 
 
 def assign_learners(config: RunConfig, name: str, value: str) -> RunConfig:
-    """Set an option in every phase whose learner has it; `weights.<name>` is the weight of a loss.
-
-    Raises:
-        ConfigurationError: an option that no learner has, a loss that the network has not, or a value that cannot be.
-    """
+    """Set an option in every phase whose learner has it; `weights.<name>` is the weight of a loss."""
     if name.startswith(_WEIGHTS):
         from magrounding.agents.policy import CONTRAST  # torch
 
@@ -114,11 +105,16 @@ def chosen_team(config: RunConfig, seed: int | None, stage: str | None) -> tuple
     return int(chosen), check_choice("stage of this run", stage or config.stages[-1], config.stages)
 
 
+def first_seed(least: int, seed: int) -> int:
+    """Return the seed of the first row of games, `least` for --seed 0; each --seed has 2**20 rows to itself."""
+    if not 0 <= seed < 2**31:
+        raise ConfigurationError(f"--seed is an integer in [0, 2**31), got {seed}")
+    return least + _SEEDS_APART * seed
+
+
 def names_of(flag: str, text: str | None) -> list[str] | None:
     """Split names at commas; None for None, ConfigurationError where nothing was named."""
-    if text is None:
-        return None
-    names = items(text)
-    if not names:
+    names = None if text is None else items(text)
+    if names == []:
         raise ConfigurationError(f"{flag} takes names separated by commas, got {text!r}")
     return names

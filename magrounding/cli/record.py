@@ -13,7 +13,7 @@ import numpy as np
 
 from magrounding.cli.command import CommandLine, derived
 from magrounding.cli.game_arguments import EnvArguments, WorkerArguments
-from magrounding.cli.options import choose_workers, chosen_elsewhere, configure, parse_env_options
+from magrounding.cli.options import choose_workers, chosen_elsewhere, configure, first_seed, parse_env_options
 from magrounding.envs.make import make, make_vec
 from magrounding.envs.render import ansi
 from magrounding.errors import CheckpointError, ConfigurationError, check_choice
@@ -34,8 +34,6 @@ from magrounding.vector import VectorEnv
 
 ROWS = 256
 """Episodes that a program plays at once; of a simulator, as many as an evaluation of it has."""
-_SEEDS_APART = 2**20
-"""Rows that a recording can have before it meets the games of the next seed."""
 ORACLE, KEYBOARD, RUN, SAVED = "oracle", "keyboard", "run", "saved"
 STOP = "q"
 
@@ -68,8 +66,7 @@ def run(arguments: Arguments, line: CommandLine) -> None:
         raise CheckpointError(f"{arguments.out} exists already: name another file with --out")
     if arguments.games < 1:
         raise ConfigurationError(f"--games must be positive, got {arguments.games}")
-    if not 0 <= arguments.seed < 2**31:
-        raise ConfigurationError(f"--seed is an integer in [0, 2**31), got {arguments.seed}")
+    first = first_seed(RECORDING_SEED, arguments.seed)
     kind, _, source = arguments.player.partition(":")
     if kind == SAVED and source:
         _record_saved(arguments, user_path(source))
@@ -83,7 +80,6 @@ def run(arguments: Arguments, line: CommandLine) -> None:
     check_place(arguments.out)
     with using(plan_threads(1, ROWS)):
         vec, player, played_by = _make_player(arguments, config, options, kind, source)
-        first = RECORDING_SEED + _SEEDS_APART * arguments.seed
         display, what = Display(quiet=arguments.quiet or kind == KEYBOARD), f"{played_by}: {arguments.env}"
         with closing(vec), display, display.games(what, arguments.games) as bar:
             on_progress = bar if display.live or arguments.quiet else _Progress(arguments.games)
@@ -109,7 +105,6 @@ def _record_saved(arguments: Arguments, file: Path) -> None:
 
 
 def _keep(arguments: Arguments, shown: Demonstrations) -> None:
-    """Write the file, and say what is in it."""
     shown.save(arguments.out)
     size = arguments.out.stat().st_size / 1024
     results = f"games {len(shown.won):,}, steps {shown.steps:,}, win rate {shown.won.mean():.1%}, {size:,.1f} KiB"
@@ -157,15 +152,7 @@ def _make_player(
 
 
 class Keyboard:
-    """Actor: a person who plays all agents of one game at the terminal, a line a step.
-
-    Args:
-        vec: the game.
-        show: what the person sees of it now.
-
-    Raises:
-        ConfigurationError: actions without letters, such as texts to choose from.
-    """
+    """Actor: a person who plays all agents of one game at the terminal, a line a step, and sees what `show` returns."""
 
     def __init__(self, vec: VectorEnv, show: Callable[[], object]) -> None:
         self._show, self._names, self._num_agents = show, vec.spec.actions.names, vec.num_agents
@@ -195,7 +182,6 @@ class Keyboard:
             return actions, None
 
     def _complaint(self, letters: str, living: list[int], mask: np.ndarray) -> str:
-        """Return the mistake in a line, or ""."""
         if len(letters) != len(living):
             return f"expected {len(living)} letters, got {len(letters)}"
         for agent, letter in zip(living, letters, strict=True):

@@ -110,7 +110,6 @@ def show_film(frames: Sequence[Any], end: str, out: Path | None, milliseconds: i
 
 
 def _actions_in_words(header: Header, chosen: dict[str, int], infos: dict[str, Any]) -> str:
-    """Write a line for each agent: its player, and the words of its action."""
     lines = []
     for agent, action in chosen.items():
         choices = infos.get(agent, {}).get("text", {}).get("choices", ())

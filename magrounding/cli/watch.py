@@ -87,7 +87,6 @@ def run(arguments: Arguments, line: CommandLine) -> None:
 
 
 def _open_saved(arguments: Arguments, path: Path) -> None:
-    """Go through saved games on the terminal."""
     terminal = find_terminal()
     header, episodes = read_episodes(path)
     if not 0 <= arguments.game < len(episodes):
@@ -100,7 +99,6 @@ def _open_saved(arguments: Arguments, path: Path) -> None:
 
 
 def _watch_run(arguments: Arguments, run: str, greedy: bool) -> None:
-    """Play a game of a run's team, and show it."""
     terminal = find_terminal() if arguments.terminal else None
     settings = read_config(find_run(run))
     entry = settings.entry
