@@ -16,12 +16,11 @@ from magrounding.vector import VectorEnv
 class Actor(Protocol):
     """Source of actions for a batch.
 
-    Optional: `initial_memory(num_envs)`, handed on from call to call; `accepts_rows = True`, a keyword
-    `rows` of `act` with the games to think about; `draws = True`, a second argument of `initial_memory` is the seed of
-    its draws; `explains = True`, a keyword `explain` of `act`, after which `aux(memory)` has for each agent what
-    its network reports of the choice; `set_last_actions(memory, actions)`, what was done where others decided, too, as
-    in people's games; `best_actions(rows)`, labels for imitation; `for_games(vec)`, a player of
-    games with other words.
+    Optional: `initial_memory(num_envs)`, handed on from call to call; `accepts_rows = True`, a keyword `rows` of `act`
+    with the games to think about; `draws = True`, a second argument of `initial_memory` is the seed of its draws;
+    `explains = True`, a keyword `explain` of `act`, after which `aux(memory)` has for each agent what its network
+    reports of the choice; `set_last_actions(memory, actions)`, what was done where others decided, too, as in people's
+    games; `best_actions(rows)`, labels for imitation; `for_games(vec)`, a player of games with other words.
     """
 
     def act(self, obs: Any, memory: Any, info: Any, greedy: bool = True) -> tuple[Any, Any]: ...
@@ -46,7 +45,6 @@ class Bot:
         self._fresh = False
 
     def best_actions(self, rows: np.ndarray | None = None) -> np.ndarray:
-        """Return `Expert.best_actions`, which `act` uses next."""
         some = slice(None) if rows is None else rows
         self._labels[some] = self._expert.best_actions(rows)[some]
         self._fresh = True
@@ -67,12 +65,7 @@ class ExpertActor(Expert, Actor, Protocol):
 
 
 def has_expert(env: str, spec: EnvSpec | None = None) -> bool:
-    """Return whether an environment has an expert, as an oracle or within its simulator.
-
-    Args:
-        env: its id.
-        spec: of the options in question, as a simulator may have one for some tasks only; by default of none.
-    """
+    """Return whether an environment has an expert, as an oracle or, with the options of `spec`, in its simulator."""
     entry = env_entry(env)
     return entry.oracle is not None or EXPERT in (spec or entry.describe()).capabilities
 
@@ -89,15 +82,7 @@ def check_oracle(env: str, oracle: str) -> None:
 
 
 def make_expert(vec: VectorEnv, oracle: str = "") -> ExpertActor:
-    """Return the expert of a vector env.
-
-    Args:
-        vec: the vector env.
-        oracle: one of the environment's `EnvEntry.other_oracles`; by default its own.
-
-    Raises:
-        ConfigurationError: no vector env, no expert, or none of this name.
-    """
+    """Return the expert of a vector env: its own, or one of `EnvEntry.other_oracles`; ConfigurationError for none."""
     if not isinstance(getattr(vec, "spec", None), EnvSpec):
         raise ConfigurationError(f"an expert is for the games of a vector env, got {vec!r}")
     check_oracle(vec.id, oracle)

@@ -1,11 +1,9 @@
-"""Evaluation: play a fixed number of games, the same for every team, and collect the results.
-
-Games are chosen before they are played, since the first games to end in a batch would be a biased sample.
-"""
+"""Evaluation: play a fixed number of games, the same for every team, and collect the results."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -104,11 +102,9 @@ def evaluate(
     diagnose: bool = False,
     on_progress: ProgressCallback = lambda finished: None,
 ) -> Evaluation:
-    """Let a team play, and return the results of a fixed number of games of every row.
+    """Let a team play, and return the results of a number of games of every row that is fixed beforehand (`Episodes`).
 
-    Short games end sooner, so the first E games to end of a batch are too short and, where losing is quick, too often
-    lost. Here row b plays a quota of games fixed beforehand. With a row for each game (the default) every team meets
-    the very same games.
+    With a row for each game (the default) every team meets the very same games.
 
     Args:
         team: the players; or a function that makes them of the vector env (an oracle reads the world's state).
@@ -121,9 +117,6 @@ def evaluate(
         num_threads, workers: threads or processes of the simulator.
         diagnose: also collect the metrics of `Diagnosis`, which takes longer.
         on_progress: see `ProgressCallback`.
-
-    Raises:
-        ConfigurationError: fewer than one game, an unknown manual, or bad options.
     """
     check_choice("manual", manual, MANUALS)
     if not callable(on_progress):
@@ -135,16 +128,13 @@ def evaluate(
     rows = min(num_envs or entry.evaluation.max_envs or episodes, episodes)
     if manual == REASSIGNED:
         options = {**options, "manual": REASSIGNED}
-    vec = make_vec(env, rows, num_threads=num_threads, workers=workers, **options)
-    try:
+    with closing(make_vec(env, rows, num_threads=num_threads, workers=workers, **options)) as vec:
         actor = team(vec) if callable(team) else team
         actor = getattr(actor, "for_games", lambda games: actor)(vec)
         if not callable(getattr(actor, "act", None)):
             raise ConfigurationError(f"a team has a method `act`, or is a function that makes one, got {actor!r}")
         actor = ShuffledManuals(actor, entry.evaluation.rules_text) if manual == OTHER_GAME else actor
         return play(actor, vec, episodes, seed, greedy, Diagnosis(vec, actor) if diagnose else None, on_progress)
-    finally:
-        vec.close()
 
 
 def play(
@@ -158,11 +148,9 @@ def play(
 ) -> Evaluation:
     """Play `episodes` games on a vector env, the first rows taking one more where they do not divide evenly."""
     won, timed_out = np.zeros(episodes, np.bool_), np.zeros(episodes, np.bool_)
-    length = np.zeros(episodes, np.int32)
+    length, score = np.zeros(episodes, np.int32), np.zeros(episodes, np.float32)
     returns = np.zeros((episodes, vec.num_agents), np.float32)
-    score = np.zeros(episodes, np.float32)
     faults = 0
-
     games = Episodes(team, vec, episodes, seed, greedy, explain=diagnosis is not None)
     accuracy = fact_accuracy(team, vec, games.obs)
     while (open_rows := games.rows).size:
@@ -185,8 +173,5 @@ def play(
 
 def fact_accuracy(team: Actor, vec: VectorEnv, obs: Observation) -> float | None:
     """Return the share of the facts in observed texts that a team reads correctly; None where either reports none."""
-    relate = getattr(team, "relate_words", None)
-    if relate is None:
-        return None
-    games = find_capability(vec, HasFacts)
-    return None if games is None else games.fact_accuracy(partial(relate, obs))
+    relate, games = getattr(team, "relate_words", None), find_capability(vec, HasFacts)
+    return None if relate is None or games is None else games.fact_accuracy(partial(relate, obs))

@@ -66,7 +66,7 @@ class PlayerSpec:
 
     @classmethod
     def parse(cls, player: Any) -> PlayerSpec:
-        """Return the player in a text, or of a function or an Actor; ConfigurationError for anything but these."""
+        """Return the player that a text names, or of a function or an Actor; ConfigurationError for anything else."""
         if not isinstance(player, str):
             if not callable(player) and not callable(getattr(player, "act", None)):
                 raise ConfigurationError(f"a player is {GRAMMAR}, a function or an actor, got {player!r}")
@@ -83,19 +83,16 @@ class PlayerSpec:
         return f"{self.kind}{source}{'@' if self.stage else ''}{self.stage}"
 
     def build_actor(self, vec: VectorEnv, seed: int, agents: Sequence[int] | None = None) -> Any:
-        """Build the Actor for a vector env, with the seed of its draws. That of a person does nothing.
+        """Build the Actor for a vector env, with the seed of its draws. That of a person chooses action 0.
 
-        Args:
-            vec: the vector env.
-            seed: of draws.
-            agents: those that it moves, by default all. A function is asked for no others.
+        A function is asked for `agents` only, by default all.
         """
         if hasattr(self.actor, "act"):
             return self.actor
         if self.kind == PYTHON:
             return FunctionTeam(self.actor, vec.spec, range(vec.num_agents) if agents is None else agents)
         if self.kind == HUMAN:
-            return IdleActor(vec.num_agents)
+            return FunctionTeam(lambda *_: 0, vec.spec, ())
         if self.kind == ORACLE:
             return make_expert(vec, self.source)
         if self.kind == RANDOM:
@@ -109,12 +106,7 @@ class PlayerSpec:
 
 @dataclass(frozen=True)
 class Lineup:
-    """A player for each agent.
-
-    Attributes:
-        players: in the order of agents.
-        name: as it was typed; functions and actors as "python:NAME".
-    """
+    """A player for each agent, and the name of all as it was typed; functions and actors are "python:NAME"."""
 
     __repr__ = brief
 
@@ -124,15 +116,9 @@ class Lineup:
 
     @classmethod
     def parse(cls, players: str | Sequence[Any], num_agents: int) -> Lineup:
-        """Return a line-up of one player for each agent, or one for all of them.
+        """Return a line-up of one player for each agent, or one for all; ConfigurationError for another number.
 
-        Args:
-            players: as they are typed, separated by commas; or a list of such texts, functions (see `FunctionTeam`) and
-                actors.
-            num_agents: n.
-
-        Raises:
-            ConfigurationError: another number of players, or one that is none.
+        Players are typed, separated by commas; or a list of such texts, functions (see `FunctionTeam`) and actors.
         """
         typed = [part for part in players.split(",") if part.strip()] if isinstance(players, str) else list(players)
         if len(typed) not in (1, num_agents):
@@ -144,16 +130,10 @@ class Lineup:
 
     @property
     def people(self) -> tuple[int, ...]:
-        """Agents that people play."""
         return tuple(agent for agent, player in enumerate(self.players) if player.kind == HUMAN)
 
     def build_actor(self, vec: VectorEnv, seed: int) -> Any:
-        """Build the Actor of all agents for a vector env, with the seed of its draws; teams are loaded once.
-
-        Raises:
-            ConfigurationError: a player that cannot play these episodes.
-            CheckpointError: no trained team where one was named.
-        """
+        """Build the Actor of all agents for a vector env, with the seed of its draws; teams are loaded once."""
         order = [player.key for player in self.players]
         actors: dict[Any, Any] = {}
         for player in self.players:
@@ -169,24 +149,8 @@ class Lineup:
         return MixedActor(list(actors.values()), [list(actors).index(key) for key in order])
 
 
-class IdleActor:
-    """Stand-in for a person: all agents take action 0, for the person to change."""
-
-    def __init__(self, num_agents: int) -> None:
-        self._num_agents = num_agents
-
-    def act(self, obs: Any, memory: Any = None, info: Any = None, greedy: bool = True) -> tuple[np.ndarray, None]:
-        """Return actions [B, n] int64."""
-        return np.zeros((len(obs["action_mask"]), self._num_agents), np.int64), None
-
-
 class MixedActor:
-    """Several actors in one batch of episodes: each thinks for all agents, and moves those that are its own.
-
-    Args:
-        actors: K of them.
-        plays: [n], which of them moves each agent.
-    """
+    """Several actors in one batch of episodes: each thinks for all agents; `plays` [n] says which one moves each."""
 
     accepts_rows = draws = explains = True
 
@@ -194,7 +158,6 @@ class MixedActor:
         self._actors, self._plays = actors, np.array(plays)
 
     def initial_memory(self, num_envs: int, seed: int = 0) -> list[Any]:
-        """Return the memory of each of them."""
         return [begin_memory(actor, num_envs, seed) for actor in self._actors]
 
     def act(
@@ -206,7 +169,6 @@ class MixedActor:
         rows: np.ndarray | None = None,
         explain: bool = False,
     ) -> tuple[np.ndarray, list[Any]]:
-        """Return actions [B, n] int64."""
         chosen: list[np.ndarray] = []
         for k, actor in enumerate(self._actors):
             more: dict[str, Any] = {"rows": rows} if getattr(actor, "accepts_rows", False) else {}
@@ -225,7 +187,7 @@ class MixedActor:
     def aux(self, memory: list[Any]) -> list[dict[str, np.ndarray]]:
         """Return `Team.aux` of each agent; nothing of one that no network moves."""
         aux = [
-            actor.aux(memory[k]) if getattr(actor, "explains", False) else [{}] * len(self._plays)
-            for k, actor in enumerate(self._actors)
+            actor.aux(own) if getattr(actor, "explains", False) else [{}] * len(self._plays)
+            for actor, own in zip(self._actors, memory, strict=True)
         ]
         return [aux[k][agent] for agent, k in enumerate(self._plays)]

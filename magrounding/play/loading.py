@@ -18,7 +18,7 @@ from magrounding.registry import env_entry
 def load_team(
     source: str | PathLike[str], seed: int | None = None, stage: str | None = None, device: str | torch.device = "cpu"
 ) -> Team:
-    """Load the agents of a run folder, or those that come with the package.
+    """Load trained agents.
 
     Args:
         source: the run folder, or "pretrained:<name>" (see `magrounding.pretrained`).
@@ -29,8 +29,7 @@ def load_team(
 
     Raises:
         CheckpointError: no run there, nothing trained yet, or files that are damaged or foreign.
-        ConfigurationError: a seed or stage that the run does not have, an unknown pretrained team, or a device that
-            is not there.
+        ConfigurationError: no such seed or stage of the run, pretrained team or device.
     """
     device = _find_device(device)
     run = RunFolder.find(source)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from textwrap import shorten
@@ -39,13 +40,11 @@ class Header(Options):
     """Origin of the episodes of a file.
 
     Attributes:
-        env, options: of the environment.
-        agents: n.
         vocabulary: hash of the words of its ids.
         actions: names of the actions; none where these are texts.
         players: the player of each agent, in the words of a line-up.
         play: "greedy" or "sampled", how trained agents chose.
-        format, version, package: of the file, and of the package that wrote it.
+        package: version of the package that wrote the file.
     """
 
     env: str
@@ -61,7 +60,6 @@ class Header(Options):
 
     @classmethod
     def of(cls, vec: VectorEnv, players: Sequence[str], play: str) -> Header:
-        """Return the header of a vector env's episodes."""
         actions = vec.spec.actions
         names = actions.names if isinstance(actions, FixedActions) else ()
         options = {**env_entry(vec.id).options, **vec.options}  # defaults may be others one day
@@ -78,10 +76,9 @@ class SavedEpisode(Options):
     """The first episode of a seed.
 
     Attributes:
-        seed: of the episode.
         actions: [T][n], of every step; those of agents who are out are 0.
         seen: digests of the observations before steps 0, EVERY, 2 EVERY, …
-        won, score, length, returns: of its end; returns is each agent's sum of rewards.
+        returns: each agent's sum of rewards.
         timed_out: ended by the time limit.
     """
 
@@ -96,13 +93,10 @@ class SavedEpisode(Options):
 
 
 class EpisodeWriter:
-    """Appends episodes to a file, each whole or not at all; a file that exists goes on. One without any is not made.
+    """Appends episodes to a file, each whole or not at all; one that exists goes on if it has the same header.
 
     Attributes:
         episodes: those of the file.
-
-    Raises:
-        CheckpointError: a file with another header.
     """
 
     def __init__(self, path: Path, header: Header) -> None:
@@ -114,7 +108,6 @@ class EpisodeWriter:
                 raise CheckpointError(f"{path} holds other games: name another folder with --out")
 
     def write(self, episodes: Sequence[SavedEpisode]) -> None:
-        """Append some episodes."""
         if not self._begun:  # without a line that a kill cut short
             write_atomic(self._path, to_text(self._header, self.episodes))
             self._begun = True
@@ -124,12 +117,7 @@ class EpisodeWriter:
 
 
 def read_episodes(path: Path) -> tuple[Header, list[SavedEpisode]]:
-    """Read a file.
-
-    Raises:
-        DataNotFound: there is no such file.
-        CheckpointError: it is none of saved games, of another version, or damaged, or holds no episode.
-    """
+    """Read a file; DataNotFound where there is none, CheckpointError where it is damaged, foreign or without games."""
     header, episodes = parse_episodes(_read(path), path)
     if not episodes:
         raise CheckpointError(f"{path} holds no game: none was played to its end; play one, or name another file")
@@ -137,15 +125,9 @@ def read_episodes(path: Path) -> tuple[Header, list[SavedEpisode]]:
 
 
 def parse_episodes(data: bytes, source: Path | str, *, whole: bool = True) -> tuple[Header, list[SavedEpisode]]:
-    """Parse the content of a file, which may hold no episode.
+    """Parse the content of a file, which may hold no episode; CheckpointError as in `read_episodes`.
 
-    Args:
-        data: the content.
-        source: its file, for errors.
-        whole: a last line without its end is refused; else it is left out.
-
-    Raises:
-        CheckpointError: as `read_episodes`.
+    A last line without its end is refused if the file has to be `whole`, else left out.
     """
     lines = data.splitlines(keepends=True)
     if lines and not lines[-1].endswith(b"\n") and not whole:
@@ -169,25 +151,14 @@ def to_text(header: Header, episodes: Sequence[SavedEpisode]) -> str:
 def replayed(
     path: Path, header: Header, episodes: Sequence[SavedEpisode], numbers: Sequence[int] | None = None
 ) -> Iterator[int]:
-    """Play episodes again, compare, and yield the number of each that was found equal.
-
-    Args:
-        path, header, episodes: of a file.
-        numbers: of those to play; all by default.
-
-    Raises:
-        CheckpointError: an episode that goes another way now, or options of another environment by now.
-    """
-    vec = open_env(path, header)
-    try:
+    """Play episodes of a file again, by default all, and yield each one's number; CheckpointError where one differs."""
+    with closing(open_env(path, header)) as vec:
         for number in range(len(episodes)) if numbers is None else numbers:
             if _play_again(vec, episodes[number]) != episodes[number]:
                 raise CheckpointError(
                     f"{path}: game {number} goes another way now than when it was saved; it is not shown"
                 )
             yield number
-    finally:
-        vec.close()
 
 
 def _play_again(vec: VectorEnv, episode: SavedEpisode) -> SavedEpisode:
@@ -209,14 +180,7 @@ def actions_of(env: Any, actions: Sequence[int]) -> dict[str, int]:
 
 
 class ReplayActor:
-    """Actor that plays saved episodes again, one in each row, in a batch that was reset with the first one's seed.
-
-    Args:
-        episodes: of consecutive seeds.
-
-    Raises:
-        ConfigurationError: no episode, or seeds with a gap.
-    """
+    """Actor that plays saved episodes of consecutive seeds again, a row each, in a batch reset with the first seed."""
 
     def __init__(self, episodes: Sequence[SavedEpisode]) -> None:
         seeds = [episode.seed for episode in episodes]
@@ -225,7 +189,6 @@ class ReplayActor:
         self.seed, self._episodes, self._step = seeds[0], list(episodes), 0
 
     def initial_memory(self, num_envs: int) -> None:
-        """Go back to the first step."""
         self._step = 0
 
     def act(self, obs: Any, memory: Any = None, info: Any = None, greedy: bool = True) -> tuple[np.ndarray, None]:
@@ -236,15 +199,9 @@ class ReplayActor:
 
 
 class SavedLineup:
-    """The players of saved episodes, with the same moves: a line-up for a `Session` without choices.
+    """The players of a file's episodes, with the same moves: a line-up for a `Session` without choices.
 
-    Args:
-        path, header, episodes: of a file.
-        first: number of the episode that is meant, should several have its seed.
-
-    Attributes:
-        players: of each agent.
-        people: none.
+    `first` is the number of the episode that is meant, should several have its seed.
     """
 
     people: tuple[int, ...] = ()
@@ -252,17 +209,11 @@ class SavedLineup:
     def __init__(self, path: Path, header: Header, episodes: Sequence[SavedEpisode], first: int = 0) -> None:
         self.players = header.players
         self._path, self._header, self._episodes = path, header, episodes
-        self._numbers = {episode.seed: number for number, episode in enumerate(episodes)} | {
-            episodes[first].seed: first
-        }
+        self._numbers = {episode.seed: number for number, episode in enumerate(episodes)}
+        self._numbers[episodes[first].seed] = first
 
     def build_actor(self, vec: VectorEnv, seed: int) -> ReplayActor:
-        """Return the actor that makes the moves of the episode of a seed.
-
-        Raises:
-            ConfigurationError: there is none.
-            CheckpointError: one that goes another way now.
-        """
+        """Return the actor of the episode of a seed; CheckpointError if it goes another way now."""
         number = self._numbers.get(seed)
         if number is None:
             raise ConfigurationError(f"{self._path} holds no game of seed {seed}")
@@ -285,10 +236,6 @@ def open_env(path: Path, header: Header) -> VectorEnv:
 class Recorder:
     """Records the first episodes of a batch.
 
-    Args:
-        num_envs: B.
-        spec: of the environment.
-
     Attributes:
         lost: [B] bool, where a fault of its simulator ended the first episode.
     """
@@ -299,28 +246,26 @@ class Recorder:
         self._open = np.ones(num_envs, np.bool_)
         self._actions: list[list[tuple[int, ...]]] = [[] for _ in range(num_envs)]
         self._seen: list[list[str]] = [[] for _ in range(num_envs)]
-        self._ends: list[dict[str, Any]] = [
-            {"won": False, "score": 0.0, "length": 0, "returns": (), "timed_out": False} for _ in range(num_envs)
-        ]
+        not_ended = {"won": False, "score": 0.0, "length": 0, "returns": (), "timed_out": False}
+        self._ends: list[dict[str, Any]] = [not_ended] * num_envs
 
     def observe(self, obs: Observation, info: Info) -> None:
-        """Record the observations before a step."""
-        rows = [row for row in np.flatnonzero(self._open) if len(self._actions[row]) % EVERY == 0]
-        for row in rows:
-            self._seen[row].append(_digest(obs, info.alive, int(row), self._spec))
+        for row in np.flatnonzero(self._open).tolist():
+            if len(self._actions[row]) % EVERY == 0:
+                self._seen[row].append(_digest(obs, info.alive, row, self._spec))
 
     def record(self, actions: np.ndarray, truncated: np.ndarray, info: Info) -> None:
         """Record a step: its actions [B, n], and what `VectorEnv.step` returned."""
         self.lost |= self._open & info.lost
         for row in np.flatnonzero(self._open):
-            self._actions[row].append(tuple(int(action) for action in actions[row]))
+            self._actions[row].append(tuple(map(int, actions[row])))
             if info.done[row]:
                 self._open[row] = False
                 self._ends[row] = {
                     "won": bool(info.won[row]),
                     "score": float(info.score[row]),
                     "length": int(info.length[row]),
-                    "returns": tuple(float(each) for each in info.returns[row]),
+                    "returns": tuple(map(float, info.returns[row])),
                     "timed_out": bool(truncated[row].any()),
                 }
 
@@ -330,7 +275,6 @@ class Recorder:
 
 
 def _digest(obs: Observation, alive: np.ndarray, row: int, spec: EnvSpec) -> str:
-    """Return the digest of all that the living agents of a row see."""
     content = hashlib.sha256(alive[row].tobytes())
     for field in spec.fields:
         part = obs[field.name][row]

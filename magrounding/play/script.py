@@ -31,12 +31,7 @@ class Script:
     the choice ("open drawer 1"). `?` stands for any legal action, "left * 4" for four lines. `*` alone, in the last
     line, lets the script begin again; without it every further move is any legal one. What follows `#` is a comment.
     A move that is not legal in its turn is played all the same, and does nothing; words that are not among the choices
-    make the agent choose a row that has none, if there is one.
-
-    Attributes:
-        moves: one for each step.
-        repeats: begin again after the last.
-        source: its file, for errors.
+    make the agent choose a row that has none, if there is one. `source` is the file, for errors.
     """
 
     __repr__ = brief
@@ -81,7 +76,6 @@ class Script:
             raise ConfigurationError(f"the script {path} is not text in UTF-8") from None
 
     def at(self, step: int) -> str:
-        """Return the move of a step, counted from 0."""
         if step < len(self.moves):
             return self.moves[step]
         return self.moves[step % len(self.moves)] if self.repeats else ANY
@@ -90,13 +84,7 @@ class Script:
 class ScriptedTeam:
     """All agents of a batch play one script, each episode from its first line.
 
-    Args:
-        script: the moves.
-        spec: of the environment.
-        seed: of the draws where any legal action will do.
-
-    Raises:
-        ConfigurationError: a move that is no action of the environment.
+    Where any legal action will do, `seed` decides the draws. A move that is no action is a ConfigurationError.
     """
 
     def __init__(self, script: Script, spec: EnvSpec, seed: int = 0) -> None:
@@ -114,7 +102,6 @@ class ScriptedTeam:
                 check_choice(f"action in {script.source}", move, (*spec.actions.names, ANY))
 
     def initial_memory(self, num_envs: int) -> None:
-        """Go back to the first line in every episode."""
         self._steps = np.zeros(num_envs, np.int64)
 
     def act(
@@ -124,7 +111,6 @@ class ScriptedTeam:
         info: Mapping[str, Any] | None = None,
         greedy: bool = True,
     ) -> tuple[np.ndarray, None]:
-        """Return actions [B, n] int64 for a vector env's observation."""
         mask = obs["action_mask"]
         if info is not None:
             self._steps[info["done"]] = 0
@@ -139,13 +125,7 @@ class ScriptedTeam:
         return actions, None
 
     def _find(self, move: str, choices: np.ndarray, mask: np.ndarray) -> list[int]:
-        """Return for each agent the row of the choice with these words, or a row without a choice.
-
-        Args:
-            move: the words.
-            choices: ids [C, L] of all agents' choices, or [n, C, L].
-            mask: [n, C], rows with a choice.
-        """
+        """Return for each agent the row of `choices`, ids [(n,) C, L], with these words, or one that is masked."""
         words, found = " ".join(split(move)), []
         for legal, rows in zip(mask != 0, np.broadcast_to(choices, (len(mask), *choices.shape[-2:])), strict=True):
             rows_of = {plain_text(self._spec.words, rows[j].tolist()): int(j) for j in np.flatnonzero(legal)}

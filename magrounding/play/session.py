@@ -38,11 +38,8 @@ class View:
     """An episode at one moment, as people see it.
 
     Attributes:
-        step: number of steps that have been played.
         picture: the environment as text.
         last: each agent's action in the step before, and its effect.
-        over, won: whether the episode has ended, and how.
-        score: of the episode so far.
         statements: of the manual, in the order of the picture; none without a manual.
         attention: agent → its network's weights of the statements in the coming choice, see `agents.policy.ATTENTION`;
             None for an agent that does not act, or whose player does not report them.
@@ -65,31 +62,17 @@ class View:
 
 
 class Session:
-    """An episode of people and actors; it moves when all have chosen.
-
-    Args:
-        env, options: environment id and its options.
-        lineup: the players; people choose by `choose`.
-        seed: of the episode.
-        greedy: trained agents take the most likely action instead of drawing one.
+    """An episode of people, who choose by `choose`, and actors; it moves when all have chosen.
 
     Attributes:
         views: all moments of the episode, the last being the present.
         header: of the files that keep its episodes.
         people: agents that people move; may change at any time, the line-up's actors move the others.
         chosen: agent → its person's action for the coming step.
-
-    Raises:
-        ConfigurationError: options of no environment, or a player that cannot act in it.
     """
 
     def __init__(
-        self,
-        env: str,
-        options: Mapping[str, Any],
-        lineup: Lineup | SavedLineup,
-        seed: int = 0,
-        greedy: bool = True,
+        self, env: str, options: Mapping[str, Any], lineup: Lineup | SavedLineup, seed: int = 0, greedy: bool = True
     ) -> None:
         self.vec = make_vec(env, 1, **options)
         # The batch begins anew in the step that ends a game; a single env of the same seed still shows the end.
@@ -132,16 +115,11 @@ class Session:
         return [agent for agent in self.living if agent in self.people and agent not in self.chosen]
 
     def moves(self, agent: int) -> list[Move]:
-        """Return the legal actions of an agent."""
-        mask = self._game.obs["action_mask"][0, agent]
-        return [Move(int(action), self._name(agent, int(action))) for action in np.flatnonzero(mask)]
+        legal = np.flatnonzero(self._game.obs["action_mask"][0, agent]).tolist()
+        return [Move(action, self._name(agent, action)) for action in legal]
 
     def choose(self, agent: int, action: int) -> None:
-        """Set a person's action, which can be changed until the episode moves.
-
-        Raises:
-            InvalidAction: an agent that is no person's or does not act, or a move that is not legal.
-        """
+        """Set a person's action, which can be changed until the episode moves; InvalidAction where it is not legal."""
         if agent not in self.people or agent not in self.living:
             waiting = ", ".join(map(self._called, self.waiting)) or "no player"
             raise InvalidAction(f"{self._called(agent)} is not for a person to move now; waiting: {waiting}")
@@ -160,8 +138,8 @@ class Session:
         actions = np.where(self._game.info.alive, self._planned, 0)
         for agent, action in self.chosen.items():
             actions[0, agent] = action
-        done = [f"agent {agent}: {self._name(agent, int(actions[0, agent]))}" for agent in self.living]
         living, self.chosen = self.living, {}
+        done = [f"agent {agent}: {self._name(agent, int(actions[0, agent]))}" for agent in living]
         self._shown.step({self._shown.possible_agents[agent]: int(actions[0, agent]) for agent in living})
         self._game.play(actions)
         if hasattr(self._actor, "set_last_actions"):  # people may have done something else than their stand-ins thought
@@ -169,9 +147,8 @@ class Session:
         rewards, info = self._game.rewards, self._game.info
         self._recorder.record(actions, self._game.truncated, info)
         for k, agent in enumerate(living):
-            blocked = ", which it could not" if info.illegal[0, agent] else ""
-            paid = f", reward {rewards[0, agent]:+.2f}" if rewards[0, agent] else ""
-            done[k] += blocked + paid
+            done[k] += ", which it could not" if info.illegal[0, agent] else ""
+            done[k] += f", reward {rewards[0, agent]:+.2f}" if rewards[0, agent] else ""
         self._think()
         self.views.append(self._look(tuple(done)))
         return True
@@ -183,7 +160,6 @@ class Session:
         return self._recorder.episode(0, self.seed)
 
     def close(self) -> None:
-        """Close the envs."""
         self.vec.close()
         self._shown.close()
 
@@ -193,10 +169,14 @@ class Session:
             self._planned = self._game.choose()
 
     def _look(self, last: tuple[str, ...]) -> View:
-        """Return the present."""
-        info, shown, reports = self._game.info, self._shown, self._reports()
+        info, shown = self._game.info, self._shown
+        explains = getattr(self._actor, "explains", False) and not self._over
+        reports = self._actor.aux(self._game.memory) if explains else [{}] * self.vec.num_agents
         claims = {agent: reports[agent][MARKS][0] for agent in self.living if MARKS in reports[agent]}
-        marks = {"marks": self._claimed(claims)} if claims and isinstance(shown, WorldEnv) else {}
+        marks = {}
+        if claims and isinstance(shown, WorldEnv):
+            nothing = np.full_like(next(iter(claims.values())), -1)
+            marks["marks"] = np.stack([claims.get(agent, nothing) for agent in range(self.vec.num_agents)])
         won, score = bool(info.won[0]) and self._over, float(info.score[0])
         statements, attention = self._attend(reports)
         scene = None
@@ -205,20 +185,9 @@ class Session:
         picture = str(shown.render(**marks))
         return View(len(self.views), picture, last, self._over, won, score, statements, attention, scene, claims)
 
-    def _claimed(self, claims: Mapping[int, np.ndarray]) -> np.ndarray:
-        """Return [n, H, W] int8 of `View.claims`, −1 for agents without claims."""
-        nothing = np.full_like(next(iter(claims.values())), -1)
-        return np.stack([claims.get(agent, nothing) for agent in range(self.vec.num_agents)])
-
-    def _reports(self) -> list[dict[str, np.ndarray]]:
-        """Return the reports of each agent's network on the coming choice."""
-        explains = getattr(self._actor, "explains", False) and not self._over
-        return self._actor.aux(self._game.memory) if explains else [{}] * self.vec.num_agents
-
     def _attend(
         self, reports: Sequence[Mapping[str, np.ndarray]]
     ) -> tuple[tuple[str, ...], dict[int, tuple[float, ...] | None]]:
-        """Return `View.statements` and `View.attention` of the present."""
         spec, attention = self.vec.spec, dict[int, tuple[float, ...] | None].fromkeys(range(self.vec.num_agents))
         if MANUAL not in spec.shared_texts or len(spec[MANUAL].shape) < 2 or self._over:
             # The batch has begun anew at the end: the statements are those of the moment before.
