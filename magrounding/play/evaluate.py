@@ -173,5 +173,8 @@ def play(
 
 def fact_accuracy(team: Actor, vec: VectorEnv, obs: Observation) -> float | None:
     """Return the share of the facts in observed texts that a team reads correctly; None where either reports none."""
-    relate, games = getattr(team, "relate_words", None), find_capability(vec, HasFacts)
-    return None if relate is None or games is None else games.fact_accuracy(partial(relate, obs))
+    relate = getattr(team, "relate_words", None)
+    if relate is None:
+        return None
+    games = find_capability(vec, HasFacts)
+    return None if games is None else games.fact_accuracy(partial(relate, obs))

@@ -288,13 +288,15 @@ class Room:
         shown["moves"] = moves(session, self.plan.people)
         self._frame, self._step, self._over = _text(shown), view.step, view.over
         if view.over:
-            players = [
-                f"{name}+{self.plan.standin}" if name == HUMAN and agent in self._stood_in else name
-                for agent, name in enumerate(self.plan.players)
-            ]
-            header, game = replace(session.header, players=tuple(players)), session.saved()
+            players = tuple(map(self._played_by, range(len(self.plan.players))))
+            header, game = replace(session.header, players=players), session.saved()
             self._saved = to_text(header, [game])
             self._keep(header, game)
+
+    def _played_by(self, agent: int) -> str:
+        """Return the name of an agent's player; a person's together with the stand-in's."""
+        name = self.plan.players[agent]
+        return f"{name}+{self.plan.standin}" if name == HUMAN and agent in self._stood_in else name
 
     def _send_status(self) -> None:
         """Send all visitors the people who are here, the agents that have chosen, and the clock."""
