@@ -37,16 +37,10 @@ _INTRODUCTION = re.compile(r"(?:-=.*?=-)?\s*(?P<room>.*?)\s*Your task is to: (?P
 
 
 class ALFWorldEnv(OneAgentEnv):
-    """One game of ALFWorld for agent_0.
+    """One game of ALFWorld for agent_0; arguments and infos as of `OneAgentEnv`.
 
-    Every array it returns is the caller's own. `infos["agent_0"]` has `action_mask` [60] int8, `text` (`goal`,
-    `feedback` and `choices` as the engine words them; `manual`, an empty list), `document` (equal keys mean equal
-    goals); `won` in the last step; `illegal` (True) after a choice that was not there; and `expert_failed` (True) once
-    the expert has been asked and knew no way.
-
-    Args:
-        config: which games, limit and split.
-        render_mode: None or "ansi".
+    `infos["agent_0"]` has `text` (`goal`, `feedback` and `choices` as the engine words them; `manual`, an empty list),
+    too, and `expert_failed` (True) once the expert has been asked and knew no way.
 
     Attributes:
         game_name: what the folder of the game is called.
@@ -60,6 +54,7 @@ class ALFWorldEnv(OneAgentEnv):
     """
 
     id = "alfworld"
+    _kept = ("_expert_failed",)
 
     def __init__(self, config: ALFWorld, render_mode: str | None = None) -> None:
         super().__init__(config, TOKENIZER.vocabulary, render_mode, RENDER_MODES)
@@ -74,7 +69,6 @@ class ALFWorldEnv(OneAgentEnv):
     def _clear(self) -> None:
         """Nothing has been played of the episode."""
         self._goal = self._feedback = ""
-        self._document = 0
         self._room: list[tuple[str, str]] = []
         self._things: list[tuple[str, str]] = []
         self._visited: dict[str, None] = {}
@@ -88,8 +82,7 @@ class ALFWorldEnv(OneAgentEnv):
     def best_actions(self) -> np.ndarray:
         """Labels [1, 60] bool: what the expert would play now; every choice where it knows no way or all is over.
 
-        Raises:
-            CallOrderError: before `reset`, or after `close`.
+        A CallOrderError before `reset` and after `close`.
         """
         self._require_start("best_actions")
         labels = np.zeros((1, MAX_COMMANDS), np.bool_)
@@ -112,15 +105,6 @@ class ALFWorldEnv(OneAgentEnv):
         if self._engine is not None:
             self._engine.close()
             self._engine = None
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Return what is needed to play the episode again; the expert is rebuilt from it."""
-        return {**super().__getstate__(), "_expert_failed": self._expert_failed}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        """Take up a copy: what was played is played again."""
-        super().__setstate__(state)
-        self._expert_failed = state["_expert_failed"]
 
     def _choose(self, seed: int, episode: int) -> int:
         """Return the number of the game to be played."""
@@ -215,16 +199,5 @@ class ALFWorldEnv(OneAgentEnv):
         }
 
     def _info(self) -> dict[str, Any]:
-        info: dict[str, Any] = {
-            "action_mask": (np.arange(MAX_COMMANDS) < len(self._choices)).astype(np.int8),
-            "text": {
-                "manual": [],
-                "goal": self._goal,
-                "feedback": self._feedback,
-                "choices": list(self._choices),
-            },
-            "document": self._document,
-        }
-        if self._expert_failed:
-            info["expert_failed"] = True
-        return info
+        text = {"manual": [], "goal": self._goal, "feedback": self._feedback, "choices": list(self._choices)}
+        return {"text": text, "expert_failed": True} if self._expert_failed else {"text": text}

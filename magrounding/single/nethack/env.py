@@ -39,26 +39,19 @@ _DEPTH = 12
 
 
 class NetHackEnv(OneAgentEnv):
-    """One game of NetHack for agent_0.
+    """One game of NetHack for agent_0; arguments, errors and infos as of `OneAgentEnv`.
 
-    Every array it returns is the caller's own. `infos["agent_0"]` has `action_mask` [23] int8, `text` (`goal`,
-    `message`, `status`) and `document` (equal keys mean equal goals); in the last step `won`; and `score`, the rewards
-    so far, in tasks that are not SILG's.
-
-    Args:
-        config: options: task, limit, thresholds, planes, split.
-        render_mode: None, "ansi" or "rgb_array".
+    `infos["agent_0"]` has `text` (`goal`, `message`, `status`), too, and in tasks that are not SILG's `score`, the
+    rewards so far.
 
     Attributes:
         prompt: "gold", "scout" or "score" in SILG's tasks; else "".
         gained: sum of the task's own rewards in this episode.
         game_seed: the seed that NetHack was started with.
-
-    Raises:
-        ConfigurationError: an unknown render mode.
     """
 
     id = "nethack"
+    _kept = ("_expert", "_advice")
 
     def __init__(self, config: NetHack, render_mode: str | None = None) -> None:
         super().__init__(config, tokenizer().vocabulary, render_mode, RENDER_MODES)
@@ -78,9 +71,7 @@ class NetHackEnv(OneAgentEnv):
     def best_actions(self) -> np.ndarray:
         """Return labels [1, 23] bool of the action that the expert would play; all are true once the episode is over.
 
-        Raises:
-            ConfigurationError: in a task that is not SILG's.
-            CallOrderError: before `reset`, or after `close`.
+        A ConfigurationError in a task that is not SILG's, a CallOrderError before `reset` and after `close`.
         """
         if not self._silg:
             raise ConfigurationError("best_actions() is for SILG's tasks")
@@ -117,15 +108,6 @@ class NetHackEnv(OneAgentEnv):
         """End the game, and remove the folder that NetHack plays in."""
         super().close()
         self._engine.close()
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Return what is needed to replay the episode, and the expert."""
-        return {**super().__getstate__(), "_expert": self._expert, "_advice": self._advice}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        """Restore a copy by replaying its actions."""
-        super().__setstate__(state)
-        self._expert, self._advice = state["_expert"], state["_advice"]
 
     def _begin(self, seed: int, episode: int) -> None:
         place = SPLITS.index(self.config.split)
@@ -196,14 +178,8 @@ class NetHackEnv(OneAgentEnv):
         return wide[row : row + size, column : column + size].copy()
 
     def _info(self) -> dict[str, Any]:
-        info: dict[str, Any] = {
-            "action_mask": self._mask.copy(),
-            "text": {"goal": self._goal, "message": self._message[0], "status": self._status[0]},
-            "document": self._document,
-        }
-        if not self._silg:
-            info["score"] = self.gained
-        return info
+        text = {"goal": self._goal, "message": self._message[0], "status": self._status[0]}
+        return {"text": text} if self._silg else {"text": text, "score": self.gained}
 
 
 @lru_cache(maxsize=_REMEMBERED)

@@ -10,7 +10,7 @@ import numpy as np
 
 from magrounding.errors import CallOrderError
 from magrounding.seeding import TASK, stream_key
-from magrounding.single.one_agent import OneAgentEnv
+from magrounding.single.one_agent import OneAgentEnv, Shown
 from magrounding.single.scienceworld import picture
 from magrounding.single.scienceworld.gold import WON, find_gold
 from magrounding.single.scienceworld.java import find_java, shared_java
@@ -35,18 +35,10 @@ FRAMES_PER_SECOND = 2
 
 
 class ScienceWorldEnv(OneAgentEnv):
-    """One game of ScienceWorld for agent_0.
+    """One game of ScienceWorld for agent_0; arguments and infos as of `OneAgentEnv`.
 
-    Every array it returns is the caller's own. `infos["agent_0"]` has `action_mask`, `text` (`task`, `observation`,
-    `look`, `inventory` and the list `choices`, as the simulator words them), `document` (equal keys mean equal tasks),
-    `score`, `illegal` (True) after a masked action, and `won` in the last step.
-
-    A game depends on its variation and on the commands played, and on nothing else; a pickle or a copy of the env plays
-    the commands again.
-
-    Args:
-        config: which task, split, limit and simplifications.
-        render_mode: None, "ansi" or "rgb_array".
+    `infos["agent_0"]` has `text` (`task`, `observation`, `look`, `inventory` and the list `choices`, as the simulator
+    words them) and `score`, too.
 
     Attributes:
         variation: the variation that is being played.
@@ -72,11 +64,8 @@ class ScienceWorldEnv(OneAgentEnv):
         self._asked: int | None = None
         self._task_text = ""
         self._task = np.zeros(TASK_WORDS, np.int16)
-        self._document = 0
 
-    def reset(
-        self, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[dict[str, Observation], dict[str, dict[str, Any]]]:
+    def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> Shown:
         """Start an episode, as `OneAgentEnv.reset` does.
 
         Args:
@@ -207,10 +196,7 @@ class ScienceWorldEnv(OneAgentEnv):
 
     def _info(self) -> dict[str, Any]:
         moment = self._now
-        mask = np.zeros(self.config.max_choices, np.int8)
-        mask[: len(moment.actions)] = 1
         return {
-            "action_mask": mask,
             "text": {
                 "task": self._task_text,
                 "observation": moment.observation,
@@ -218,7 +204,6 @@ class ScienceWorldEnv(OneAgentEnv):
                 "inventory": moment.inventory,
                 "choices": list(moment.actions),
             },
-            "document": self._document,
             "score": _shown(moment),
         }
 

@@ -25,15 +25,7 @@ HOP = 0.1
 
 
 class TouchdownEnv(OneAgentEnv):
-    """One walk for agent_0.
-
-    Every array it returns is the caller's own. `infos["agent_0"]` has `action_mask` [A] int8, `text` (`goal`, the
-    instruction), `document` (equal keys mean equal instructions); `won` in the last step; and `illegal` (True) after a
-    masked action, which did nothing.
-
-    Args:
-        config: which city, limit, variant, view and split.
-        render_mode: None, "ansi" or "rgb_array".
+    """One walk for agent_0; arguments and infos as of `OneAgentEnv`, with the instruction as the `goal` of `text`.
 
     Attributes:
         city: graph, routes and panoramas.
@@ -68,10 +60,7 @@ class TouchdownEnv(OneAgentEnv):
     def best_actions(self) -> np.ndarray:
         """Labels [1, A] bool: along the route where the agent is on it, or else any of the shortest ways to the goal.
 
-        Every action once the walk is over.
-
-        Raises:
-            CallOrderError: before `reset`, or after `close`.
+        Every action once the walk is over; a CallOrderError before `reset` and after `close`.
         """
         self._require_start("best_actions")
         labels = np.full((1, self._num_actions), not self.agents)
@@ -189,8 +178,4 @@ class TouchdownEnv(OneAgentEnv):
         }
 
     def _info(self) -> dict[str, Any]:
-        return {
-            "action_mask": self._mask.copy(),
-            "text": {"goal": self.route.instruction},
-            "document": self._document,
-        }
+        return {"text": {"goal": self.route.instruction}}
