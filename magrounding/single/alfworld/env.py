@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from magrounding.errors import ConfigurationError, MagroundingError
 from magrounding.seeding import stream_key
-from magrounding.single.alfworld.choices import GO, choices_of, things_shown
 from magrounding.single.alfworld.engine import NOTHING, Engine, Moment
 from magrounding.single.alfworld.expert import Expert, read_task
 from magrounding.single.alfworld.games import Games
@@ -22,16 +21,21 @@ from magrounding.single.alfworld.options import (
     ITEM_WORDS,
     MAX_COMMANDS,
     MAX_ITEMS,
+    TOKENIZER,
     ALFWorld,
 )
 from magrounding.single.alfworld.scenes import SPLITS
-from magrounding.single.alfworld.words import TOKENIZER, thing_ids, things_in
 from magrounding.single.one_agent import OneAgentEnv
-from magrounding.single.tokenizer import ChoiceTable
+from magrounding.single.tokenizer import UNKNOWN, ChoiceTable
 from magrounding.texts import content_keys
 from magrounding.vector import Observation
 
 RENDER_MODES = ("ansi",)
+GO = "go to "
+Thing = tuple[str, str]
+"""Kind and number."""
+
+_THING = re.compile(r"([a-z]+) (\d+)")
 _TEXTS = {"goal": GOAL_WORDS, "feedback": FEEDBACK_WORDS}
 _INTRODUCTION = re.compile(r"(?:-=.*?=-)?\s*(?P<room>.*?)\s*Your task is to: (?P<goal>.*)", re.DOTALL)
 
@@ -69,8 +73,8 @@ class ALFWorldEnv(OneAgentEnv):
     def _clear(self) -> None:
         """Nothing has been played of the episode."""
         self._goal = self._feedback = ""
-        self._room: list[tuple[str, str]] = []
-        self._things: list[tuple[str, str]] = []
+        self._room: list[Thing] = []
+        self._things: list[Thing] = []
         self._visited: dict[str, None] = {}
         self._texts = {name: np.zeros(length, np.int16) for name, length in _TEXTS.items()}
         self._choices: tuple[str, ...] = ()
@@ -201,3 +205,66 @@ class ALFWorldEnv(OneAgentEnv):
     def _info(self) -> dict[str, Any]:
         text = {"manual": [], "goal": self._goal, "feedback": self._feedback, "choices": list(self._choices)}
         return {"text": text, "expert_failed": True} if self._expert_failed else {"text": text}
+
+
+def choices_of(commands: Sequence[str], visited: Iterable[str] = ()) -> tuple[str, ...]:
+    """Return the commands that are offered: all but "look"; where they are too many, those of least use are left out.
+
+    First goes what only examines something, then the way back to places, the last visited first, so that each can be
+    come to again; then what else changes nothing, and places not yet visited. What takes, puts, uses or treats
+    something is left out only where there are more than MAX_COMMANDS of these alone.
+
+    Args:
+        commands: all that can be typed, in alphabetic order.
+        visited: places, the last visited at the end.
+    """
+    offered = [command for command in commands if command != "look"]
+    beyond = len(offered) - MAX_COMMANDS
+    if beyond <= 0:
+        return tuple(offered)
+    seen = {f"{GO}{place}": number for number, place in enumerate(visited)}
+    spare = sorted(range(len(offered)), key=lambda j: _use(offered[j], j, seen))[:beyond]
+    return tuple(command for j, command in enumerate(offered) if j not in spare)
+
+
+def _use(command: str, place: int, seen: dict[str, int]) -> tuple[int, int]:
+    """Return a key: commands of the smallest are left out first.
+
+    Args:
+        command: one of them.
+        place: in the list.
+        seen: commands that go back, and when each was last typed.
+    """
+    if command.startswith("examine "):
+        return 0, place
+    if command in seen:
+        return 1, -seen[command]
+    if command in ("help", "inventory"):
+        return 2, -place
+    for use, beginning in enumerate(("close ", GO, "open "), 3):
+        if command.startswith(beginning):
+            return use, -place
+    return 6, -place
+
+
+def things_in(text: str) -> list[Thing]:
+    """Return everything that a text names by kind and number, in its order."""
+    return _THING.findall(text.lower())
+
+
+def thing_ids(thing: Thing) -> list[int]:
+    """Return a word for the kind and one for the number; what a game of the user's calls otherwise is UNKNOWN."""
+    return [TOKENIZER.vocabulary[word if word in TOKENIZER.vocabulary else UNKNOWN] for word in thing]
+
+
+def things_shown(room: Sequence[Thing], named: Sequence[Thing]) -> tuple[list[Thing], int]:
+    """Return the things of the grid in their order, and the number that it has no room for.
+
+    Args:
+        room: the receptacles.
+        named: what the last answer speaks of, which is shown rather than other receptacles.
+    """
+    things, now = list(dict.fromkeys([*room, *named])), set(named)
+    beyond = max(0, len(things) - MAX_ITEMS)
+    spare = set([thing for thing in things if thing not in now][::-1][:beyond])
+    return [thing for thing in things if thing not in spare][:MAX_ITEMS], beyond

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -11,7 +12,6 @@ import numpy as np
 from magrounding.errors import CallOrderError
 from magrounding.seeding import TASK, stream_key
 from magrounding.single.one_agent import OneAgentEnv, Shown
-from magrounding.single.scienceworld import picture
 from magrounding.single.scienceworld.gold import WON, find_gold
 from magrounding.single.scienceworld.java import find_java, shared_java
 from magrounding.single.scienceworld.options import (
@@ -32,6 +32,9 @@ from magrounding.vector import Observation, check_count
 
 RENDER_MODES = ("ansi", "rgb_array")
 FRAMES_PER_SECOND = 2
+
+WIDTH, HEIGHT = 960, 720
+_COLUMNS, _LINE, _SIZE = 110, 17, 14
 
 
 class ScienceWorldEnv(OneAgentEnv):
@@ -101,8 +104,8 @@ class ScienceWorldEnv(OneAgentEnv):
 
     def _draw(self, mode: str) -> str | np.ndarray:
         moment = self._now
-        text = picture.ansi(self._task_text, moment, len(self.played), self.config.max_cycles, max(moment.score, 0))
-        return text if mode == "ansi" else picture.rgb_array(text)
+        text = _text(self._task_text, moment, len(self.played), self.config.max_cycles)
+        return text if mode == "ansi" else _picture(text)
 
     def close(self) -> None:
         """Let the game go; Java ends with the last game of this process."""
@@ -211,3 +214,31 @@ class ScienceWorldEnv(OneAgentEnv):
 def _shown(moment: Moment) -> float:
     """Return the score, 0 to 100; 0 of a failed game."""
     return float(max(moment.score, 0))
+
+
+def _text(task: str, moment: Moment, step: int, max_cycles: int) -> str:
+    """Return progress, task, the answer to the last command, the room and the inventory as text.
+
+    An answer that only says what is around, as the first one does, is not shown twice.
+    """
+    answer = f"> {moment.observation}" if moment.observation.strip() != moment.look.strip() else ""
+    parts = (
+        f"step {step} of {max_cycles} · score {_shown(moment):g} of 100 · {len(moment.actions)} actions",
+        task,
+        answer,
+        moment.look,
+        moment.inventory,
+    )
+    return "\n\n".join(part.strip().expandtabs(4) for part in parts if part)
+
+
+def _picture(text: str) -> np.ndarray:
+    """Return a text as a picture [HEIGHT, WIDTH, 3] uint8; what does not fit is cut off."""
+    from PIL import Image, ImageDraw, ImageFont
+
+    image = Image.new("RGB", (WIDTH, HEIGHT), "#ffffff")
+    draw, font = ImageDraw.Draw(image), ImageFont.load_default(size=_SIZE)
+    lines = [part for line in text.split("\n") for part in textwrap.wrap(line, _COLUMNS) or [""]]
+    for k, line in enumerate(lines[: HEIGHT // _LINE - 1]):
+        draw.text((12, 8 + k * _LINE), line, "#23252e", font)
+    return np.array(image)

@@ -16,38 +16,8 @@ from magrounding.schema import Count, OneOf
 from magrounding.single.tokenizer import Tokenizer
 from magrounding.spec import CHOICES, EPISODE, EXPERT, SCORE, SCORES, EnvSpec, Mask, Text, TextChoices
 
-_VARIATIONS = {
-    "boil": 30,
-    "change-the-state-of-matter-of": 30,
-    "freeze": 30,
-    "melt": 30,
-    "measure-melting-point-known-substance": 436,
-    "measure-melting-point-unknown-substance": 300,
-    "use-thermometer": 540,
-    "power-component": 20,
-    "power-component-renewable-vs-nonrenewable-energy": 20,
-    "test-conductivity": 900,
-    "test-conductivity-of-unknown-substances": 600,
-    "find-animal": 300,
-    "find-living-thing": 300,
-    "find-non-living-thing": 300,
-    "find-plant": 300,
-    "grow-fruit": 126,
-    "grow-plant": 126,
-    "chemistry-mix": 32,
-    "chemistry-mix-paint-secondary-color": 36,
-    "chemistry-mix-paint-tertiary-color": 36,
-    "lifespan-longest-lived": 125,
-    "lifespan-longest-lived-then-shortest-lived": 125,
-    "lifespan-shortest-lived": 125,
-    "identify-life-stages-2": 10,
-    "identify-life-stages-1": 14,
-    "inclined-plane-determine-angle": 168,
-    "inclined-plane-friction-named-surfaces": 1386,
-    "inclined-plane-friction-unnamed-surfaces": 162,
-    "mendelian-genetics-known-plant": 120,
-    "mendelian-genetics-unknown-plant": 480,
-}
+_DATA = Path(__file__).with_name("data")
+_VARIATIONS: dict[str, int] = json.loads((_DATA / "variations.json").read_text("utf-8"))
 """Task → how many variations it has."""
 
 TASKS = tuple(_VARIATIONS)
@@ -70,7 +40,7 @@ def variations(task: str) -> dict[str, range]:
     return dict(zip(SPLITS, parts, strict=True))
 
 
-WORDS_FILE = Path(__file__).with_name("data") / "words.json"
+WORDS_FILE = _DATA / "words.json"
 """Words that are one id each, collected by `tools.scienceworld.collect`; any other is spelt."""
 
 SIMPLIFICATIONS = ("teleportAction", "selfWateringFlowerPots", "openContainers", "openDoors", "noElectricalAction")

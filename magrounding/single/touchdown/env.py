@@ -10,9 +10,8 @@ from magrounding.errors import ConfigurationError
 from magrounding.seeding import TASK, stream_key
 from magrounding.single.one_agent import OneAgentEnv
 from magrounding.single.touchdown import picture
-from magrounding.single.touchdown.city import load_city
+from magrounding.single.touchdown.city import FAR, load_city
 from magrounding.single.touchdown.files import Route, folder_of
-from magrounding.single.touchdown.graph import FAR
 from magrounding.single.touchdown.layout import CLASSES, COLUMNS, HORIZON, MAX_DIRECTIONS, SPLITS, column_of
 from magrounding.single.touchdown.options import Touchdown, tokenizer
 from magrounding.spec import COLUMNS as TOWARDS

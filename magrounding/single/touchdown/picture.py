@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from magrounding.single.touchdown.graph import Graph
+from magrounding.single.touchdown.city import Graph
 from magrounding.single.touchdown.layout import CLASSES, COLUMNS, DEGREES, ROWS, turn
 
 SCALE, MAP, MARGIN, LINE = 7, 420, 12, 18
