@@ -79,14 +79,7 @@ class Arena:
 
 
 class View:
-    """Some rows of an arena as a caller sees them: the same array objects in every step, or copies.
-
-    Args:
-        arena: the arrays.
-        rows: the rows, side by side.
-        origin: see `Info`.
-        copy: show fresh arrays instead of those that the next step overwrites.
-    """
+    """Some rows of an arena, side by side, as a caller sees them: the same array objects in every step, or copies."""
 
     def __init__(self, arena: Arena, rows: slice, origin: tuple[str, EnvSpec], *, copy: bool) -> None:
         self._arguments = arena, rows, origin, copy
@@ -107,11 +100,9 @@ class View:
         self.__init__(arena, rows, origin, copy=copy)
 
     def start(self, final_observation: Observation, fault: np.ndarray | None) -> tuple[Observation, Info]:
-        """Return what `VectorEnv.reset` does, for these rows.
+        """Return what `VectorEnv.reset` does, for these rows, with faults [B] bool of theirs.
 
-        Args:
-            final_observation: of an arena; the rows that have ended are copied from it.
-            fault: [B] bool of these rows, or None.
+        Of an arena's `final_observation`, the rows that have ended are copied.
         """
         final = self._arrays["done"].nonzero()[0]
         last = {name: array[final + self._first] for name, array in final_observation.items()}
@@ -122,7 +113,7 @@ class View:
         return dict(observation), info
 
     def after(self, final_observation: Observation, fault: np.ndarray | None) -> StepResult:
-        """Return what `VectorEnv.step` does, for these rows; arguments as of `start`."""
+        """Return what `VectorEnv.step` does, for these rows; see `start`."""
         observation, info = self.start(final_observation, fault)
         rewards, terminated, truncated = (array.copy() for array in self._flags) if self._copy else self._flags
         return observation, rewards, terminated, truncated, info
@@ -148,29 +139,24 @@ def anonymous_file() -> int:
 _PER_ROW = {**PER_ENV, "episode": np.int64}
 
 
-def _arrays(spec: EnvSpec, num_envs: int) -> Iterator[tuple[str, Shape, Any]]:
+def _places(spec: EnvSpec, num_envs: int) -> Iterator[tuple[str, int, int, Shape, np.dtype]]:
+    """Yield (name, start, stop, shape, dtype) of each array, in bytes."""
     row, each = (num_envs,), (num_envs, spec.num_agents)
     fields = [(f.name, (*(row if f.shared else each), *f.shape), f.dtype) for f in spec.fields]
-    for name, shape, dtype in fields:
-        yield f"observation/{name}", shape, dtype
-    for name, dtype in PER_AGENT.items():
-        yield name, each, dtype
-    for name, dtype in _PER_ROW.items():
-        yield name, row, dtype
-    for name, shape, dtype in fields:
-        yield f"final_observation/{name}", shape, dtype
-    yield "actions", each, np.int64
-    yield "seeds", row, np.int64
-    yield "selected", row, np.bool_
-    yield "held", row, np.bool_
-    yield "state", (num_envs, spec.state_size), np.int16
-    yield "labels", (*each, spec.num_actions if EXPERT in spec.capabilities else 0), np.bool_
-
-
-def _places(spec: EnvSpec, num_envs: int) -> Iterator[tuple[str, int, int, Shape, np.dtype]]:
-    """(name, start, stop, shape, dtype) of each array, in bytes."""
+    arrays: list[tuple[str, Shape, Any]] = [
+        *((f"observation/{name}", shape, dtype) for name, shape, dtype in fields),
+        *((name, each, dtype) for name, dtype in PER_AGENT.items()),
+        *((name, row, dtype) for name, dtype in _PER_ROW.items()),
+        *((f"final_observation/{name}", shape, dtype) for name, shape, dtype in fields),
+        ("actions", each, np.int64),
+        ("seeds", row, np.int64),
+        ("selected", row, np.bool_),
+        ("held", row, np.bool_),
+        ("state", (num_envs, spec.state_size), np.int16),
+        ("labels", (*each, spec.num_actions if EXPERT in spec.capabilities else 0), np.bool_),
+    ]
     start = 0
-    for name, shape, kind in _arrays(spec, num_envs):
+    for name, shape, kind in arrays:
         dtype = np.dtype(kind)
         stop = start + int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
         yield name, start, stop, shape, dtype

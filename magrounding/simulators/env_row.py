@@ -29,12 +29,6 @@ class EnvRow:
     terminated; a step that is both the end and the limit is an end. A copy, or a pickle, goes on in the copy of its
     arena.
 
-    Args:
-        adapter: the env.
-        spec: of the arena.
-        arena: where it reads and writes.
-        row: its row.
-
     Raises:
         ConfigurationError: in `reset`, `step`, `label` and `write_state`, for what an env may not show or say.
     """
@@ -52,12 +46,9 @@ class EnvRow:
 
     def _bind(self) -> None:
         """Find the row's places in the arena."""
-        parts, seen, row = (
-            observed(self._adapter.observation_space(self._agents[0])),
-            self._arena.observation,
-            self._row,
-        )
-        self._mask_may_lack, env = MASK not in parts, self._adapter.env
+        parts, env = observed(self._adapter.observation_space(self._agents[0])), self._adapter.env
+        seen, row = self._arena.observation, self._row
+        self._mask_may_lack = MASK not in parts
         ours = type(env).__module__.startswith(f"{_PACKAGE}.")  # an env itself, not what somebody wraps around it
         self._shared: list[FieldWriter] = []
         self._own: list[list[FieldWriter]] = [[] for _ in self._agents]
@@ -67,9 +58,8 @@ class EnvRow:
                 view = seen[field.name][row : row + 1] if field.shared else seen[field.name][row, i : i + 1]
                 writer = FieldWriter(field, view.reshape(field.shape), *bounds, env, trusted=ours)
                 (self._shared if field.shared else self._own[i]).append(writer)
-        arrays = self._arena
-        each = arrays.rewards, arrays.returns, arrays.terminated, arrays.truncated, arrays.illegal
-        self._each = [array[row] for array in each]
+        each = ("rewards", "returns", "terminated", "truncated", "illegal")
+        self._each = [getattr(self._arena, name)[row] for name in each]
 
     def __getstate__(self) -> dict[str, Any]:
         """All but the places in the arena: copies of views would be arrays of their own."""

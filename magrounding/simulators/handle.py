@@ -25,13 +25,7 @@ _LOOK_SECONDS = 0.5
 
 @dataclass(frozen=True)
 class Failure:
-    """Reason for which a worker gave no answer.
-
-    Attributes:
-        reason: in one line.
-        error: what its simulator raised, if it did.
-        trace: and where.
-    """
+    """Reason for which a worker gave no answer, in one line, and what its simulator raised and where, if it did."""
 
     reason: str
     error: BaseException | None = None
@@ -125,7 +119,6 @@ class WorkerHandle:
         return 0 if self._process is None else self._process.pid
 
     def has_ended(self) -> bool:
-        """Tell whether the process has ended."""
         return self._process is None or self._process.poll() is not None
 
     def exit_reason(self) -> str:

@@ -113,11 +113,7 @@ class ProcessVectorEnv(SimulatorVectorEnv, HasHalves):
         return self._receive(_BOTH, self._rows, self._all_views)
 
     def send(self, actions: ArrayLike, group: int) -> None:
-        """Begin a step of one group.
-
-        Args:
-            actions: [R, n] for the rows `groups[group]`.
-            group: 0 or 1.
+        """Begin a step of group 0 or 1: actions [R, n] of the rows `groups[group]`.
 
         Raises:
             InvalidAction: wrong actions.
@@ -129,11 +125,7 @@ class ProcessVectorEnv(SimulatorVectorEnv, HasHalves):
     def receive(self, group: int | None = None) -> StepResult:
         """Wait for the step of one group; return as `step` does, for its rows alone (`info.final_rows` count from 0).
 
-        Args:
-            group: 0 or 1; None waits for both, and returns what `step` does.
-
-        Raises:
-            CallOrderError: nothing was sent.
+        Without a group, wait for both, and return what `step` does. A CallOrderError where nothing was sent.
         """
         groups = tuple(range(len(self.groups))) if group is None else (self._check_group(group),)
         for each in groups:

@@ -33,13 +33,7 @@ LENGTH = struct.Struct("<Q")
 
 @dataclass(frozen=True)
 class Recipe:
-    """Instructions by which a worker makes its envs.
-
-    Attributes:
-        make_env: makes one env.
-        num_envs: rows of the arena.
-        spec: what the envs show and take, where they do not say.
-    """
+    """Instructions by which a worker makes its envs, for an arena of so many rows; `spec` as of `vectorize`."""
 
     make_env: Callable[[], Any]
     num_envs: int
@@ -51,8 +45,7 @@ def serve(packed: bytes, commands: int, answers: int, arena_file: int, groups: S
 
     Args:
         packed: a pickled Recipe.
-        commands, answers: descriptors of pipes.
-        arena_file: descriptor of the arena's memory, which has its size from the first command on.
+        commands, answers, arena_file: descriptors; the arena's memory has its size from the first command on.
         groups: two ranges of rows.
     """
     adapters = []

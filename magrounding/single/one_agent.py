@@ -28,17 +28,13 @@ class OneAgentEnv(DeepCopied, ParallelEnv[str, Observation, SupportsIndex]):
     `won` in the last step. A copy, or a pickle, plays the episode again: a simulator does not travel.
 
     Args:
-        config: the options, a frozen dataclass with `describe` and `as_dict`.
+        config: the options.
         vocabulary: words of the texts.
-        render_mode: None or one of render_modes.
-        render_modes: what there is.
+        render_mode: None or one of render_modes; ConfigurationError for another.
         frames_per_second: of films.
 
     Attributes:
         played: the actions of the episode, that which is being played included.
-
-    Raises:
-        ConfigurationError: an unknown render mode.
     """
 
     id = ""
@@ -79,24 +75,18 @@ class OneAgentEnv(DeepCopied, ParallelEnv[str, Observation, SupportsIndex]):
         self._document = 0
 
     def observation_space(self, agent: str) -> spaces.Dict:
-        """Return the observation space; the same object on each call."""
         check_choice("agent", agent, self.possible_agents)
         return self._observation_space
 
     def action_space(self, agent: str) -> spaces.Discrete:
-        """Return the action space; the same object on each call."""
         check_choice("agent", agent, self.possible_agents)
         return self._action_space
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> Shown:
         """Start an episode: the first of a seed or, without one, the next after the last (at first, of a random seed).
 
-        Args:
-            seed: an integer in [0, 2**62).
-            options: ignored; PettingZoo's interface has it.
-
         Raises:
-            ConfigurationError: a seed that is none.
+            ConfigurationError: a seed that is no integer in [0, 2**62).
             CallOrderError: after `close`.
         """
         self._require_open()
@@ -112,14 +102,7 @@ class OneAgentEnv(DeepCopied, ParallelEnv[str, Observation, SupportsIndex]):
     def step(
         self, actions: Mapping[str, SupportsIndex]
     ) -> tuple[dict[str, Observation], dict[str, float], dict[str, bool], dict[str, bool], dict[str, dict[str, Any]]]:
-        """Play one step.
-
-        Args:
-            actions: an integer in [0, A) for "agent_0".
-
-        Returns:
-            observations, rewards, terminations, truncations, infos: by agent; five empty dicts where the episode is
-            over and no action is given.
+        """Play one step; five empty dicts where the episode is over and no action is given.
 
         Raises:
             InvalidAction: an action outside the space, a missing or unknown agent. Nothing has happened then: the step
@@ -145,8 +128,7 @@ class OneAgentEnv(DeepCopied, ParallelEnv[str, Observation, SupportsIndex]):
     def render(self) -> str | np.ndarray | None:
         """Return the game as text ("ansi") or as a picture [height, width, 3] uint8; None without a render mode.
 
-        Raises:
-            CallOrderError: before `reset`, or after `close`.
+        A CallOrderError before `reset` and after `close`.
         """
         if self.render_mode is None:
             return None

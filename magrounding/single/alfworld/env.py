@@ -186,7 +186,6 @@ class ALFWorldEnv(OneAgentEnv):
         return self._expert.command()
 
     def _observe(self) -> Observation:
-        """Return the observation, in the order of the space."""
         grid = np.zeros((MAX_ITEMS, 1, ITEM_WORDS), np.int16)
         grid[: len(self._things), 0] = [thing_ids(thing) for thing in self._things] or 0
         history = np.zeros((HISTORY, COMMAND_WORDS), np.int16)
@@ -213,10 +212,6 @@ def choices_of(commands: Sequence[str], visited: Iterable[str] = ()) -> tuple[st
     First goes what only examines something, then the way back to places, the last visited first, so that each can be
     come to again; then what else changes nothing, and places not yet visited. What takes, puts, uses or treats
     something is left out only where there are more than MAX_COMMANDS of these alone.
-
-    Args:
-        commands: all that can be typed, in alphabetic order.
-        visited: places, the last visited at the end.
     """
     offered = [command for command in commands if command != "look"]
     beyond = len(offered) - MAX_COMMANDS
@@ -228,12 +223,9 @@ def choices_of(commands: Sequence[str], visited: Iterable[str] = ()) -> tuple[st
 
 
 def _use(command: str, place: int, seen: dict[str, int]) -> tuple[int, int]:
-    """Return a key: commands of the smallest are left out first.
+    """Return a key of a command and its place in the list, the smallest to be left out first.
 
-    Args:
-        command: one of them.
-        place: in the list.
-        seen: commands that go back, and when each was last typed.
+    Those that go back have been `seen`, with a number for when each was last typed.
     """
     if command.startswith("examine "):
         return 0, place
@@ -260,9 +252,7 @@ def thing_ids(thing: Thing) -> list[int]:
 def things_shown(room: Sequence[Thing], named: Sequence[Thing]) -> tuple[list[Thing], int]:
     """Return the things of the grid in their order, and the number that it has no room for.
 
-    Args:
-        room: the receptacles.
-        named: what the last answer speaks of, which is shown rather than other receptacles.
+    What the last answer has named is shown rather than other receptacles of the room.
     """
     things, now = list(dict.fromkeys([*room, *named])), set(named)
     beyond = max(0, len(things) - MAX_ITEMS)

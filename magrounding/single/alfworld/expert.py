@@ -29,13 +29,7 @@ _THING = re.compile(r"(\w+ \d+)")
 
 @dataclass(frozen=True)
 class Task:
-    """The task that a goal states.
-
-    Attributes:
-        kind: one of `scenes.TASKS`.
-        target: the kind of object.
-        goal: the kind of receptacle to put it into, or of lamp to look at it with.
-    """
+    """The task that a goal states: one of TASKS, kinds of an object and of a receptacle, or lamp, to bring it to."""
 
     kind: str
     target: str
@@ -55,11 +49,7 @@ class Expert:
     """A scripted player: looks for the object, place by place, treats it, and brings it where it belongs.
 
     It remembers what it has been shown: where it stands, what it holds, what lies where. It goes on from wherever
-    another player has led the game to.
-
-    Args:
-        task: what is to be done.
-        commands: what can be typed at first.
+    another player has led the game to. `commands` are those that can be typed at first.
     """
 
     def __init__(self, task: Task, commands: tuple[str, ...]) -> None:

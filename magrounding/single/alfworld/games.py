@@ -35,14 +35,9 @@ def shipped_scenes(split: str) -> tuple[Scene, ...]:
 
 
 class Games:
-    """The games of a split, by number.
+    """The games of a split in a user's folder, or the package's scenes with "", by number.
 
-    Args:
-        folder: where a user's games lie, "" for the package's scenes.
-        split: one of SPLITS.
-
-    Raises:
-        DataNotFound: a folder that does not exist or has no games.
+    DataNotFound for a folder that does not exist or has no games.
     """
 
     def __init__(self, folder: str, split: str) -> None:
@@ -52,16 +47,11 @@ class Games:
         return len(self._found)
 
     def name(self, number: int) -> str:
-        """Return the name of a game."""
         found = self._found[number]
         return found.name if isinstance(found, Scene) else found.parent.name
 
     def data(self, number: int) -> dict[str, Any]:
-        """Return the content of a game's file.
-
-        Raises:
-            ConfigurationError: a file that is no game.
-        """
+        """Return the content of a game's file; ConfigurationError for one that is no game."""
         found = self._found[number]
         return game_of(found) if isinstance(found, Scene) else read_game(found)
 
@@ -116,14 +106,7 @@ def _read_shipped() -> dict[str, tuple[Scene, ...]]:
 
 
 class _Place(NamedTuple):
-    """A folder, or a game in one.
-
-    Attributes:
-        path: its path, links included.
-        real: its path with links resolved.
-        split: its split, "" where no folder of the path has the name of a split.
-        named: the folder that has the name.
-    """
+    """A folder, or a game in one: its path, that without links, its split, or "", and what names the split."""
 
     path: Path
     real: Path

@@ -18,8 +18,7 @@ UNKNOWN_TASK = "UNKNOWN GOAL"
 def game_of(scene: Scene) -> dict[str, Any]:
     """Return the content of `game.tw-pddl`: domain, problem, and the grammar with the task filled in.
 
-    Raises:
-        MissingExtra: alfworld is not installed, which has domain, grammar and goals.
+    MissingExtra where alfworld is not installed, which has domain, grammar and goals.
     """
     package.require()
     domain, grammar = package.rules()

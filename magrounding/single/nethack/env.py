@@ -83,9 +83,7 @@ class NetHackEnv(OneAgentEnv):
             self._show(None)
         if self._advice is None:
             self._advice = self._expert.action()
-        labels = np.zeros((1, self._num_actions), np.bool_)
-        labels[0, self._advice] = True
-        return labels
+        return np.arange(self._num_actions)[None] == self._advice
 
     def _show(self, action: int | None) -> None:
         """Show the current screen to the expert."""

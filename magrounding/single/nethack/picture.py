@@ -19,23 +19,13 @@ _PALETTE = np.array([tuple(bytes.fromhex(colour)) for colour in _COLOURS.split()
 
 
 def ansi(characters: np.ndarray, header: Sequence[str], footer: Sequence[str]) -> str:
-    """Lines above, the map, lines below.
-
-    Args:
-        characters: [21, 79] of the screen.
-        header, footer: the lines.
-    """
+    """Return lines above, the map of characters [21, 79], and lines below."""
     rows = [row.tobytes().decode("latin-1").rstrip() for row in np.ascontiguousarray(characters)]
     return "\n".join((*header, *rows, *footer))
 
 
 def rgb_array(characters: np.ndarray, colours: np.ndarray, header: Sequence[str], footer: Sequence[str]) -> np.ndarray:
-    """The same as a picture [height, width, 3] uint8 in the terminal's colours; lines are cut at the map's width.
-
-    Args:
-        characters, colours: [21, 79] of the screen.
-        header, footer: the lines.
-    """
+    """Return that as a picture [height, width, 3] uint8 in the terminal's colours; lines are cut at the map's width."""
     above, below = (np.array([_characters(line) for line in lines]) for lines in (header, footer))
     signs = np.concatenate((above, characters & 127, below))
     plain = (np.full(each.shape, 7) for each in (above, below))

@@ -69,14 +69,9 @@ class ScienceWorldEnv(OneAgentEnv):
         self._task = np.zeros(TASK_WORDS, np.int16)
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> Shown:
-        """Start an episode, as `OneAgentEnv.reset` does.
+        """Start an episode as `OneAgentEnv.reset` does, in a variation of the seed or of the option "variation".
 
-        Args:
-            seed: an integer in [0, 2**62), which decides the variation.
-            options: `{"variation": k}` plays that one instead, of any split; others are ignored, as by every env.
-
-        Raises:
-            SimulatorError: Java was lost; the next reset starts it anew.
+        That may be of any split. A SimulatorError where Java was lost; the next reset starts it anew.
         """
         self._asked = self._variation_asked(options or {})
         return super().reset(seed)
@@ -185,7 +180,6 @@ class ScienceWorldEnv(OneAgentEnv):
         return row
 
     def _observe(self) -> Observation:
-        """Return the observation, in the order of the space."""
         moment = self._now
         choices, mask = self._choices.rows(moment.actions)
         return {

@@ -67,10 +67,6 @@ def find_gold(java: Java, task: str, variation: int, simplifications: str) -> Go
     are not listed at all. The former are translated to the words of the list; the latter, which still take a step, are
     replaced by looking around or, where that does not score 100, by waiting.
 
-    Args:
-        java: the Java that runs the simulator.
-        task, variation, simplifications: see `Simulation.begin`.
-
     Raises:
         SimulatorError: the process was lost.
         ConfigurationError: the user's cache cannot be written to.

@@ -105,16 +105,12 @@ def tokenizer() -> Tokenizer:
 def _spec(max_cycles: int, max_choices: int) -> EnvSpec:
     """The tasks differ in nothing that is shown."""
     words = tokenizer()
-
-    def text(name: str, length: int) -> Text:
-        return Text(name, (length,), 0, words.last)
-
     return EnvSpec(
         fields=(
             Text("task", (TASK_WORDS,), 0, words.last, shared=True, lifetime=EPISODE),
-            text("observation", OBSERVATION_WORDS),
-            text("look", LOOK_WORDS),
-            text("inventory", INVENTORY_WORDS),
+            Text("observation", (OBSERVATION_WORDS,), 0, words.last),
+            Text("look", (LOOK_WORDS,), 0, words.last),
+            Text("inventory", (INVENTORY_WORDS,), 0, words.last),
             Text(CHOICES, (max_choices, CHOICE_WORDS), 0, words.last),
             Mask("action_mask", (max_choices,)),
         ),

@@ -42,8 +42,7 @@ class Trajectory:
 def read_trajectories(path: Path, splits: Sequence[str] = ()) -> list[Trajectory]:
     """Read the trajectories of a file, of some splits or all; a last line that a kill has cut off is left out.
 
-    Raises:
-        ConfigurationError: no such file, or one that holds something else.
+    A ConfigurationError where there is no such file, or it holds something else.
     """
     try:
         lines = read_text(path).split("\n")[:-1]
@@ -59,8 +58,7 @@ def read_trajectories(path: Path, splits: Sequence[str] = ()) -> list[Trajectory
 def learnable(path: Path) -> tuple[list[Trajectory], list[Trajectory]]:
     """Return the variations whose path reaches 100: those for training a Guide, and those for validation.
 
-    Raises:
-        ConfigurationError: see `read_trajectories`; or a file that has none of one of them.
+    A ConfigurationError as of `read_trajectories`, or where there are none of one of them.
     """
     whole = [each for each in read_trajectories(path) if each.score == WON]
     train = [each for each in whole if each.split == "train"]
@@ -75,17 +73,14 @@ def learnable(path: Path) -> tuple[list[Trajectory], list[Trajectory]]:
 def _parsed(line: str, where: str) -> Trajectory:
     try:
         content = json.loads(line)
-        commands = tuple(map(str, content["commands"]))
-        valid = {str(action): tuple(map(int, spans)) for action, spans in content["valid"].items()}
         return Trajectory(
-            str(content["task"]),
-            str(content["split"]),
-            int(content["variation"]),
-            str(content["text"]),
-            commands,
-            tuple(map(bool, content["meant"])),
-            int(content["score"]),
-            valid,
+            *(str(content[name]) for name in ("task", "split")),
+            variation=int(content["variation"]),
+            text=str(content["text"]),
+            commands=tuple(map(str, content["commands"])),
+            meant=tuple(map(bool, content["meant"])),
+            score=int(content["score"]),
+            valid={str(action): tuple(map(int, spans)) for action, spans in content["valid"].items()},
         )
     except WRONG_JSON as error:
         raise ConfigurationError(f"{where} is no gold trajectory ({type(error).__name__}: {error})") from None

@@ -23,9 +23,6 @@ FAR = 2**30
 class Graph:
     """Places and the ways between them.
 
-    Args:
-        nodes, links: of the files.
-
     Attributes:
         ids: of the places, by number.
         numbers: number of each id.

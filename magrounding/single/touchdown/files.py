@@ -54,13 +54,7 @@ class Link:
 
 @dataclass(frozen=True)
 class Route:
-    """A walk with its instruction.
-
-    Attributes:
-        nodes: panoramas from the start to the goal.
-        instruction: as people are given it.
-        heading: at the start, degrees.
-    """
+    """A walk by panoramas from the start to the goal, its instruction, and the heading at the start in degrees."""
 
     nodes: tuple[str, ...]
     instruction: str
@@ -92,12 +86,7 @@ def read_links(file: Path) -> list[Link]:
 
 
 def read_routes(file: Path) -> list[Route]:
-    """Read a file of routes.
-
-    Raises:
-        DataNotFound: no such file.
-        ConfigurationError: a line that is no route.
-    """
+    """Read a file of routes; DataNotFound where there is none, ConfigurationError for a line that is no route."""
     routes = []
     for number, line in enumerate(lines_of(_text(file)), 1):
         if not line.strip():
@@ -141,9 +130,7 @@ def read_words(folder: Path) -> Vocabulary:
 def read_panoramas(folder: Path) -> tuple[list[str], np.ndarray]:
     """Read names and classes [N, 47, 128] uint8 of all panoramas; those of `panoramas.npy` stay on the disk.
 
-    Raises:
-        DataNotFound: no such files.
-        ConfigurationError: files that do not fit.
+    DataNotFound where there are no such files, ConfigurationError for files that do not fit.
     """
     file = next((folder / name for name in PANORAMAS if (folder / name).is_file()), None)
     if file is None:

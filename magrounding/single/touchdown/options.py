@@ -54,11 +54,7 @@ class Touchdown(SimulatorOptions):
         return Directions(MAX_DIRECTIONS, self.manual_stop)
 
     def describe(self) -> EnvSpec:
-        """Return the spec of the world.
-
-        Raises:
-            DataNotFound: the folder has no list of words.
-        """
+        """Return the spec of the world; DataNotFound where the folder has no list of words."""
         return _spec(folder_of(self.data), self.max_cycles, self.actions, self.patch, self.turned)
 
 
@@ -75,14 +71,7 @@ def _spec(folder: Path, max_cycles: int, actions: Directions, patch: int, turned
     scenery = [words.vocabulary[name] for name in ("road", "sidewalk", "building", "terrain", "sky")]
     return EnvSpec(
         fields=(
-            Grid(
-                "grid",
-                (rows, columns, 1),
-                0,
-                words.last,
-                scenery_ids=(PAD, *scenery),
-                egocentric=turned,
-            ),
+            Grid("grid", (rows, columns, 1), 0, words.last, scenery_ids=(PAD, *scenery), egocentric=turned),
             Field("position", (2,), 0, columns - 1),
             Field(TOWARDS, (actions.count,), -1, columns - 1),
             Text("goal", (longest,), 0, words.last, shared=True, lifetime=EPISODE),

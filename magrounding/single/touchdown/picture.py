@@ -36,11 +36,9 @@ class View(NamedTuple):
     """Everything that a picture of a step shows.
 
     Attributes:
-        instruction: all of it.
         panorama: [47, 128] classes.
         columns: of the directions, as they can be chosen.
         looks_at: column that the agent looks at.
-        step, max_cycles: how far the walk has come.
         left: links to the goal.
     """
 
