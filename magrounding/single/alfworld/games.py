@@ -13,9 +13,11 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import msgspec
+
 from magrounding.errors import ConfigurationError, DataNotFound
 from magrounding.single.alfworld.problem import GAME_FILE, game_of
-from magrounding.single.alfworld.scenes import SPLITS, Scene
+from magrounding.single.alfworld.scenes import Scene
 from magrounding.storage import read_text, user_path
 
 SHIPPED = Path(__file__).parent / "data" / "scenes.json.gz"
@@ -101,8 +103,7 @@ def _is_text(value: object) -> bool:
 
 @lru_cache(maxsize=1)
 def _read_shipped() -> dict[str, tuple[Scene, ...]]:
-    found = json.loads(gzip.decompress(SHIPPED.read_bytes()))
-    return {split: tuple(map(Scene.from_dict, found[split])) for split in SPLITS}
+    return msgspec.json.decode(gzip.decompress(SHIPPED.read_bytes()), type=dict[str, tuple[Scene, ...]])
 
 
 class _Place(NamedTuple):

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
+
 from magrounding.errors import ConfigurationError
 from magrounding.single.scienceworld.gold import WON
-from magrounding.storage import WRONG_JSON, read_text
+from magrounding.storage import read_text
 
 
 @dataclass(frozen=True)
@@ -72,15 +73,6 @@ def learnable(path: Path) -> tuple[list[Trajectory], list[Trajectory]]:
 
 def _parsed(line: str, where: str) -> Trajectory:
     try:
-        content = json.loads(line)
-        return Trajectory(
-            *(str(content[name]) for name in ("task", "split")),
-            variation=int(content["variation"]),
-            text=str(content["text"]),
-            commands=tuple(map(str, content["commands"])),
-            meant=tuple(map(bool, content["meant"])),
-            score=int(content["score"]),
-            valid={str(action): tuple(map(int, spans)) for action, spans in content["valid"].items()},
-        )
-    except WRONG_JSON as error:
+        return msgspec.json.decode(line, type=Trajectory)
+    except (msgspec.MsgspecError, RecursionError) as error:
         raise ConfigurationError(f"{where} is no gold trajectory ({type(error).__name__}: {error})") from None

@@ -17,8 +17,11 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
+import msgspec
 import numpy as np
+from msgspec import Meta
 
 from magrounding.errors import ConfigurationError, DataNotFound
 from magrounding.single.touchdown.layout import CLASSES, COLUMNS, ROWS
@@ -66,7 +69,7 @@ class Vocabulary:
     """The words of the instructions, and how many ids the longest has."""
 
     words: tuple[str, ...]
-    longest: int
+    longest: Annotated[int, Meta(gt=0, lt=10_000)]
 
 
 def folder_of(data: str) -> Path:
@@ -117,14 +120,9 @@ def _route(line: str) -> Route | None:
 def read_words(folder: Path) -> Vocabulary:
     """Read the words of a folder."""
     try:
-        fields = json.loads(_text(folder / WORDS))
-        words, longest = fields["words"], fields["longest"]
-        good = isinstance(words, list) and all(isinstance(word, str) for word in words) and type(longest) is int
-        if good and 0 < longest < 10_000:
-            return Vocabulary(tuple(words), longest)
-    except WRONG_JSON:
-        pass
-    raise ConfigurationError(f"{WORDS} has to be an object with words, a list, and longest, a number")
+        return msgspec.json.decode(_text(folder / WORDS), type=Vocabulary)
+    except (msgspec.MsgspecError, RecursionError):
+        raise ConfigurationError(f"{WORDS} has to be an object with words, a list, and longest, a number") from None
 
 
 def read_panoramas(folder: Path) -> tuple[list[str], np.ndarray]:
