@@ -64,14 +64,9 @@ class Arena:
                 end_of_visible = stop
         self.visible = self.memory[:end_of_visible]
 
-    def __getstate__(self) -> tuple[EnvSpec, int, np.ndarray]:
+    def __reduce__(self) -> tuple[type[Arena], tuple[EnvSpec, int, np.ndarray]]:
         """Return what a copy is made of: memory of its own, which all its arrays are views of once more."""
-        return *self._made_of, self.memory.copy()
-
-    def __setstate__(self, state: tuple[EnvSpec, int, np.ndarray]) -> None:
-        spec, num_envs, memory = state
-        self.__init__(spec, num_envs)
-        self.memory[:] = memory
+        return type(self), (*self._made_of, self.memory.copy())
 
     def visible_arrays(self) -> list[np.ndarray]:
         """Return the arrays within `visible`."""
@@ -81,7 +76,7 @@ class Arena:
 class View:
     """Some rows of an arena, side by side, as a caller sees them: the same array objects in every step, or copies."""
 
-    def __init__(self, arena: Arena, rows: slice, origin: tuple[str, EnvSpec], *, copy: bool) -> None:
+    def __init__(self, arena: Arena, rows: slice, origin: tuple[str, EnvSpec], copy: bool) -> None:
         self._arguments = arena, rows, origin, copy
         self._first, self._origin, self._copy = rows.start, origin, copy
         self._observation = {name: array[rows] for name, array in arena.observation.items()}
@@ -91,13 +86,9 @@ class View:
             for name in ("done", "won", "score", "length", "returns", "alive", "illegal", "document")
         }
 
-    def __getstate__(self) -> tuple[Arena, slice, tuple[str, EnvSpec], bool]:
+    def __reduce__(self) -> tuple[type[View], tuple[Arena, slice, tuple[str, EnvSpec], bool]]:
         """Return what a copy is made of: it shows the rows of the copied arena."""
-        return self._arguments
-
-    def __setstate__(self, state: tuple[Arena, slice, tuple[str, EnvSpec], bool]) -> None:
-        arena, rows, origin, copy = state
-        self.__init__(arena, rows, origin, copy=copy)
+        return type(self), self._arguments
 
     def start(self, final_observation: Observation, fault: np.ndarray | None) -> tuple[Observation, Info]:
         """Return what `VectorEnv.reset` does, for these rows, with faults [B] bool of theirs.

@@ -44,11 +44,9 @@ class WorkerHandle:
         files: descriptors of the arena and of the recipe (see `bootstrap`).
 
     Attributes:
-        rows: all its rows.
         has_rows: in each half, true where there are some.
         failures: how often it was replaced since it last finished a step.
         report: the message of the last answer that had one.
-        sent, answered: commands.
         answers: descriptor that answers come from.
     """
 

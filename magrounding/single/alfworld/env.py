@@ -54,7 +54,6 @@ class ALFWorldEnv(OneAgentEnv):
     Raises:
         MissingExtra: alfworld is not installed.
         DataNotFound: the folder has no games.
-        ConfigurationError: an unknown render mode.
     """
 
     id = "alfworld"

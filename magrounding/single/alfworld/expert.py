@@ -39,8 +39,7 @@ class Task:
 def read_task(goal: str) -> Task | None:
     """Return the task that a sentence of ALFRED's states; None for any other sentence."""
     for kind, pattern in _PATTERNS:
-        found = pattern.fullmatch(goal.strip().rstrip(".").lower())
-        if found:
+        if found := pattern.fullmatch(goal.strip().rstrip(".").lower()):
             return Task(kind, found["target"], found["goal"])
     return None
 
@@ -111,17 +110,12 @@ class Expert:
 
     def _find(self, kind: str) -> tuple[str, str]:
         """Return the nearest known thing of a kind and its place; empty where there is none to be taken."""
+        finished = self._chosen_goal() if self._task.kind == TWO else ""  # the first of two stays there
         for place in self._from_here():
-            if place in self._finished():
-                continue
-            for thing in self._contents.get(place, ()):
+            for thing in self._contents.get(place, ()) if place != finished else ():
                 if _kind(thing) == kind:
                     return thing, place
         return "", ""
-
-    def _finished(self) -> set[str]:
-        """Places whose things stay there: where the first of two was put."""
-        return {self._chosen_goal()} if self._task.kind == TWO else set()
 
     def _chosen_goal(self) -> str:
         """Return the place to put things: one alone, even where there are several of the kind."""

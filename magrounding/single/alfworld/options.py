@@ -31,9 +31,6 @@ class ALFWorld(SimulatorOptions):
         games: folder of games in ALFWorld's format, such as those of its download; "": the scenes of the package.
         max_cycles: steps after which a game is truncated.
         split: "train", "valid" or "test".
-
-    Raises:
-        ConfigurationError: an unknown split, or a limit below one step.
     """
 
     implementation: ClassVar[str] = "magrounding.single.alfworld.env:ALFWorldEnv"

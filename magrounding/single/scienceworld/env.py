@@ -50,7 +50,7 @@ class ScienceWorldEnv(OneAgentEnv):
         words_left_out: words of what was observed, but of choices, that were cut.
 
     Raises:
-        ConfigurationError: an unknown render mode, or no Java.
+        ConfigurationError: no Java.
     """
 
     id = "scienceworld"

@@ -128,7 +128,10 @@ def _follow(
 
 def _variants(command: str, aliases: dict[str, list[str]]) -> Iterator[str]:
     """Yield a command with the names that valid actions use in place of its own."""
-    for verb, rest in _verbs(command):
+    words = command.split(" ")
+    for count in (1, 2):  # words of the verb
+        verb, rest = " ".join(words[:count]), " ".join(words[count:])
+        verb = _SYNONYMS.get(verb, verb)
         yield from (f"{verb} {name}" for name in aliases.get(rest, ()))
         for joint in _JOINTS:
             parts = rest.split(joint)
@@ -136,14 +139,6 @@ def _variants(command: str, aliases: dict[str, list[str]]) -> Iterator[str]:
                 first, second = joint.join(parts[:k]), joint.join(parts[k:])
                 for one, other in product(aliases.get(first, ()), aliases.get(second, ())):
                     yield from (f"{verb} {one}{between}{other}" for between in _JOINTS)
-
-
-def _verbs(command: str) -> Iterator[tuple[str, str]]:
-    """Yield a verb of one or two words, and the rest."""
-    words = command.split(" ")
-    for count in (1, 2):
-        verb, rest = " ".join(words[:count]), " ".join(words[count:])
-        yield _SYNONYMS.get(verb, verb), rest
 
 
 def _read(path: Path) -> Gold | None:

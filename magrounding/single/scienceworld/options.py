@@ -65,9 +65,6 @@ class ScienceWorld(SimulatorOptions):
         heap: bound on the objects of a Java process, in megabytes; one process serves all games of a worker, and takes
             no more than they need (32 games: 1,000). Near the bound, steps take many times longer.
         split: "train", "valid" or "test": which of the official variations are played.
-
-    Raises:
-        ConfigurationError: an unknown task, simplification or split, or a number that cannot be.
     """
 
     implementation: ClassVar[str] = "magrounding.single.scienceworld.env:ScienceWorldEnv"

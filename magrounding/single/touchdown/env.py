@@ -32,8 +32,7 @@ class TouchdownEnv(OneAgentEnv):
         place, heading: where the agent is, by number, and where it looks, in degrees.
 
     Raises:
-        DataNotFound: the city lacks a file.
-        ConfigurationError: a file that is not what it should be, or an unknown render mode.
+        DataNotFound, ConfigurationError: the city lacks a file, or has one that is not what it should be.
     """
 
     id = "touchdown"

@@ -29,9 +29,6 @@ class Touchdown(SimulatorOptions):
             classes count for more.
         turned: the panorama is turned so that the agent looks at its middle; else it stays as it was taken.
         split: "train", "valid" or "test".
-
-    Raises:
-        ConfigurationError: an unknown split, or an option that cannot be.
     """
 
     implementation: ClassVar[str] = "magrounding.single.touchdown.env:TouchdownEnv"
@@ -42,11 +39,6 @@ class Touchdown(SimulatorOptions):
     patch: Literal[1, 2, 4, 8] = 1
     turned: bool = False
     split: Annotated[str, OneOf(SPLITS)] = "train"
-
-    @property
-    def num_actions(self) -> int:
-        """A: directions, and to stop."""
-        return self.actions.count
 
     @property
     def actions(self) -> Directions:
