@@ -57,7 +57,7 @@ class Engine:
         return self._pddl.plan(self._game["pddl_domain"], self._game["pddl_problem"], self._episode)
 
     def close(self) -> None:
-        """Release the copy of the planner's library; nothing can be played any more."""
+        """Release the copy of the planner's library; nothing can be played any more. Twice is fine."""
         self._episode = None
         self._release()
 

@@ -65,7 +65,7 @@ class ALFWorldEnv(OneAgentEnv):
         self.left_out = self.things_left_out = self.words_left_out = 0
         self._games = Games(config.games, config.split)
         self._table = ChoiceTable(TOKENIZER, MAX_COMMANDS, COMMAND_WORDS, remembered=4096)
-        self._engine: Engine | None = Engine()
+        self._engine = Engine()
         self._loaded: tuple[int, Mapping[str, Any]] = (-1, {})
         self._clear()
 
@@ -105,9 +105,7 @@ class ALFWorldEnv(OneAgentEnv):
     def close(self) -> None:
         """Release the engine."""
         super().close()
-        if self._engine is not None:
-            self._engine.close()
-            self._engine = None
+        self._engine.close()
 
     def _choose(self, seed: int, episode: int) -> int:
         """Return the number of the game to be played."""
@@ -130,7 +128,7 @@ class ALFWorldEnv(OneAgentEnv):
     def _play(self, action: int) -> tuple[float, bool, bool]:
         self._illegal = action >= len(self._choices)
         command = "" if self._illegal else self._choices[action]
-        moment = Moment(NOTHING, self._offered[-1], False) if self._illegal else self._running().step(command)
+        moment = Moment(NOTHING, self._offered[-1], False) if self._illegal else self._engine.step(command)
         self._played_commands.append((command, moment.feedback))
         if command.startswith(GO):
             place = command.removeprefix(GO)
@@ -139,11 +137,6 @@ class ALFWorldEnv(OneAgentEnv):
         self._show(moment)
         self._won = moment.won
         return float(moment.won), moment.won, not moment.won and len(self.played) >= self.config.max_cycles
-
-    def _running(self) -> Engine:
-        """Return the engine, which is there until `close`."""
-        assert self._engine is not None
-        return self._engine
 
     def _show(self, moment: Moment) -> None:
         self._feedback = moment.feedback
@@ -163,7 +156,7 @@ class ALFWorldEnv(OneAgentEnv):
     def _start(self, game: Mapping[str, Any]) -> Moment:
         """Return the engine's first moment of a game; ConfigurationError for one that it cannot play."""
         try:
-            return self._running().start(game)
+            return self._engine.start(game)
         except MagroundingError:
             raise
         except (Exception, SystemExit) as error:  # the engine's parsers raise whatever they like, and its planner exits

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -73,7 +72,10 @@ class ScienceWorldEnv(OneAgentEnv):
 
         That may be of any split. A SimulatorError where Java was lost; the next reset starts it anew.
         """
-        self._asked = self._variation_asked(options or {})
+        self._asked = None
+        if options and "variation" in options:
+            count, what = sum(map(len, variations(self.config.task).values())), f"the variation of {self.config.task}"
+            self._asked = check_count(what, options["variation"], 0, count - 1)
         return super().reset(seed)
 
     def best_actions(self) -> np.ndarray:
@@ -90,8 +92,9 @@ class ScienceWorldEnv(OneAgentEnv):
         labels = np.arange(self._num_actions)[None] < len(now.actions)
         if not self.agents:
             return labels
+        assert self._simulation is not None
         config, played = self.config, tuple(self.commands)
-        gold = find_gold(self._running().java, config.task, self.variation, config.simplifications).commands
+        gold = find_gold(self._simulation.java, config.task, self.variation, config.simplifications).commands
         if gold[: len(played)] == played and len(gold) > len(played) and gold[len(played)] in now.actions:
             labels[:] = False
             labels[0, now.actions.index(gold[len(played)])] = True
@@ -127,18 +130,6 @@ class ScienceWorldEnv(OneAgentEnv):
             self._simulation = Simulation(shared_java(self.config.heap), self.config.fast_actions)
         return self._simulation
 
-    def _running(self) -> Simulation:
-        """Return the simulation of the game; one whose process was lost raises when it is asked."""
-        if self._simulation is None:
-            raise CallOrderError("call reset() first")
-        return self._simulation
-
-    def _variation_asked(self, options: Mapping[str, Any]) -> int | None:
-        if "variation" not in options:
-            return None
-        count = sum(map(len, variations(self.config.task).values()))
-        return check_count(f"the variation of {self.config.task}", options["variation"], 0, count - 1)
-
     def _begin(self, seed: int, episode: int) -> None:
         variation = self._asked
         if variation is None:
@@ -156,7 +147,8 @@ class ScienceWorldEnv(OneAgentEnv):
         self._illegal = action >= len(before.actions)
         command = None if self._illegal else before.actions[action]
         if command is not None:
-            self._moment = self._fit(self._running().step(command))
+            assert self._simulation is not None  # as a game goes on; one whose process was lost raises
+            self._moment = self._fit(self._simulation.step(command))
         self.commands.append(command)
         moment = self._now
         self._won = moment.score >= WON

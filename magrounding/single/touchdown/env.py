@@ -144,7 +144,6 @@ class TouchdownEnv(OneAgentEnv):
             self._mask[self._stop], self._columns[self._stop] = 1, looks_at
         self._position = np.array((HORIZON // patch, looks_at), np.int16)
         self._grid = self._ids[np.roll(self.city.panorama(self.place, patch), shift, axis=1)][..., None]
-        assert self._grid.shape[1] == width
 
     def _raw_ways(self) -> list[tuple[int, int, float]]:
         """(column of the panorama as it was taken, place, heading) of each way."""
