@@ -14,15 +14,12 @@ import torch
 from torch import Tensor
 
 from magrounding.agents.building import build_policy, freeze
-from magrounding.agents.weights import fit_weights
 from magrounding.envs.make import make_vec
 from magrounding.envs.vector import WorldVectorEnv
 from magrounding.experiment.checkpoint import (
     pack_arrays,
     pack_learners,
     pack_players,
-    restore_optimizer,
-    select,
     unpack_arrays,
     unpack_learners,
     unpack_players,
@@ -225,10 +222,7 @@ class StageSession:
 
     def inherit(self, tensors: dict[str, Tensor], source: Path, *, optimizer: bool = True) -> None:
         """Take over what `trained` gave."""
-        for i, learner in enumerate(self.learners):
-            fit_weights(learner.module, select(tensors, f"learner_{i}/weights/"), source)
-            if optimizer:
-                restore_optimizer(learner, select(tensors, f"learner_{i}/optimizer/"))
+        unpack_learners(tensors, self.learners, source, optimizer=optimizer)
 
     def weights(self) -> list[dict[str, Tensor]]:
         """The state dict of each agent."""

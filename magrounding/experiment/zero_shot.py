@@ -172,12 +172,7 @@ def open_runs(
     """Load the teams of several runs, to play the same games.
 
     The games have the first run's options (its limit of steps, say), even where the others were trained with others.
-
-    Args:
-        folders: name → run folder.
-        stage: whose weights and games; by default the last stage of the first run that all the runs have.
-        seeds: which of each run's seeds; all by default.
-        device: where the networks go.
+    By default the stage is the last one of the first run that all the runs have, and the seeds are all.
 
     Raises:
         ConfigurationError: runs of different environments or numbers of agents, no stage in common, a seed or stage
@@ -210,11 +205,7 @@ def zero_shot(
 ) -> ZeroShot:
     """Let all teams play evaluation sets, beside a random team and the oracle in the very same games.
 
-    Args:
-        evaluated: of `open_runs`.
-        sets: names of evaluation sets; all by default.
-        episodes: games on each; the first are those of the runs' own reports.
-        plays: ways of playing.
+    Of each set (by default all) so many episodes are played, the first of them those of the runs' own reports.
 
     Raises:
         ConfigurationError: a set that does not exist, or whose maps a network cannot look at; fewer than one game.

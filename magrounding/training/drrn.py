@@ -130,12 +130,6 @@ class TargetTexts:
 class DrrnLearner(QLearner[DrrnLearnerConfig, ChoiceReplay, Transitions]):
     """One-step Q-learning with a replay. The best of what follows is sought among all valid actions, always.
 
-    Args:
-        policy: the network.
-        config: options.
-        spec: of the games.
-        seed: of what is drawn from the replay.
-
     Attributes:
         network: the policy.
         target: its copy, which gives the value after a step, or the network itself.

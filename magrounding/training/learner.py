@@ -46,11 +46,7 @@ class Reevaluation(NamedTuple):
 
 
 class Learner(ABC, Generic[Config]):
-    """One agent's network and what trains it.
-
-    Args:
-        policy: the network, on its device.
-        config: options.
+    """One agent's network, on its device, and what trains it.
 
     Attributes:
         optimizer: set by the subclass; the rate is set through it, and checkpoints keep its state.
