@@ -196,7 +196,7 @@ def _judges(settings: RunConfig, stage: str, phase: Phase, teaching: Teaching) -
 
 
 def _check_teaching(settings: RunConfig) -> dict[str, str]:
-    """Refuse phases that nobody can teach; return path → who played, of every file of demonstrations in use."""
+    """Refuse phases without an expert; return path → who played, of every file of demonstrations in use."""
     shared = settings.share_parameters and settings.agents > 1
     for stage, phase, teaching in settings.taught():
         check_oracle(settings.env, teaching.oracle)
