@@ -140,7 +140,7 @@ def learner_speed(options: Arguments) -> list[dict[str, Any]]:
     """
     import torch
 
-    from magrounding.experiment.stage import StageSession, make_session
+    from magrounding.experiment.stage import StageSession
     from magrounding.threads import plan_threads, using
     from magrounding.training.clock import TRAINING
 
@@ -149,7 +149,7 @@ def learner_speed(options: Arguments) -> list[dict[str, Any]]:
     plan = plan_threads(settings.agents, phase.num_envs, learners=settings.num_learners)
 
     def session(changes: Sequence[tuple[str, str]]) -> StageSession:
-        made = make_session(_changed(settings, changes), settings.stages[0], 0, 0, torch.device("cpu"))
+        made = StageSession(_changed(settings, changes), settings.stages[0], 0, 0, torch.device("cpu"))
         made.start()
         return made
 
