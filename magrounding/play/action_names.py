@@ -21,7 +21,10 @@ def action_name(spec: EnvSpec, obs: Mapping[str, np.ndarray], game: int, agent: 
 
 
 def letters_of(names: Sequence[str], reserved: Sequence[str] = ()) -> dict[str, int]:
-    """Return letter or digit → action: the first of each name that is free; ConfigurationError where none is."""
+    """Return letter or digit → action: the first of each name that is neither reserved nor of an action before.
+
+    A name of which none is left, or texts to choose from, which have no names, are a ConfigurationError.
+    """
     letters: dict[str, int] = {}
     for action, name in enumerate(names):
         own = next((each for each in name.lower() if each.isalnum() and each not in (*letters, *reserved)), None)

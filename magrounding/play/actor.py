@@ -14,7 +14,7 @@ from magrounding.vector import VectorEnv
 
 
 class Actor(Protocol):
-    """Source of actions for a batch.
+    """Source of actions for a batch: `act` returns them, [B, n] integers, and the memory for the next call.
 
     Optional: `initial_memory(num_envs)`, handed on from call to call; `accepts_rows = True`, a keyword `rows` of `act`
     with the games to think about; `draws = True`, a second argument of `initial_memory` is the seed of its draws;
@@ -45,6 +45,7 @@ class Bot:
         self._fresh = False
 
     def best_actions(self, rows: np.ndarray | None = None) -> np.ndarray:
+        """Return `Expert.best_actions`, which `act` uses next."""
         some = slice(None) if rows is None else rows
         self._labels[some] = self._expert.best_actions(rows)[some]
         self._fresh = True
@@ -65,7 +66,10 @@ class ExpertActor(Expert, Actor, Protocol):
 
 
 def has_expert(env: str, spec: EnvSpec | None = None) -> bool:
-    """Return whether an environment has an expert, as an oracle or, with the options of `spec`, in its simulator."""
+    """Return whether an environment has an expert, as an oracle or within its simulator.
+
+    A simulator may have one for some tasks only: `spec` is of the options in question, by default of none.
+    """
     entry = env_entry(env)
     return entry.oracle is not None or EXPERT in (spec or entry.describe()).capabilities
 
@@ -82,7 +86,10 @@ def check_oracle(env: str, oracle: str) -> None:
 
 
 def make_expert(vec: VectorEnv, oracle: str = "") -> ExpertActor:
-    """Return the expert of a vector env: its own, or one of `EnvEntry.other_oracles`; ConfigurationError for none."""
+    """Return the expert of a vector env, its own or the `oracle` of this name of `EnvEntry.other_oracles`.
+
+    No vector env, no expert, or none of this name is a ConfigurationError.
+    """
     if not isinstance(getattr(vec, "spec", None), EnvSpec):
         raise ConfigurationError(f"an expert is for the games of a vector env, got {vec!r}")
     check_oracle(vec.id, oracle)

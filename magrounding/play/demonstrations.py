@@ -56,10 +56,14 @@ class DemonstrationHeader(Options):
     """Origin of demonstrations.
 
     Attributes:
+        env, options: of the environment.
+        agents, games: n and G.
         vocabulary: hash of the words.
+        action_names: A names.
         played_by: the player, in words of a report.
         seed: of the first row of the batch that was played.
         version: of the package that recorded them.
+        format: of the file.
     """
 
     env: str
@@ -117,6 +121,7 @@ class Demonstrations:
 
     @property
     def steps(self) -> int:
+        """Environment steps, in which any agent acted."""
         return int(self.acted.any(1).sum())
 
     def save(self, path: Path) -> None:

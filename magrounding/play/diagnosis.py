@@ -46,6 +46,7 @@ class Diagnosis:
             self._pursuit = obs["position"].copy(), places
 
     def played(self, rows: np.ndarray, obs: Observation, info: Info) -> None:
+        """Add the observation and info after that step."""
         if self._pursuit is None:
             return
         (before, places), after = self._pursuit, obs["position"].copy()

@@ -23,7 +23,7 @@ class EncodedTexts:
 
     Args:
         policy: the network that reads. Call `forget` when its weights change.
-        name: key of `policy.reads`.
+        name: key of `policy.reads`, which names the fields.
         keep: keep texts that no game shows any longer, as they may come back before the weights change. Without it
             their slots are used again, so there are never more encodings than texts shown in all games.
 

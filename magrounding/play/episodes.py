@@ -34,6 +34,7 @@ class Episodes:
         finished: how many episodes have ended.
         obs, info: the latest of the vector env.
         rewards, truncated: [B, n] of the step that led here; there after the first one.
+        memory: of the actor.
     """
 
     rewards: np.ndarray
@@ -74,6 +75,7 @@ class Episodes:
         return {"rows": self.rows} if self._accepts_rows else {}
 
     def choose(self) -> np.ndarray:
+        """Return the actor's actions [B, n]."""
         keywords = {**self.which, **self._explain}
         actions, self.memory = self._actor.act(self.obs, self.memory, self.info, self._greedy, **keywords)
         return actions

@@ -1,4 +1,7 @@
-"""Evaluation: play a fixed number of games, the same for every team, and collect the results."""
+"""Evaluation: play a fixed number of games, the same for every team, and collect the results.
+
+Games are chosen before they are played, since the first games to end in a batch would be a biased sample.
+"""
 
 from __future__ import annotations
 
@@ -102,9 +105,11 @@ def evaluate(
     diagnose: bool = False,
     on_progress: ProgressCallback = lambda finished: None,
 ) -> Evaluation:
-    """Let a team play, and return the results of a number of games of every row that is fixed beforehand (`Episodes`).
+    """Let a team play, and return the results of a fixed number of games of every row.
 
-    With a row for each game (the default) every team meets the very same games.
+    Short games end sooner, so the first E games to end of a batch are too short and, where losing is quick, too often
+    lost. Here row b plays a quota of games fixed beforehand. With a row for each game (the default) every team meets
+    the very same games.
 
     Args:
         team: the players; or a function that makes them of the vector env (an oracle reads the world's state).
@@ -117,6 +122,9 @@ def evaluate(
         num_threads, workers: threads or processes of the simulator.
         diagnose: also collect the metrics of `Diagnosis`, which takes longer.
         on_progress: see `ProgressCallback`.
+
+    Raises:
+        ConfigurationError: fewer than one game, an unknown manual, bad options, or what is no team.
     """
     check_choice("manual", manual, MANUALS)
     if not callable(on_progress):

@@ -31,7 +31,10 @@ _ON_PAGE = 960
 
 
 def film(pictures: list[Image.Image], ending: str, milliseconds: int) -> bytes:
-    """Encode pictures in the format of a file's ending; MissingExtra for an .mp4 without imageio."""
+    """Encode pictures in the format of a file's ending, one of ENDINGS; a film stays at its end for a while.
+
+    Another ending is a ConfigurationError, an .mp4 without imageio a MissingExtra.
+    """
     if check_choice("ending of a film", ending, ENDINGS) == PNG:
         return sheet(pictures)
     shown = [*pictures, *pictures[-1:] * (_LAST_FRAMES - 1)]
@@ -47,7 +50,7 @@ def picture_of(env: Any, marks: np.ndarray | None = None) -> Any:
 
 
 def encode(pictures: list[Image.Image], milliseconds: int) -> bytes:
-    """Encode a film (.mp4, H.264)."""
+    """Encode a film (.mp4, H.264); MissingExtra without imageio."""
     try:
         import imageio.v3 as imageio
     except ImportError:
@@ -62,7 +65,8 @@ def encode(pictures: list[Image.Image], milliseconds: int) -> bytes:
 def page(title: str, pictures: Sequence[Image.Image], texts: Sequence[str], about: str, milliseconds: int = 600) -> str:
     """Return a self-contained page of HTML: a slider through the pictures, and beside each its text.
 
-    Keys: left and right arrow, Home, End; space plays. `about` is a text of the whole episode, such as its manual.
+    Keys: left and right arrow, Home, End; space plays, each picture for so many milliseconds. `about` is a text of the
+    whole episode, such as its manual.
     """
     sources = []
     for picture in pictures:

@@ -44,7 +44,7 @@ class FunctionTeam:
         greedy: bool = True,
         rows: np.ndarray | None = None,
     ) -> tuple[np.ndarray, None]:
-        """Return actions [B, n] int64; InvalidAction where the function returns what is none."""
+        """Return actions [B, n] int64 for a vector env's observation; InvalidAction where the function returns none."""
         mask = obs["action_mask"]
         alive = np.ones(mask.shape[:2], np.bool_) if info is None else info["alive"]
         actions = np.zeros(mask.shape[:2], np.int64)

@@ -85,7 +85,7 @@ class PlayerSpec:
     def build_actor(self, vec: VectorEnv, seed: int, agents: Sequence[int] | None = None) -> Any:
         """Build the Actor for a vector env, with the seed of its draws. That of a person chooses action 0.
 
-        A function is asked for `agents` only, by default all.
+        A function is asked for `agents` only, by default all. Errors are those of `Lineup.build_actor`.
         """
         if hasattr(self.actor, "act"):
             return self.actor
@@ -106,7 +106,12 @@ class PlayerSpec:
 
 @dataclass(frozen=True)
 class Lineup:
-    """A player for each agent, and the name of all as it was typed; functions and actors are "python:NAME"."""
+    """A player for each agent.
+
+    Attributes:
+        players: in the order of agents.
+        name: as it was typed; functions and actors as "python:NAME".
+    """
 
     __repr__ = brief
 
@@ -116,9 +121,10 @@ class Lineup:
 
     @classmethod
     def parse(cls, players: str | Sequence[Any], num_agents: int) -> Lineup:
-        """Return a line-up of one player for each agent, or one for all; ConfigurationError for another number.
+        """Return a line-up of one player for each of n agents, or one for all of them.
 
         Players are typed, separated by commas; or a list of such texts, functions (see `FunctionTeam`) and actors.
+        Another number of players, or one that is none, is a ConfigurationError.
         """
         typed = [part for part in players.split(",") if part.strip()] if isinstance(players, str) else list(players)
         if len(typed) not in (1, num_agents):
@@ -130,10 +136,17 @@ class Lineup:
 
     @property
     def people(self) -> tuple[int, ...]:
+        """Agents that people play."""
         return tuple(agent for agent, player in enumerate(self.players) if player.kind == HUMAN)
 
     def build_actor(self, vec: VectorEnv, seed: int) -> Any:
-        """Build the Actor of all agents for a vector env, with the seed of its draws; teams are loaded once."""
+        """Build the Actor of all agents for a vector env, with the seed of its draws; teams are loaded once.
+
+        Raises:
+            ConfigurationError: a player that cannot play these episodes.
+            CheckpointError: no trained team where one was named.
+            DataNotFound: a script that cannot be read.
+        """
         order = [player.key for player in self.players]
         actors: dict[Any, Any] = {}
         for player in self.players:
@@ -158,6 +171,7 @@ class MixedActor:
         self._actors, self._plays = actors, np.array(plays)
 
     def initial_memory(self, num_envs: int, seed: int = 0) -> list[Any]:
+        """Return the memory of each of them."""
         return [begin_memory(actor, num_envs, seed) for actor in self._actors]
 
     def act(

@@ -29,7 +29,8 @@ def load_team(
 
     Raises:
         CheckpointError: no run there, nothing trained yet, or files that are damaged or foreign.
-        ConfigurationError: no such seed or stage of the run, pretrained team or device.
+        ConfigurationError: a seed or stage that the run does not have, an unknown pretrained team, or a device that
+            is not there.
     """
     device = _find_device(device)
     run = RunFolder.find(source)

@@ -48,7 +48,11 @@ class DescribedEnv:
 
 @dataclass(frozen=True)
 class Origin:
-    """Environment that a team was trained in; its id is "" and it has no options where these are not known."""
+    """Environment that a team of n agents was trained in.
+
+    Attributes:
+        env, options: its id and options; "" and none where they are not known.
+    """
 
     __repr__ = brief
 

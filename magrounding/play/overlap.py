@@ -21,7 +21,7 @@ class OverlapTeam:
 
     A word's weight in a text is how often it occurs there, times log(N / n) where n of the N choices on offer have
     it (Salton & Buckley 1988). Equal similarities are decided at random. The task is the text of a whole
-    episode; a ConfigurationError where there is none, or actions are no texts to choose from.
+    episode; ConfigurationError where there is none, or actions are no texts to choose from. `seed` is of the draws.
     """
 
     def __init__(self, spec: EnvSpec, seed: int = 0) -> None:

@@ -62,6 +62,7 @@ class Player:
     """One policy in B episodes; its network stays where it is (CPU or GPU).
 
     Args:
+        num_envs: B.
         generator: CPU random numbers of the sampled actions; None plays with torch's own.
         bf16: compute in bfloat16 where autocast does.
 

@@ -39,7 +39,12 @@ def record(
     An actor with `best_actions` labels every state with all of them. Of any other the action taken is the label; where
     it was masked it did nothing, and every legal move is labelled: there is nothing to learn.
 
-    Row b plays seed + b. The actor's StopRecording ends the recording early; `played_by` is for the header.
+    Args:
+        games: G.
+        seed: row b plays seed + b.
+        actor: its StopRecording ends the recording early.
+        played_by: for the header, see `DemonstrationHeader`.
+        vec, on_progress: the vector env, and see `ProgressCallback`.
 
     Raises:
         ConfigurationError: no game to keep, more of them than half of this machine's memory holds, or a text that

@@ -42,6 +42,7 @@ class SeedFolder:
         return read_json(self.weights(stage) / STATE_FILE)
 
     def is_trained(self, stage: str) -> bool:
+        """Return whether there are weights after a stage."""
         return (self.weights(stage) / STATE_FILE).exists()
 
     def trained_phases(self) -> list[str]:
@@ -49,6 +50,7 @@ class SeedFolder:
         return sorted(file.parent.relative_to(self.path).as_posix() for file in self.path.glob(f"*/*/{STATE_FILE}"))
 
     def has_weights(self) -> bool:
+        """Return whether there are weights of any stage or phase."""
         return bool(self.trained_phases()) or any(self.path.glob(f"*/{STATE_FILE}"))
 
 
@@ -71,6 +73,7 @@ class RunFolder:
 
     @property
     def holds_run(self) -> bool:
+        """True once a run has begun here."""
         return self.config_file.exists()
 
     def config(self) -> dict[str, Any]:

@@ -40,11 +40,14 @@ class Header(Options):
     """Origin of the episodes of a file.
 
     Attributes:
+        env, options: of the environment.
+        agents: n.
         vocabulary: hash of the words of its ids.
         actions: names of the actions; none where these are texts.
         players: the player of each agent, in the words of a line-up.
         play: "greedy" or "sampled", how trained agents chose.
-        package: version of the package that wrote the file.
+        format, version: of the file.
+        package: version of the package that wrote it.
     """
 
     env: str
@@ -78,7 +81,8 @@ class SavedEpisode(Options):
     Attributes:
         actions: [T][n], of every step; those of agents who are out are 0.
         seen: digests of the observations before steps 0, EVERY, 2 EVERY, …
-        returns: each agent's sum of rewards.
+        won, score, length: of its end, length in steps.
+        returns: [n] sums of rewards.
         timed_out: ended by the time limit.
     """
 
@@ -93,7 +97,9 @@ class SavedEpisode(Options):
 
 
 class EpisodeWriter:
-    """Appends episodes to a file, each whole or not at all; one that exists goes on if it has the same header.
+    """Appends episodes to a file, each whole or not at all; a file that exists goes on. One without any is not made.
+
+    A file with another header is a CheckpointError.
 
     Attributes:
         episodes: those of the file.
@@ -117,7 +123,12 @@ class EpisodeWriter:
 
 
 def read_episodes(path: Path) -> tuple[Header, list[SavedEpisode]]:
-    """Read a file; DataNotFound where there is none, CheckpointError where it is damaged, foreign or without games."""
+    """Read a file.
+
+    Raises:
+        DataNotFound: there is no such file.
+        CheckpointError: it is none of saved games, of another version, or damaged, or holds no episode.
+    """
     header, episodes = parse_episodes(_read(path), path)
     if not episodes:
         raise CheckpointError(f"{path} holds no game: none was played to its end; play one, or name another file")
@@ -151,7 +162,10 @@ def to_text(header: Header, episodes: Sequence[SavedEpisode]) -> str:
 def replayed(
     path: Path, header: Header, episodes: Sequence[SavedEpisode], numbers: Sequence[int] | None = None
 ) -> Iterator[int]:
-    """Play episodes of a file again, by default all, and yield each one's number; CheckpointError where one differs."""
+    """Play episodes of a file again, by default all, compare, and yield the number of each that was found equal.
+
+    One that goes another way now, or options of another environment by now, are a CheckpointError.
+    """
     with closing(open_env(path, header)) as vec:
         for number in range(len(episodes)) if numbers is None else numbers:
             if _play_again(vec, episodes[number]) != episodes[number]:
@@ -180,7 +194,10 @@ def actions_of(env: Any, actions: Sequence[int]) -> dict[str, int]:
 
 
 class ReplayActor:
-    """Actor that plays saved episodes of consecutive seeds again, a row each, in a batch reset with the first seed."""
+    """Actor that plays saved episodes again, one in each row, in a batch that was reset with the first one's seed.
+
+    No episode, or seeds that are not consecutive, are a ConfigurationError.
+    """
 
     def __init__(self, episodes: Sequence[SavedEpisode]) -> None:
         seeds = [episode.seed for episode in episodes]
@@ -189,6 +206,7 @@ class ReplayActor:
         self.seed, self._episodes, self._step = seeds[0], list(episodes), 0
 
     def initial_memory(self, num_envs: int) -> None:
+        """Go back to the first step."""
         self._step = 0
 
     def act(self, obs: Any, memory: Any = None, info: Any = None, greedy: bool = True) -> tuple[np.ndarray, None]:
@@ -202,6 +220,10 @@ class SavedLineup:
     """The players of a file's episodes, with the same moves: a line-up for a `Session` without choices.
 
     `first` is the number of the episode that is meant, should several have its seed.
+
+    Attributes:
+        players: of each agent.
+        people: none.
     """
 
     people: tuple[int, ...] = ()
@@ -213,7 +235,12 @@ class SavedLineup:
         self._numbers[episodes[first].seed] = first
 
     def build_actor(self, vec: VectorEnv, seed: int) -> ReplayActor:
-        """Return the actor of the episode of a seed; CheckpointError if it goes another way now."""
+        """Return the actor that makes the moves of the episode of a seed.
+
+        Raises:
+            ConfigurationError: there is none.
+            CheckpointError: one that goes another way now.
+        """
         number = self._numbers.get(seed)
         if number is None:
             raise ConfigurationError(f"{self._path} holds no game of seed {seed}")
@@ -234,7 +261,7 @@ def open_env(path: Path, header: Header) -> VectorEnv:
 
 
 class Recorder:
-    """Records the first episodes of a batch.
+    """Records the first episodes of a batch of B.
 
     Attributes:
         lost: [B] bool, where a fault of its simulator ended the first episode.
@@ -250,6 +277,7 @@ class Recorder:
         self._ends: list[dict[str, Any]] = [not_ended] * num_envs
 
     def observe(self, obs: Observation, info: Info) -> None:
+        """Record the observations before a step."""
         for row in np.flatnonzero(self._open).tolist():
             if len(self._actions[row]) % EVERY == 0:
                 self._seen[row].append(_digest(obs, info.alive, row, self._spec))

@@ -31,7 +31,12 @@ class Script:
     the choice ("open drawer 1"). `?` stands for any legal action, "left * 4" for four lines. `*` alone, in the last
     line, lets the script begin again; without it every further move is any legal one. What follows `#` is a comment.
     A move that is not legal in its turn is played all the same, and does nothing; words that are not among the choices
-    make the agent choose a row that has none, if there is one. `source` is the file, for errors.
+    make the agent choose a row that has none, if there is one.
+
+    Attributes:
+        moves: one for each step.
+        repeats: begin again after the last.
+        source: its file, for errors.
     """
 
     __repr__ = brief
@@ -76,6 +81,7 @@ class Script:
             raise ConfigurationError(f"the script {path} is not text in UTF-8") from None
 
     def at(self, step: int) -> str:
+        """Return the move of a step, counted from 0."""
         if step < len(self.moves):
             return self.moves[step]
         return self.moves[step % len(self.moves)] if self.repeats else ANY
@@ -84,7 +90,8 @@ class Script:
 class ScriptedTeam:
     """All agents of a batch play one script, each episode from its first line.
 
-    Where any legal action will do, `seed` decides the draws. A move that is no action is a ConfigurationError.
+    Where any legal action will do, `seed` decides the draws. A move that is no action of the environment is a
+    ConfigurationError.
     """
 
     def __init__(self, script: Script, spec: EnvSpec, seed: int = 0) -> None:
@@ -102,6 +109,7 @@ class ScriptedTeam:
                 check_choice(f"action in {script.source}", move, (*spec.actions.names, ANY))
 
     def initial_memory(self, num_envs: int) -> None:
+        """Go back to the first line in every episode."""
         self._steps = np.zeros(num_envs, np.int64)
 
     def act(

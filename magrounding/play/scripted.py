@@ -13,7 +13,7 @@ from magrounding.vector import VectorEnv, check_count
 
 
 class RandomTeam:
-    """Every agent draws uniformly, with the `act` of a trained team.
+    """Each of n agents draws one of A actions uniformly, with the `act` of a trained team; `seed` is of the draws.
 
     With `obey_mask` it draws among the legal actions only; by default among all (an illegal one does nothing).
     """
@@ -30,7 +30,10 @@ class RandomTeam:
     def act(
         self, obs: Mapping[str, Any], memory: None = None, info: Mapping[str, Any] | None = None, greedy: bool = False
     ) -> tuple[Any, None]:
-        """Return actions as `Team.act`."""
+        """Return actions [B, n] int64 for a vector env's observation, {agent: int} for a single env's dict of dicts.
+
+        What is no observation, or has no 'action_mask' of A actions, is a ConfigurationError.
+        """
         if not isinstance(obs, Mapping):
             raise ConfigurationError(f"a team acts on the observation of an env, a dict, got {type(obs).__name__}")
         if obs and all(isinstance(seen, Mapping) for seen in obs.values()):
@@ -55,7 +58,8 @@ class RandomTeam:
 def random_team(vec: VectorEnv, seed: int = 0) -> RandomTeam:
     """Return the random team of reports, matches and line-ups for a vector env.
 
-    Where actions are texts to choose from, or ways, it draws among those on offer: most rows hold no choice at all.
+    It draws among all actions where they are fixed. Where actions are texts to choose from, or ways, it draws among
+    those on offer: most rows hold no choice at all.
     """
     obey_mask = not isinstance(vec.spec.actions, FixedActions)
     return RandomTeam(vec.num_agents, vec.spec.num_actions, seed, obey_mask=obey_mask)

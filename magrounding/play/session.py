@@ -38,8 +38,11 @@ class View:
     """An episode at one moment, as people see it.
 
     Attributes:
+        step: number of steps that have been played.
         picture: the environment as text.
         last: each agent's action in the step before, and its effect.
+        over, won: whether the episode has ended, and how.
+        score: of the episode so far.
         statements: of the manual, in the order of the picture; none without a manual.
         attention: agent → its network's weights of the statements in the coming choice, see `agents.policy.ATTENTION`;
             None for an agent that does not act, or whose player does not report them.
@@ -62,13 +65,23 @@ class View:
 
 
 class Session:
-    """An episode of people, who choose by `choose`, and actors; it moves when all have chosen.
+    """An episode of people and actors; it moves when all have chosen.
+
+    Args:
+        env, options: environment id and its options.
+        lineup: the players; people choose by `choose`.
+        seed: of the episode.
+        greedy: trained agents take the most likely action instead of drawing one.
 
     Attributes:
         views: all moments of the episode, the last being the present.
         header: of the files that keep its episodes.
         people: agents that people move; may change at any time, the line-up's actors move the others.
         chosen: agent → its person's action for the coming step.
+
+    Raises:
+        ConfigurationError: options of no environment, or a player that cannot act in it.
+        CheckpointError: no trained team where one was named, or a saved episode that goes another way now.
     """
 
     def __init__(
@@ -86,7 +99,7 @@ class Session:
         self.begin(seed)
 
     def begin(self, seed: int) -> None:
-        """Start the episode of a seed; the one before goes on if a player refuses."""
+        """Start the episode of a seed; the one before goes on if a player refuses, with the errors of the class."""
         self._actor: Any = self.lineup.build_actor(self.vec, seed)
         self.seed, self.chosen = seed, {}
         self._recorder = Recorder(1, self.vec.spec)
@@ -98,6 +111,7 @@ class Session:
 
     @property
     def now(self) -> View:
+        """The present."""
         return self.views[-1]
 
     @property
@@ -115,11 +129,15 @@ class Session:
         return [agent for agent in self.living if agent in self.people and agent not in self.chosen]
 
     def moves(self, agent: int) -> list[Move]:
+        """Return the legal actions of an agent."""
         legal = np.flatnonzero(self._game.obs["action_mask"][0, agent]).tolist()
         return [Move(action, self._name(agent, action)) for action in legal]
 
     def choose(self, agent: int, action: int) -> None:
-        """Set a person's action, which can be changed until the episode moves; InvalidAction where it is not legal."""
+        """Set a person's action, which can be changed until the episode moves.
+
+        An agent that is no person's or does not act, or a move that is not legal, is an InvalidAction.
+        """
         if agent not in self.people or agent not in self.living:
             waiting = ", ".join(map(self._called, self.waiting)) or "no player"
             raise InvalidAction(f"{self._called(agent)} is not for a person to move now; waiting: {waiting}")
@@ -160,6 +178,7 @@ class Session:
         return self._recorder.episode(0, self.seed)
 
     def close(self) -> None:
+        """Close the envs."""
         self.vec.close()
         self._shown.close()
 

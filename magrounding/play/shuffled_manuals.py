@@ -39,7 +39,10 @@ class ShuffledManuals:
         *,
         rows: np.ndarray | None = None,
     ) -> tuple[Any, Any]:
-        """Let the team act, as `Team.act`; ConfigurationError where there is only one game, and no other manual."""
+        """Let the team act, as `Team.act` of a vector env.
+
+        A single env, or a vector env of one game, is a ConfigurationError: there is no other manual.
+        """
         rules = obs.get(self._text) if isinstance(obs, Mapping) else None
         if not isinstance(rules, np.ndarray) or not rules.ndim or len(rules) < 2:
             raise ConfigurationError(

@@ -34,6 +34,9 @@ class Team:
         env, options: of the environment that it was trained in; "" where these are not known.
 
     Attributes:
+        policies, spec: as given.
+        num_agents: n.
+        origin: the environment that it was trained in.
         depends_on_names: whether any of its networks does, see `Policy`.
     """
 
@@ -90,7 +93,7 @@ class Team:
         rows: np.ndarray | None = None,
         explain: bool = False,
     ) -> tuple[Any, TeamMemory]:
-        """Choose the next action of all agents; ConfigurationError for games or a memory that do not fit the team.
+        """Choose the next action of all agents.
 
         Args:
             obs: a vector env's observation (arrays [B, n, …], shared ones [B, …]), or a single env's dict of dicts
@@ -103,6 +106,10 @@ class Team:
 
         Returns:
             actions [B, n] int64 for a vector env, {agent: int} for the agents a single env shows; and the memory.
+
+        Raises:
+            ConfigurationError: games of other agents, words, fields or actions than it was trained for, a memory of
+                other games, or what is no observation.
         """
         if not isinstance(obs, Mapping) or not isinstance(info, Mapping | None):
             raise ConfigurationError(
@@ -161,7 +168,12 @@ class Team:
         return info["done"], info["document"]
 
     def set_last_actions(self, memory: TeamMemory, actions: np.ndarray) -> None:
-        """Set the actions [B, n] of the step that `act` chose for, where others decided in part; changes `memory`."""
+        """Set the actions [B, n] of the step that `act` chose for, where others decided in part; changes its `memory`.
+
+        Raises:
+            ConfigurationError: a memory of another team.
+            InvalidAction: an action outside [0, A), anything but integers, or a wrong shape.
+        """
         taken = check_actions(actions, (self._check_memory(memory), self.num_agents), self.spec.num_actions)
         for i, player in enumerate(memory):
             player.last_action = taken[:, i].copy()
@@ -171,7 +183,8 @@ class Team:
         """Return how much each episode's text relates some words to some names, as the agents read it.
 
         `subjects` and `names` are [M] and [N, W] ids, see `Policy.relate_words`. The result is [B, M, N], the sum over
-        distinct networks; None where one relates no words.
+        distinct networks; None where one relates no words. Games of other agents, words or fields than it was trained
+        for, or what are no ids, are a ConfigurationError.
         """
         if not isinstance(obs, Mapping):
             raise ConfigurationError(f"a team reads the observation of a vector env, a dict, got {type(obs).__name__}")
@@ -305,8 +318,8 @@ def _games_shown(obs: Mapping[str, Any], default: int = 0) -> int:
 def mixed_team(teams: Sequence[Team]) -> Team:
     """Return a team of agents that were not trained together: agent i is agent i of `teams[i]`.
 
-    `mixed_team([one, other, other])` is the first agent of one team with the second and third of another. Teams that
-    observe different things are a ConfigurationError.
+    `mixed_team([one, other, other])` is the first agent of one team with the second and third of another.
+    ConfigurationError for anything but one team for each agent, or teams that observe different things.
     """
     if not isinstance(teams, Sequence) or not all(isinstance(team, Team) for team in teams):
         raise ConfigurationError(f"a mixed team is made of a list of teams, got {teams!r}")

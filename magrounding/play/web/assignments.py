@@ -65,6 +65,7 @@ class Assignments:
 
     @property
     def present(self) -> list[int]:
+        """Agents whose people are connected."""
         return [agent for agent, holder in self._holders.items() if holder.visitor is not None]
 
     @property
@@ -80,7 +81,10 @@ class Assignments:
         return sorted(agent for agent, holder in self._holders.items() if holder.visitor is visitor)
 
     def assign(self, visitor: Visitor, agent: int | None, token: str | None) -> Assigned:
-        """Assign an agent (None: the first free one; or WATCHING), or give it back by the token of an earlier time."""
+        """Assign an agent (None: the first free one; or WATCHING), or give it back by the token of an earlier time.
+
+        Refusal "agent_taken", or "wrong_value" for an agent that no person plays.
+        """
         agent = self._find(agent, token)
         if agent is None:
             self._watchers[visitor] = None

@@ -40,7 +40,10 @@ class Guest:
 
 
 class Keeper:
-    """Writes games into a folder, a file for each environment, options and players; None keeps nothing."""
+    """Writes games into a folder, a file for each environment, options and players; None keeps nothing.
+
+    A folder in which no file can be written is a CheckpointError.
+    """
 
     def __init__(self, folder: Path | None) -> None:
         self.folder = folder
@@ -70,7 +73,11 @@ class Keeper:
 
 
 class Host:
-    """All games that go on, by their codes. If a study is held, it has participants, and no other games are made."""
+    """All games that go on. If a study is held, it has participants, and no other games are made.
+
+    Attributes:
+        rooms: by code.
+    """
 
     def __init__(self, offers: Offers, keeper: Keeper | None = None, participants: Participants | None = None) -> None:
         self.offers, self.limits, self.sprites = offers, offers.limits, Sprites()
@@ -123,6 +130,7 @@ class Host:
         return code
 
     def room(self, code: str) -> Room:
+        """The game of a code; Refusal where there is none."""
         if code not in self.rooms:
             raise Refusal("no_game")
         return self.rooms[code]

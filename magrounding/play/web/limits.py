@@ -21,6 +21,7 @@ class Limits:
     Attributes:
         message_bytes: of a message that is read.
         frame_bytes: of a message at all; a longer one closes the connection (websocket code 1009).
+        upload_bytes: of a saved game.
         messages_per_second, burst: of one connection.
         requests_per_second, request_burst: of one address, pictures of figures included.
         heavy_per_second, heavy_burst: of them, those that play games again.
@@ -78,4 +79,5 @@ class Bucket:
 
     @property
     def full(self) -> bool:
+        """True when no token was taken lately."""
         return self._tokens + (self._clock() - self._then) * self._rate >= self._burst

@@ -71,6 +71,8 @@ class Offers:
     """Choices of clients.
 
     Attributes:
+        envs: ids of environments.
+        limits: of numbers.
         more_players: name → player, beside people, random, experts and the teams of the package.
         env_options: set by the host in every environment that has them.
         standin: name of the player for people who are away; "": the expert, where there is one, else random.

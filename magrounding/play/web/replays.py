@@ -19,7 +19,10 @@ _NONSENSE = (TypeError, ValueError, ArithmeticError, LookupError)
 
 
 def replay(data: bytes, number: int, offers: Offers, sprites: Sprites) -> str:
-    """Return the frames of a game in the content of a file, as JSON; Refusal "bad_file" where it cannot be shown."""
+    """Return the frames of a game in the content of a file, as JSON; its number counts from 0.
+
+    Refusal "bad_file" for a file that is damaged or altered, and a game that goes another way now or is not offered.
+    """
     try:
         header, games = parse_episodes(data, _NAME)
     except MagroundingError as error:

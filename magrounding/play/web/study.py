@@ -37,13 +37,20 @@ _PARTICIPANTS = 10_000
 
 @dataclass(frozen=True)
 class Question(Options):
-    """A question to participants, by its id in the data, and the choice of answers; none for words of one's own."""
+    """A question to participants.
+
+    Attributes:
+        id: its name in the data.
+        ask: the question.
+        answers: the choice; none for words of one's own.
+    """
 
     id: str
     ask: str
     answers: tuple[str, ...] = ()
 
     def check(self, answer: Any) -> None:
+        """Raise a Refusal for what is no answer to it."""
         chosen = answer in self.answers if self.answers else isinstance(answer, str) and len(answer) <= _LONGEST_ANSWER
         if not chosen:
             raise Refusal("bad_answer", f"an answer is missing or none of those offered: {self.id}")
@@ -55,7 +62,12 @@ class Question(Options):
 
 @dataclass(frozen=True)
 class Condition(Options):
-    """A line-up that participants play with, by the names that `magrounding serve` offers; they do not see its own."""
+    """A line-up that participants play with.
+
+    Attributes:
+        name: in the data; participants do not see it.
+        players: for each agent, by the names that `magrounding serve` offers; one is "human".
+    """
 
     name: str
     players: tuple[str, ...]
@@ -165,7 +177,10 @@ class Participant:
 
 
 class Participants:
-    """All participants of a study, and in a folder the files of their data: `participant_<number>.json`, and games."""
+    """All participants of a study, and in a folder the files of their data: `participant_<number>.json`, and games.
+
+    A folder that cannot be written to is a CheckpointError.
+    """
 
     def __init__(self, study: Study, folder: Path) -> None:
         check_place(folder / "participant_0.json")
@@ -174,7 +189,10 @@ class Participants:
         self._lock = Lock()
 
     def enter(self, consent: bool, answers: Mapping[str, Any]) -> dict[str, Any]:
-        """Add a participant who agrees, with the answers to the first questions; return the ticket."""
+        """Add a participant who agrees, with the answers to the first questions; return the ticket.
+
+        Refusal "bad_answer" without consent, or where an answer is missing or none, "full" for too many participants.
+        """
         if not consent:
             raise Refusal("bad_answer", "who does not agree does not take part")
         _check_answers(self.study.before, answers)
@@ -190,13 +208,17 @@ class Participants:
         return {"type": "study", "ticket": participant.ticket, **self._where(participant)}
 
     def find(self, ticket: str) -> Participant:
+        """Return the participant of a ticket; Refusal where there is none."""
         for known, participant in self._participants.items():
             if hmac.compare_digest(known.encode(), ticket.encode("utf-8", "surrogatepass")):
                 return participant
         raise Refusal("no_game", "this ticket is not known: the server was started anew")
 
     def proceed(self, participant: Participant, answers: Mapping[str, Any] | None) -> Condition | None:
-        """Keep answers about the last line-up, if they are due; return the next one, None at the end of all games."""
+        """Keep answers about the last line-up, if they are due; return the next one, None at the end of all games.
+
+        Refusal "bad_answer" where they are still to come.
+        """
         done, last = len(participant.games), self._asked_about(participant)
         if last is not None:
             _check_answers(self.study.between, answers or {})
