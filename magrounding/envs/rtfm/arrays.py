@@ -13,8 +13,6 @@ EXCHANGED, DISTRACTOR_TEAM = 9, 10
 # Statements that the manual leaves out: bit k is statement k (see `abridge`).
 OMITTED = 11
 NUM_SCALARS = 12
-# Values of OUTCOME.
-RUNNING, WON, LOST, TIMED_OUT = range(4)
 
 # Columns of Games.entities [B, E, NUM_COLUMNS] int16. Slots 0 … n-1 are agents, then monsters, then items.
 # PRESENT: an agent alive, a monster alive, an item on the floor. WORD_1, WORD_2: what a cell shows ("fire", "goblin").
