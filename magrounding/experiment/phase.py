@@ -83,10 +83,10 @@ class Phase(Options):
         until: when the phase is over.
         num_envs: B, games of a rollout.
         env_options: of the games that are learnt from, such as another split of training games.
-        ramps: course of options that may change while a batch is played (`WorldOptions.adjustable`), by name: a
-            curriculum within the phase. Evaluations have the environment's own value of them.
         frozen: modules and parameters of the preset's own agent that do not learn in this phase, by the beginnings of
             their names.
+        ramps: course of options that may change while a batch is played (`WorldOptions.adjustable`), by name: a
+            curriculum within the phase. Evaluations have the environment's own value of them.
     """
 
     renamed: ClassVar[Mapping[str, str]] = OLD_NAMES
@@ -95,8 +95,8 @@ class Phase(Options):
     until: Promotion
     num_envs: Count
     env_options: Mapping[str, Any] = field(default_factory=dict)
-    ramps: Mapping[str, Ramp] = field(default_factory=dict)
     frozen: tuple[str, ...] = ()
+    ramps: Mapping[str, Ramp] = field(default_factory=dict)
 
     @property
     def name(self) -> str:

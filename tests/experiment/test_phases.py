@@ -11,7 +11,7 @@ from magrounding.errors import ConfigurationError
 from magrounding.experiment.config import read_config
 from magrounding.experiment.curriculum import run_curriculum
 from magrounding.experiment.metrics import read_metrics
-from magrounding.experiment.phase import Promotion
+from magrounding.experiment.phase import Promotion, Ramp
 from magrounding.experiment.stage import StageSession
 from magrounding.play.run_folder import METRICS_FILE
 from magrounding.registry import ENVS
@@ -265,3 +265,54 @@ def test_games_that_cannot_be_are_refused_before_anything_is_written(tmp_path):
     with pytest.raises(ConfigurationError, match="nowhere"):
         run_curriculum(taught_settings(stages=("s1",), phases=phases), tmp_path / "run", display=quiet(), device="cpu")
     assert not (tmp_path / "run").exists()
+
+
+def growing(**changes):
+    """s1 with manuals that grow from what a game needs to all of it within 60 steps, after 30."""
+    ramps = {"omission": Ramp(1.0, 0.0, over=60, hold=30)}
+    phases = {"*": (replace(phases_of({"*": SHORT}, IMITATION)["*"][0], ramps=ramps),)}
+    return tiny_settings(**{"stages": ("s1",), "phases": phases, "every": None, "final_sets": ("eval",), "log_every": 1, **changes})
+
+
+def test_a_ramp_is_constant_then_linear_then_constant():
+    ramp = Ramp(1.0, 0.2, over=80, hold=20)
+    assert [ramp.at(steps) for steps in (0, 20, 60, 100, 1_000)] == pytest.approx([1.0, 1.0, 0.6, 0.2, 0.2])
+    assert [ramp.with_budget(0.5).at(steps) for steps in (10, 30, 50)] == pytest.approx([1.0, 0.6, 0.2])
+
+
+def test_games_follow_the_ramp_of_their_phase_and_evaluations_have_whole_manuals(tmp_path, monkeypatch):
+    shown = {}
+    iterate = StageSession.iterate
+
+    def watched(self, steps):
+        shown[steps] = self.vec.world.game.omission
+        return iterate(self, steps)
+
+    monkeypatch.setattr(StageSession, "iterate", watched)
+    settings = growing()
+    assert settings.stage_options("s1", "eval").get("omission", 0.0) == 0.0
+    run_curriculum(settings, tmp_path / "run", display=quiet())
+    assert shown == pytest.approx({0: 1.0, 30: 1.0, 60: 0.5})
+    assert read_config(tmp_path / "run") == settings
+
+
+def test_a_killed_run_goes_on_with_the_ramp_where_it_was(tmp_path):
+    whole, resumed = tmp_path / "whole", tmp_path / "resumed"
+    run_curriculum(growing(), whole, display=quiet(), device="cpu")
+    killed_run(growing(), resumed, lambda position: position["steps"] == 60)
+    run_curriculum(growing(), resumed, resume=True, display=quiet(), device="cpu")
+    assert torch.equal(weights_of(resumed, "s1"), weights_of(whole, "s1"))
+
+
+@pytest.mark.parametrize(
+    ("ramps", "said"),
+    [
+        ({"size": Ramp(8, 10, over=10)}, "adjustable option"),
+        ({"omission": Ramp(1.5, 0.0, over=10)}, "omission"),
+        ({"omision": Ramp(1.0, 0.0, over=10)}, "omision"),
+    ],
+)
+def test_a_ramp_of_what_cannot_change_is_refused(ramps, said):
+    phases = {"*": (replace(phases_of({"*": SHORT}, IMITATION)["*"][0], ramps=ramps),)}
+    with pytest.raises(ConfigurationError, match=said):
+        tiny_settings(stages=("s1",), phases=phases)

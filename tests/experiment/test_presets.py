@@ -176,3 +176,20 @@ def test_an_option_that_may_be_left_open_is_none():
 @pytest.mark.parametrize("env", ENVS)
 def test_every_environment_has_a_preset_by_default(env):
     assert find_preset(default_preset(env), env)
+
+
+@pytest.mark.parametrize("agent", ["txt2pi", "txt2pi_no_vis_attn", "film", "conv", "endi_dis"])
+@pytest.mark.parametrize("env", ["rtfm", "ma_rtfm", "rock_paper_scissors"])
+def test_an_agent_may_have_a_preset_of_its_own(env, agent):
+    preset = find_preset("quick", env, agent)
+    assert preset.agent == agent
+    assert find_preset("quick", env).phases != preset.phases or env == "rock_paper_scissors"
+    config = make_config(env, agent, 2 if env == "ma_rtfm" else None, "quick")
+    assert config.network == preset.network
+    assert make_policy(agent, config.describe(config.stages[0]), **config.network)
+    assert all(phase.ramps["omission"].at(phase.until.steps) == 0 for _, phase in config.walk())
+
+
+def test_a_preset_of_an_agent_is_none_for_others():
+    assert find_preset("quick", "rtfm", "relread") == find_preset("quick", "rtfm")
+    assert find_preset("quick_rl", "rtfm", "txt2pi") == find_preset("quick_rl", "rtfm")

@@ -112,6 +112,12 @@ class RtfmGame(WorldOptions):
                 f"a {self.size}×{self.size} map has room for {interior} entities, this game has {entities}; "
                 "take a larger size or fewer agents"
             )
+        if self.omission and (self.resolved_layout != "statements" or self.resolved_constructions):
+            raise ConfigurationError(
+                "omission leaves out whole statements: it needs layout='statements' and constructions='none'"
+            )
+        if self.distraction < 1 and self.split == "eval_minimal":
+            raise ConfigurationError("split='eval_minimal' is about the distractor's team: it needs distraction=1")
 
     @property
     @abstractmethod

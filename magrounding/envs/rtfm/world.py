@@ -47,6 +47,8 @@ class RTFMWorld(CompiledWorld[RtfmGame]):
         facts = np.full((self.num_envs, MOST_FACTS, arrays.NUM_FACT_COLUMNS), -1, np.int64)
         counts, manuals = np.zeros(self.num_envs, np.int64), np.zeros_like(self.observation["manual"])
         kernels.write_facts(self._rules, self._tables, self._games, make_claims(self.game), manuals, facts, counts)
+        shown = self.observation["manual"].any(-1)  # a statement that is left out claims nothing
+        facts[~np.take_along_axis(shown, np.maximum(facts[..., arrays.MANUAL_ROW], 0), 1)] = -1
         return facts
 
     def fact_accuracy(self, relate: Relate) -> float | None:

@@ -36,6 +36,7 @@ def _read(steps: int, **ramps: Ramp) -> Phase:
         anneal_steps=steps,
         teacher_steps=steps,
         teacher_noise=0.2,
+        value_coefficient=0.02,
         entropy=0.0,
         weights=_ENDI,
         bf16=True,
@@ -51,12 +52,12 @@ QUICK_RTFM = replace(
         "on a CPU core; episodes of at most 80 steps."
     ),
     agent="txt2pi",
-    phases={REMAINING_STAGES: (_read(900_000),)},
+    phases={REMAINING_STAGES: (_read(700_000),)},
     network=_NARROW,
 )
 
 QUICK_MA_RTFM = replace(
-    QUICK_MA_RTFM, about=QUICK_RTFM.about, agent="txt2pi", phases={REMAINING_STAGES: (_read(900_000),)}, network=_NARROW
+    QUICK_MA_RTFM, about=QUICK_RTFM.about, agent="txt2pi", phases={REMAINING_STAGES: (_read(700_000),)}, network=_NARROW
 )
 
 QUICK_ROCK_PAPER_SCISSORS = QUICK_RTFM
