@@ -137,6 +137,17 @@ def test_only_the_presets_own_agent_is_frozen():
     assert not any(phase.frozen for _, phase in make_config("messenger", "relread", preset="paper").walk())
 
 
+@pytest.mark.parametrize("env", ["messenger", "ma_messenger"])
+def test_published_heads_of_emma_are_tied(env):
+    on_emma = ("emma", "emma_game_id", "endi_num_emma", "endi_sup_emma")
+    for agent in on_emma:
+        config = make_config(env, agent, preset="paper")
+        assert config.network == {"tied_heads": True}
+        assert config.make_network().config.tied_heads
+        assert make_config(env, agent, preset="quick_rl").network == {}
+    assert make_config(env, "relread", preset="paper").network == {}
+
+
 @pytest.mark.parametrize(
     ("config", "complaint"),
     [

@@ -72,6 +72,7 @@ PAPER_MESSENGER = RunConfig(
         "3e7 environment steps for S1, 5e7 for each later stage; one game at a time."
     ),
     agent="emma",
+    network={"tied_heads": True},
     phases={"s1": _as_messenger(30_000_000, 0.8), REMAINING_STAGES: _as_messenger(50_000_000, 0.99, _GROUNDED)},
     evaluation=EvaluationConfig(every=500_000, selection_set="val", watched_sets=("train", "val"), stage_sets=None),
 )
