@@ -154,7 +154,7 @@ def test_emma_reads_with_it_and_does_not_train_it(model, tmp_path):
     assert policy.key.weight.grad.any()
 
 
-@pytest.mark.parametrize(("env", "agent"), [("messenger", "emma"), ("ma_messenger", "emma")])
+@pytest.mark.parametrize(("env", "agent"), [("messenger", "emma"), ("ma_messenger", "endi_num_emma")])
 def test_emmas_published_preset_takes_a_language_model(model, tmp_path, env, agent):
     """From S2 on it freezes the reader, which has nothing to freeze then, and what else it names."""
     config = make_config(env, agent, preset="paper")
