@@ -140,6 +140,16 @@ def test_only_the_presets_own_agent_is_frozen():
     assert not any(phase.frozen for _, phase in make_config("messenger", "endi_dis_relread", preset="quick").walk())
 
 
+@pytest.mark.parametrize(
+    ("env", "agent", "weight"), [("ma_messenger", "endi_dis_emma", 1.0), ("ma_rtfm", "endi_dis", 0.1)]
+)
+def test_published_weights_of_the_division_depend_on_the_learner(env, agent, weight):
+    config = make_config(env, agent, preset="paper")
+    for stage, phase in config.walk():
+        learner = phase.learner.make_learner(config.make_network(), config.describe(stage), phase.num_envs, 0)
+        assert learner.weights == {"modelling": 1.0, "division": weight}
+
+
 def test_a_language_model_has_nothing_to_freeze():
     config = make_config("messenger", preset="paper")
     policy = config.make_network()
