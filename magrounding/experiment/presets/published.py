@@ -118,5 +118,6 @@ SILG_MESSENGER = replace(
     SILG_RTFM,
     about=f"{SILG_RTFM.about} SILG also had a step cost 0.02, as it does in RTFM.",
     env_options={"max_cycles": 80},
+    network={"symbol_table": True},
     evaluation=replace(SILG_RTFM.evaluation, selection_set="val", watched_sets=("train", "val"), stage_sets=None),
 )
