@@ -33,8 +33,8 @@ class EmmaConfig(Options):
         history: frames that are looked at, the present one included.
         maps: of the 2 × 2 convolution.
         hidden: units of the layers between maps and heads.
-        tied_heads: actor and critic, and the heads of EnDi that predict the others, have one layer between hidden units
-            in common, as the released program builds all of them from one tuple of layers. False: each has its own.
+        tied_heads: actor, critic and every further head of a network built on this one have one layer between hidden
+            units in common, as the released programs build them from one tuple of layers. False: each has its own.
         tokens: positions of a sentence; the rest of a shorter one is padding.
         mask_pad: leave padding out where a sentence's tokens are summed up; the released program does not.
         embedding: width of a word, where words are learnt from scratch.
