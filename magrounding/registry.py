@@ -192,6 +192,8 @@ class AgentEntry:
         options: what this id sets among the policy's options.
         env_options: what it needs of the environment.
         built_on: id of the agent whose network it extends: a preset's options of that network are for this one too.
+        part: name, in this agent's network for a team, of the part that is the network it is built on: what a preset
+            freezes of that is frozen here too; "": nothing is.
         algorithm: the only one that trains it; None: any that trains policies.
     """
 
@@ -202,6 +204,7 @@ class AgentEntry:
     options: Mapping[str, Any] = field(default_factory=dict)
     env_options: Mapping[str, Any] = field(default_factory=dict)
     built_on: str | None = None
+    part: str = ""
     algorithm: str | None = None
 
 

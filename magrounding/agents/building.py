@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import torch
 
 from magrounding.agents.policy import Policy
+from magrounding.agents.pretrained_language import PretrainedStates
 from magrounding.errors import ConfigurationError
 from magrounding.registry import AgentEntry, agent_entry, load
 from magrounding.schema import Options, known_name
@@ -18,15 +19,28 @@ Config = TypeVar("Config", bound=Options)
 
 
 def freeze(policy: Policy, names: Sequence[str]) -> None:
-    """Freeze all parameters whose names begin with one of `names`; ConfigurationError where none does."""
+    """Freeze all parameters whose names begin with one of `names`.
+
+    A part that is a frozen language model has no parameters, so there is nothing to freeze.
+
+    Raises:
+        ConfigurationError: a name that no parameter begins with, and that is no such part.
+    """
     for name in names:
         found = [parameter for known, parameter in policy.named_parameters() if known.startswith(name)]
-        if not found:
+        if not found and not _is_language_model(policy, name):
             raise ConfigurationError(
                 f"{type(policy).__name__.lower()} has no parameter whose name begins with {name!r}"
             )
         for parameter in found:
             parameter.requires_grad_(False)
+
+
+def _is_language_model(policy: Policy, name: str) -> bool:
+    part: object = policy
+    for attribute in name.split("."):
+        part = getattr(part, attribute, None)
+    return isinstance(part, PretrainedStates)
 
 
 def make_policy(id: str, spec: EnvSpec, **options: Any) -> Policy:

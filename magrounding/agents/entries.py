@@ -31,7 +31,9 @@ AGENTS = (
     AgentEntry("drrn_bc", _DRRN, built_on="drrn"),
     AgentEntry("lge", "magrounding.agents.lge:Lge", built_on="drrn", algorithm="lge"),
     AgentEntry("emma", "magrounding.agents.emma.network:Emma"),
-    AgentEntry("emma_game_id", "magrounding.agents.emma.network:GameId", env_options={"game_id": True}),
+    AgentEntry(
+        "emma_game_id", "magrounding.agents.emma.network:GameId", env_options={"game_id": True}, built_on="emma"
+    ),
     AgentEntry("qmix", "magrounding.agents.qmix.network:QmixAgent", algorithm="qmix"),
     AgentEntry("qmix_relread", "magrounding.agents.qmix.on_relread:QmixRelread", built_on="relread", algorithm="qmix"),
 )

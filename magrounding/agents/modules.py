@@ -29,7 +29,10 @@ def distance_map(position: Tensor, height: int, width: int) -> Tensor:
 
 
 def embed_cells(words: nn.Embedding, grid: Tensor) -> Tensor:
-    """Return V0 [N, D, H, W]: the embeddings of a cell's words, summed; grid [N, H, W, K] ids (RTFM, after eq. 19)."""
+    """Return V0 [N, D, H, W]: the embeddings of a cell's words, summed; grid [N, H, W, K] ids (RTFM, after eq. 19).
+
+    Without a row of padding in the table, id 0 counts too.
+    """
     n, height, width, per_cell = grid.shape
     bags = F.embedding_bag(grid.reshape(-1, per_cell).int(), words.weight, mode="sum", padding_idx=words.padding_idx)
     return bags.view(n, height, width, words.embedding_dim).permute(0, 3, 1, 2)

@@ -68,6 +68,10 @@ class Divided(NamedTuple):
 class EnDi(DocumentPolicy):
     """Base of EnDi on any grounding module.
 
+    Attributes:
+        loss_weights: λ_sup and λ_reg where a learner sets none: 1 and, beside V-trace in RTFM, 0.1 (no program of that
+            is released). Preset `paper` of `ma_messenger`, which learns by PPO, has 1 and 1, as released.
+
     Raises:
         ConfigurationError: an unknown regulariser, an environment for one agent, or one that it is not made for.
     """

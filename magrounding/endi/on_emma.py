@@ -90,7 +90,8 @@ class EnDiEmma(EnDi):
         if config.modelling:
             self.foresight = nn.Conv2d(config.history * config.width, config.maps, 2)
             flat = config.maps * (self.map[0] - 1) * (self.map[1] - 1)
-            self.modelling.extend(action_head(flat, config.hidden, spec.num_actions) for _ in range(self.num_others))
+            head = flat, config.hidden, spec.num_actions, self.emma.tied_layer
+            self.modelling.extend(action_head(*head) for _ in range(self.num_others))
         initialize(self)
 
     def encode_text(self, manual: Tensor, goal: Tensor) -> TextEncoding:

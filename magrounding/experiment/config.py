@@ -291,13 +291,24 @@ def make_config(
 ) -> RunConfig:
     """The configuration of what a command line names; of a preset's agent, its network and what of it is frozen.
 
+    An agent that is built on the preset's gets its options and, where it says which part of its network that is
+    (`AgentEntry.part`), what of it is frozen.
+
     The contrastive loss of a preset is left out for networks that have none.
     """
     found, entry = find_preset(preset, env, agent), env_entry(env)
     agent, own = agent or found.agent, agent in (None, found.agent)
     if not own:
-        network = found.network if agent_entry(agent).built_on == found.agent else {}
-        found = replace(found, agent=agent, network=network).with_phases(lambda phase: replace(phase, frozen=()))
+        built_on = agent_entry(agent).built_on == found.agent
+        part = agent_entry(agent).part if built_on else ""
+        several = entry.multi_agent and (agents or entry.options["agents"]) > 1
+        inside = f"{part}." if several else ""  # for one agent it is the network that it is built on
+
+        def freeze_part(phase: Phase) -> Phase:
+            return replace(phase, frozen=tuple(f"{inside}{name}" for name in phase.frozen) if part else ())
+
+        network = found.network if built_on else {}
+        found = replace(found, agent=agent, network=network).with_phases(freeze_part)
     if stages is not None and not stages:
         raise ConfigurationError("at least one stage is needed")
     if agents is not None and agents < 1:

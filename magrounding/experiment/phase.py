@@ -83,8 +83,8 @@ class Phase(Options):
         until: when the phase is over.
         num_envs: B, games of a rollout.
         env_options: of the games that are learnt from, such as another split of training games.
-        frozen: modules and parameters of the preset's own agent that do not learn in this phase, by the beginnings of
-            their names.
+        frozen: modules and parameters that do not learn in this phase, by the beginnings of their names; of a preset,
+            those of its own agent.
         ramps: course of options that may change while a batch is played (`WorldOptions.adjustable`), by name: a
             curriculum within the phase. Evaluations have the environment's own value of them.
     """

@@ -15,7 +15,8 @@ import magrounding as mg
 from magrounding.agents.building import make_policy
 from magrounding.agents.document_policy import Inputs
 from magrounding.agents.emma.network import Emma, GameId
-from magrounding.errors import ConfigurationError
+from magrounding.agents.weights import fit_weights
+from magrounding.errors import CheckpointError, ConfigurationError
 from magrounding.play.team import Team
 from magrounding.training.ppo import PPOConfig, PPOLearner
 from tests.agents.samples import batch_of, documents_of, make_sample, make_spec, one_by_one, seen_by
@@ -62,16 +63,58 @@ def maps_of(policy, frame, text, memory=None):
     return policy._ground(seen, text, torch.arange(len(frame["grid"])))
 
 
+def count(module) -> int:
+    return sum(p.numel() for p in module.parameters())
+
+
 def test_parameter_counts():
+    """With states as wide as those of the paper's reader, which is not trained; untied, of each part too."""
     spec, *_ = play("messenger", stage="s2")
-    emma = make_policy("emma", spec, embedding=768)
-    words = spec.vocabulary_size * 768  # the paper's encoder has as wide states, and is not trained
-    assert sum(p.numel() for p in emma.parameters()) - words == 1_959_496
+    emma, tied = (make_policy("emma", spec, embedding=768, tied_heads=tied) for tied in (False, True))
+    own = {name: count(part) for name, part in emma.named_children() if name != "reader"}
+    attention, linear = 768 + 1, 256 * (768 + 1)
+    assert own == {
+        "symbols": 25 * 256,
+        "key_attention": attention,
+        "value_attention": attention,
+        "key": linear,
+        "value": linear,
+        "trunk": 64 * (4 * 768 + 1),
+        "actor": 680_837,
+        "critic": 680_321,
+    }
+    assert sum(own.values()) == 1_959_496
+    assert count(tied) - count(tied.reader) == 1_959_496 - 128 * 129 == 1_942_984
     spec, *_ = play("messenger", stage="s2", game_id=True)
     game_id = make_policy("emma_game_id", spec)
     convolution, project, heads = 64 * (4 * 1536 + 1), 256 * (768 + 1), 680_837 + 680_321
-    assert sum(p.numel() for p in game_id.parameters()) == 2 * 25 * 256 + convolution + project + heads
+    assert count(game_id) == 2 * 25 * 256 + convolution + project + heads
     assert not [name for name in emma.state_dict() if name in dict(emma.named_buffers())]
+
+
+def test_tied_heads_have_one_layer_in_common():
+    """Equal to untied heads with equal layers; its gradient is the sum of theirs, and files have it once."""
+    spec, (frame, *_), texts = play("messenger", stage="s2")
+    tied, untied = network(spec, tied_heads=True), network(spec)
+    layer = {name.replace("actor.2", "critic.2"): p for name, p in tied.state_dict().items() if "actor.2" in name}
+    untied.load_state_dict(tied.state_dict() | layer)
+    outputs = []
+    for policy in (tied, copy.deepcopy(tied), untied):
+        output = policy.respond(Inputs(frame, policy.encode_text(*texts), torch.arange(6)))
+        (output.logits[:, 0].sum() + output.value.square().sum()).backward()
+        outputs.append(output)
+    for output in outputs[1:]:
+        assert torch.equal(output.logits, outputs[0].logits)
+        assert torch.equal(output.value, outputs[0].value)
+    both = untied.actor[2].weight.grad + untied.critic[2].weight.grad
+    torch.testing.assert_close(tied.actor[2].weight.grad, both)
+    assert not [name for name in tied.state_dict() if name.startswith("critic.2")]
+    with pytest.raises(CheckpointError, match="belong to another network"):
+        fit_weights(tied, untied.state_dict(), "a file")
+    copied = copy.deepcopy(tied)
+    with torch.no_grad():
+        tied.actor[2].weight.zero_()
+    assert copied.critic[2](torch.ones(SMALL["hidden"])).ne(tied.critic[2](torch.ones(SMALL["hidden"]))).any()
 
 
 @pytest.mark.parametrize(("env", "options"), WORLDS)

@@ -6,6 +6,7 @@ import copy
 import hashlib
 import json
 import shutil
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -14,12 +15,13 @@ import torch
 
 import magrounding as mg
 from magrounding.agents import pretrained_language
-from magrounding.agents.building import make_policy
+from magrounding.agents.building import freeze, make_policy
 from magrounding.agents.document_policy import Inputs
 from magrounding.agents.language import join_statements
 from magrounding.agents.pretrained_language import LanguageModel, PretrainedStates
 from magrounding.agents.weights import save_weights
 from magrounding.errors import ConfigurationError, MissingExtra
+from magrounding.experiment.config import make_config
 from tests.agents.language_models import tiny_bert
 from tests.agents.samples import documents_of, make_spec, seen_by
 
@@ -150,6 +152,19 @@ def test_emma_reads_with_it_and_does_not_train_it(model, tmp_path):
     assert twin.reader is policy.reader
     text["key"].sum().backward()
     assert policy.key.weight.grad.any()
+
+
+@pytest.mark.parametrize(("env", "agent"), [("messenger", "emma"), ("ma_messenger", "endi_num_emma")])
+def test_emmas_published_preset_takes_a_language_model(model, tmp_path, env, agent):
+    """From S2 on it freezes the reader, which has nothing to freeze then, and what else it names."""
+    config = make_config(env, agent, preset="paper")
+    config = replace(config, network={**config.network, "language_model": str(model), "cache": str(tmp_path)})
+    policy = config.make_network()
+    freeze(policy, config.of_stage("s2")[0].frozen)
+    stays = {name.removeprefix("emma.").split(".")[0] for name, p in policy.named_parameters() if not p.requires_grad}
+    assert stays == {"symbols", "key", "key_attention"}
+    with pytest.raises(ConfigurationError, match="has no parameter whose name begins with 'writer'"):
+        freeze(policy, ["writer"])
 
 
 def without(model, tmp_path, *names):

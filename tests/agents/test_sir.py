@@ -12,10 +12,11 @@ from torch import Tensor
 import magrounding as mg
 from magrounding.agents.building import make_policy
 from magrounding.agents.document_policy import DocumentPolicy, Inputs
-from magrounding.agents.modules import distance_map
+from magrounding.agents.modules import distance_map, embed_cells
 from magrounding.agents.policy import Batch, Reading
 from magrounding.agents.sir.network import Sir
 from magrounding.errors import ConfigurationError
+from magrounding.experiment.config import make_config
 from magrounding.spec import EnvSpec, Grid, Text
 from magrounding.training.impala import ImpalaConfig, ImpalaLearner
 from magrounding.training.ppo import PPOConfig, PPOLearner
@@ -330,6 +331,48 @@ def test_statements_are_fields_of_messenger_whatever_their_number(agent):
         torch.testing.assert_close(got.value, expected.value, rtol=0, atol=1e-6)
         others = act(policy, batch._replace(manual=batch.manual.roll(1, 0)))
         assert not torch.isclose(others.value, expected.value, atol=1e-6).all()
+
+
+@pytest.mark.parametrize("agent", VARIANTS)
+@torch.no_grad()
+def test_symbols_of_messenger_may_have_a_table_of_their_own(agent):
+    """One row for each id, 0 included; of a cell that shows one thing, the other places add the row of 0."""
+    spec, batch = play("messenger", stage="s1")
+    policy, words = narrow(agent, spec=spec, symbol_table=True), narrow(agent, spec=spec)
+    width, table = words.config.cells, policy.symbols.weight
+    assert table.shape == (19, width)
+    assert table[0].any()
+    counts = [sum(p.numel() for p in network.parameters()) for network in (policy, words)]
+    assert counts[0] - counts[1] == 19 * width
+    # A table of the same words, with zeros for 0, is no difference.
+    policy.load_state_dict(words.state_dict(), strict=False)
+    table.copy_(words.reader.words.weight[:19])
+    expected = act(words, batch)
+    torch.testing.assert_close(act(policy, batch).logits, expected.logits, rtol=0, atol=1e-6)
+    table[0] = 0.1
+    other = act(policy, batch)
+    assert not torch.isclose(other.value, expected.value, atol=1e-6).all()
+    if agent == "sir":
+        cells = embed_cells(policy.symbols, batch.observation["grid"])
+        summed = table[batch.observation["grid"].long()].sum(3).permute(0, 3, 1, 2)
+        torch.testing.assert_close(cells, summed)
+
+
+def test_a_table_of_symbols_needs_a_map_and_learns_all_rows():
+    with pytest.raises(ConfigurationError, match="shows no map of symbols: set symbol_table to false"):
+        narrow(spec=without(make_spec(), "grid", "position"), symbol_table=True)
+    spec, batch = play("messenger", stage="s1")
+    policy = narrow(spec=spec, symbol_table=True)
+    act(policy, batch).value.sum().backward()
+    assert policy.symbols.weight.grad[0].any()
+
+
+def test_the_preset_of_silg_has_the_table_in_messenger():
+    for agent in ("sir", "sir_state", "sir_entity_attn"):
+        config = make_config("messenger", agent, preset="silg")
+        assert config.network == {"symbol_table": True}
+        assert make_config("messenger", agent, preset="quick").network == {}
+        assert make_config("rtfm", agent, preset="silg").network == {}
 
 
 def test_local_conv_needs_a_place():

@@ -35,13 +35,25 @@ def test_parameters_on_txt2pi():
     assert parameters(make_policy("endi_sup", spec)) == 709_295 - 325
 
 
-@pytest.mark.parametrize(("table", "count"), [("separate", 2_881_295), ("shared", 2_871_567)])
-def test_parameters_on_emma(table, count):
+@pytest.mark.parametrize(
+    ("table", "tied", "count"),
+    [
+        ("separate", True, 2_848_271),
+        ("shared", True, 2_838_543),
+        ("separate", False, 2_881_295),
+        ("shared", False, 2_871_567),
+    ],
+)
+def test_parameters_on_emma(table, tied, count):
     """With the paper's reader, whose states are 768 wide and which is not trained."""
     spec = mg.make_vec("ma_messenger", 1, stage="s2", agents=2).spec
-    policy = make_policy("endi_dis_emma", spec, embedding=768, offset_table=table)
+    policy = make_policy("endi_dis_emma", spec, embedding=768, offset_table=table, tied_heads=tied)
     assert isinstance(policy, EnDiEmma)
     assert parameters(policy) - parameters(policy.emma.reader) == count
+    tables = {"separate": (25 + 2 * 20) * 256, "shared": 27 * 256}
+    assert parameters(policy.queries) == tables[table]
+    assert parameters(policy.divide_self) + parameters(policy.divide_others) == 27_650
+    assert parameters(policy.foresight) == parameters(policy.emma.trunk) == 196_672
 
 
 @pytest.mark.parametrize("agents", [2, 3])
@@ -321,6 +333,17 @@ def test_one_agent_has_nobody_to_divide_with(grounding, alone):
     ]
     assert weights[0].keys() == weights[1].keys()
     assert all(torch.equal(weights[0][name], weights[1][name]) for name in weights[0])
+
+
+@pytest.mark.parametrize("agents", [2, 3])
+def test_tied_heads_that_predict_others_share_the_layer_of_emma(agents):
+    policy, shown = network("endi_dis_emma", agents, tied_heads=True), scene("endi_dis_emma", agents)
+    assert isinstance(policy, EnDiEmma)
+    layer = policy.emma.tied_layer
+    assert [name for name, p in policy.named_parameters() if p.shape == (16, 16)] == ["emma.actor.2.weight"]
+    learn_beside(policy, shown).losses["modelling"].sum().backward()
+    assert layer is not None
+    assert layer.weight.grad.any()
 
 
 def test_presets_of_a_network_are_also_for_what_is_built_on_it():

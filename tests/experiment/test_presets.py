@@ -6,6 +6,7 @@ import pytest
 
 from magrounding import schema
 from magrounding.agents.building import freeze, make_policy
+from magrounding.agents.pretrained_language import PretrainedStates
 from magrounding.errors import CheckpointError, ConfigurationError
 from magrounding.experiment.config import make_config, parse_config
 from magrounding.experiment.phase import Promotion
@@ -135,6 +136,56 @@ def test_only_the_presets_own_agent_is_frozen():
     assert stays == {"symbols", "key", "key_attention", "reader"}
     assert {"value", "value_attention"} < learns
     assert not any(phase.frozen for _, phase in make_config("messenger", "relread", preset="paper").walk())
+    assert any(phase.frozen for _, phase in make_config("messenger", preset="quick").walk())
+    assert not any(phase.frozen for _, phase in make_config("messenger", "endi_dis_relread", preset="quick").walk())
+
+
+@pytest.mark.parametrize(
+    ("env", "agent", "weight"), [("ma_messenger", "endi_dis_emma", 1.0), ("ma_rtfm", "endi_dis", 0.1)]
+)
+def test_published_weights_of_the_division_depend_on_the_learner(env, agent, weight):
+    config = make_config(env, agent, preset="paper")
+    for stage, phase in config.walk():
+        learner = phase.learner.make_learner(config.make_network(), config.describe(stage), phase.num_envs, 0)
+        assert learner.weights == {"modelling": 1.0, "division": weight}
+
+
+def test_a_language_model_has_nothing_to_freeze():
+    config = make_config("messenger", preset="paper")
+    policy = config.make_network()
+    del policy.reader
+    policy.reader = object.__new__(PretrainedStates)  # which needs files
+    freeze(policy, config.of_stage("s2")[0].frozen)
+    assert not policy.symbols.weight.requires_grad
+    del policy.reader
+    with pytest.raises(ConfigurationError, match="emma has no parameter whose name begins with 'reader'"):
+        freeze(policy, ["reader"])
+
+
+def test_what_is_frozen_of_emma_is_frozen_within_endi():
+    config = make_config("ma_messenger", "endi_dis_emma", preset="paper")
+    frozen = {stage: phase.frozen for stage, phase in config.walk()}
+    parts = ("emma.symbols", "emma.key", "emma.reader")
+    assert frozen == {"s1": (), **dict.fromkeys(config.stages[1:], parts)}
+    policy = config.make_network()
+    freeze(policy, parts)
+    stays = {name.rsplit(".", 1)[0] for name, p in policy.named_parameters() if not p.requires_grad}
+    assert stays == {"emma.symbols", "emma.key", "emma.key_attention.score", "emma.reader.words"}
+    assert all(p.requires_grad for p in policy.queries.parameters())  # the second table of symbols
+    for alone in (make_config("messenger", "endi_dis_emma", preset="paper"), make_config("messenger", preset="paper")):
+        assert alone.of_stage("s2")[0].frozen == ("symbols", "key", "reader")
+        freeze(alone.make_network(), alone.of_stage("s2")[0].frozen)
+
+
+@pytest.mark.parametrize("env", ["messenger", "ma_messenger"])
+def test_published_heads_of_emma_are_tied(env):
+    on_emma = ("emma", "emma_game_id", "endi_num_emma", "endi_sup_emma")
+    for agent in on_emma:
+        config = make_config(env, agent, preset="paper")
+        assert config.network == {"tied_heads": True}
+        assert config.make_network().config.tied_heads
+        assert make_config(env, agent, preset="quick_rl").network == {}
+    assert make_config(env, "relread", preset="paper").network == {}
 
 
 @pytest.mark.parametrize(

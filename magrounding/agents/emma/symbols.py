@@ -26,13 +26,15 @@ NO_FRAME = -1
 
 @dataclass(frozen=True)
 class EmmaConfig(Options):
-    """Options of EMMA; sizes and choices are those of the released program.
+    """Options of EMMA; sizes and choices are those of the released program, `tied_heads` in preset `paper`.
 
     Attributes:
         width: of keys, values and symbols.
         history: frames that are looked at, the present one included.
         maps: of the 2 × 2 convolution.
         hidden: units of the layers between maps and heads.
+        tied_heads: actor, critic and every further head of a network built on this one have one layer between hidden
+            units in common, as the released programs build them from one tuple of layers. False: each has its own.
         tokens: positions of a sentence; the rest of a shorter one is padding.
         mask_pad: leave padding out where a sentence's tokens are summed up; the released program does not.
         embedding: width of a word, where words are learnt from scratch.
@@ -46,6 +48,7 @@ class EmmaConfig(Options):
     history: Count = 3
     maps: Count = 64
     hidden: Count = 128
+    tied_heads: bool = False
     tokens: Count = 36
     mask_pad: bool = False
     embedding: Count = 256
@@ -77,12 +80,18 @@ class SymbolPolicy(DocumentPolicy):
         self.symbols = nn.Embedding(rows, config.width, padding_idx=0)
         self.trunk = nn.Conv2d(config.history * (config.width + constants), config.maps, 2)
         flat = config.maps * (height - 1) * (width - 1)
-        self.actor, self.critic = (action_head(flat, config.hidden, out) for out in (spec.num_actions, 1))
+        self.actor = action_head(flat, config.hidden, spec.num_actions)
+        self.critic = action_head(flat, config.hidden, 1, self.tied_layer)
         self.occupant: Tensor
         self.avatar: Tensor
         ids = torch.arange(rows)
         self.register_buffer("occupant", ~torch.isin(ids, torch.tensor(spec.grid.scenery_ids)), persistent=False)
         self.register_buffer("avatar", torch.isin(ids, torch.tensor(spec.grid.avatar_ids)), persistent=False)
+
+    @property
+    def tied_layer(self) -> nn.Linear | None:
+        """Layer between hidden units, the actor's, that all heads have in common; None: each has its own."""
+        return cast(nn.Linear, self.actor[2]) if self.config.tied_heads else None
 
     def identify(self, queries: Tensor, text: TextEncoding, document: Tensor) -> Tensor:
         """Return the representation [D, width] of entities, by queries [D, width] and their documents [D] of U."""
@@ -185,7 +194,19 @@ def initialize(network: nn.Module) -> None:
             nn.init.zeros_(module.weight[module.padding_idx].data)
 
 
-def action_head(width: int, hidden: int, out: int) -> nn.Sequential:
-    """Build EMMA's layers between flat maps and `out` numbers."""
-    layers = nn.Linear(width, hidden), nn.LeakyReLU(), nn.Linear(hidden, hidden), nn.LeakyReLU(), nn.Linear(hidden, out)
-    return nn.Sequential(*layers)
+class TiedLayer(nn.Module):
+    """A layer of another head: it is counted, drawn and saved there alone."""
+
+    def __init__(self, layer: nn.Module) -> None:
+        super().__init__()
+        self._layer = (layer,)  # in a tuple, which registers nothing
+
+    def forward(self, features: Tensor) -> Tensor:
+        return self._layer[0](features)
+
+
+def action_head(width: int, hidden: int, out: int, tied: nn.Linear | None = None) -> nn.Sequential:
+    """Build EMMA's layers between flat maps and `out` numbers; `tied`: another head's layer between hidden units."""
+    first = nn.Linear(width, hidden)
+    between = nn.Linear(hidden, hidden) if tied is None else TiedLayer(tied)
+    return nn.Sequential(first, nn.LeakyReLU(), between, nn.LeakyReLU(), nn.Linear(hidden, out))

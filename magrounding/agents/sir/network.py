@@ -5,9 +5,10 @@ text or directions as actions too (`heads.py`). Every distinct text is encoded o
 
 Differences from the paper. Where its shapes leave no choice, or would bind a network to one size of map, the released
 program is followed: the last map is max-pooled and not flattened, and each layer queries the joint text with its
-summary projected to the text's width. Words are the environment's own, not word pieces. The statements of a manual
-share a scorer (see `reader.scorers`), and +bert reads them one at a time. A text ends with a terminator, so none is
-empty.
+summary projected to the text's width. Words are the environment's own, not word pieces. In MESSENGER, whose cells show
+symbols and no words, the released program has a table for them, without a row of padding: `symbol_table`, which preset
+`silg` sets there. The statements of a manual share a scorer (see `reader.scorers`), and +bert reads them one at a time.
+A text ends with a terminator, so none is empty.
 """
 
 from __future__ import annotations
@@ -40,6 +41,9 @@ class SirConfig(Options):
         embedding: d, width of a word; with `entity_attn` it is 2 · hidden, whatever is asked for here.
         hidden: r, units in each direction of the text encoders.
         width: of H, the final representation.
+        symbol_table: ids on the map are rows of a table of their own, as in the released program in MESSENGER; 0, which
+            stands in every empty place of a cell, is a row that learns as all others do, so that empty cells are no
+            zeros. False: they are words of the texts' table, and 0 is a vector of zeros.
         state: +state, an LSTM keeps track of the episode.
         local_conv: +local conv, FiLM² layers of their own look at the cells around the agent.
         crop: height and width of what they see.
@@ -54,6 +58,7 @@ class SirConfig(Options):
     embedding: Count = 100
     hidden: Count = 200
     width: Count = 400
+    symbol_table: bool = False
     state: bool = False
     local_conv: bool = False
     crop: Count = 3
@@ -108,7 +113,8 @@ class Sir(DocumentPolicy):
     `position` on the map, cells have no distances; without a map, there is one cell without words.
 
     Raises:
-        ConfigurationError: an environment that it is not made for, or `local_conv` without positions.
+        ConfigurationError: an environment that it is not made for, `local_conv` without positions, or `symbol_table`
+            without a map.
     """
 
     defaults = SirConfig()
@@ -125,6 +131,8 @@ class Sir(DocumentPolicy):
         self.has_place = self.has_map and "position" in spec and not spec.grid.egocentric
         if config.local_conv and not self.has_place:
             raise ConfigurationError("this world does not say where an agent is: set local_conv to false")
+        if config.symbol_table and not self.has_map:
+            raise ConfigurationError("this world shows no map of symbols: set symbol_table to false")
         self.config = config
         alone = (*further_texts(spec), *((CHOICES,) if isinstance(spec.actions, TextChoices) else ()))
         self.goal = goal_field(spec)
@@ -134,6 +142,7 @@ class Sir(DocumentPolicy):
             language = PretrainedStates(config.language_model, spec.words, config.tokens, config.cache, by_word=True)
         self.reader = SirReader(spec, config.cells, config.hidden, language)
         text, top = self.reader.width, config.channels[-1]
+        self.symbols = nn.Embedding(int(spec.grid.high) + 1, config.cells) if config.symbol_table else None
         self.entities = EntityAttention(text) if config.entity_attn else None
         layers = config.channels, config.cells, 2, 3 * text, text, _LAYERS
         self.grounding = Txt2PiGrounding(*layers)
@@ -197,7 +206,7 @@ class Sir(DocumentPolicy):
         """H [N, width] without memory, and V_last; for `queries` see `Txt2PiGrounding`."""
         observation, fields = inputs.observation, self.reader.look_up(inputs)
         grid = observation["grid"]
-        cells = embed_cells(self.reader.words, grid)  # U [N, D, H, W]
+        cells = embed_cells(self.reader.words if self.symbols is None else self.symbols, grid)  # U [N, D, H, W]
         if self.entities is not None:
             cells = self.entities(cells, grid.any(3), fields)
         position = observation["position"] if self.has_place else grid.new_full((len(grid), 2), -1)

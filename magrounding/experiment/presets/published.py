@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from magrounding.experiment.config import REMAINING_STAGES, RunConfig
@@ -43,7 +44,9 @@ PAPER_ROCK_PAPER_SCISSORS = replace(
 )
 
 
-def _as_messenger(steps: int, gamma: float, frozen: tuple[str, ...] = ()) -> tuple[Phase, ...]:
+def _as_messenger(
+    steps: int, gamma: float, frozen: tuple[str, ...] = (), weights: Mapping[str, float] | None = None
+) -> tuple[Phase, ...]:
     """PPO of MESSENGER's program: one game, buffers of 64 steps, four passes, no schedule."""
     learner = PPOConfig(
         unroll=64,
@@ -58,12 +61,17 @@ def _as_messenger(steps: int, gamma: float, frozen: tuple[str, ...] = ()) -> tup
         final_entropy=0.01,
         clip_gradient=0.0,
         normalised_returns=True,
+        weights=weights or {},
     )
     return (Phase(learner, Promotion(steps=steps), 1, frozen=frozen),)
 
 
 _GROUNDED = ("symbols", "key", "reader")
-"""What EMMA finds sentences with, once it has learnt to: symbols, keys and, where it is trained, the words' table."""
+"""What EMMA finds sentences with, once it has learnt to: symbols, keys and, where it is trained, the words' table.
+
+EMMA's program and EnDi's freeze symbols and keys from S2 on; EnDi's second table, for the queries of its division, goes
+on learning.
+"""
 
 PAPER_MESSENGER = RunConfig(
     preset="paper",
@@ -72,9 +80,14 @@ PAPER_MESSENGER = RunConfig(
         "3e7 environment steps for S1, 5e7 for each later stage; one game at a time."
     ),
     agent="emma",
+    network={"tied_heads": True},
     phases={"s1": _as_messenger(30_000_000, 0.8), REMAINING_STAGES: _as_messenger(50_000_000, 0.99, _GROUNDED)},
     evaluation=EvaluationConfig(every=500_000, selection_set="val", watched_sets=("train", "val"), stage_sets=None),
 )
+
+_ENDI: Mapping[str, float] = {"modelling": 1.0, "division": 1.0}
+"""EnDi's λ_sup and λ_reg in its released program, whose losses are means over the 64 steps; EnDi's paper gives neither.
+Beside V-trace, in RTFM, λ_reg is 0.1 (`EnDi.loss_weights`)."""
 
 PAPER_MA_MESSENGER = replace(
     PAPER_MESSENGER,
@@ -82,7 +95,10 @@ PAPER_MA_MESSENGER = replace(
         "EMMA as EnDi trained it (appendix B): 3e7 environment steps for S1, 5e7 for each later stage; one game at a "
         "time."
     ),
-    phases={"s1": _as_messenger(30_000_000, 0.99), REMAINING_STAGES: _as_messenger(50_000_000, 0.99, _GROUNDED)},
+    phases={
+        "s1": _as_messenger(30_000_000, 0.99, weights=_ENDI),
+        REMAINING_STAGES: _as_messenger(50_000_000, 0.99, _GROUNDED, _ENDI),
+    },
 )
 
 SILG_RTFM = replace(
@@ -102,5 +118,6 @@ SILG_MESSENGER = replace(
     SILG_RTFM,
     about=f"{SILG_RTFM.about} SILG also had a step cost 0.02, as it does in RTFM.",
     env_options={"max_cycles": 80},
+    network={"symbol_table": True},
     evaluation=replace(SILG_RTFM.evaluation, selection_set="val", watched_sets=("train", "val"), stage_sets=None),
 )
