@@ -24,20 +24,17 @@ def abridge(text_key, task_key, rules, scalars, entities):
             if entities[e, TARGET] == 0:
                 entities[e, PRESENT] = 0
     scalars[OMITTED] = 0
-    if rules.omission == 0.0 and rules.decoys == 1.0:
+    if rules.omission == 0.0:
         return
-    needed, distracted, decoy = 0, False, -1
+    needed, distracted = 0, False
     for e in range(n, n + monsters):
         if entities[e, PRESENT] == 1:
             # Statement k of letters says that letter k beats the next of the cycle.
             needed |= 1 << ((entities[e, ELEMENT] + 2) % 3 if rules.letters else entities[e, ELEMENT])
-            if entities[e, TARGET] == 0 and below(hash64(text_key, _STATEMENTS), 100, _PARTS) >= rules.decoys * _PARTS:
-                needed &= ~(1 << entities[e, ELEMENT])
-                decoy = entities[e, ELEMENT]
             distracted = distracted or entities[e, TARGET] == 0
     if distracted:
         needed |= 1 << (4 + scalars[TEAM])
     key = hash64(text_key, _STATEMENTS)
     for k in range(rules.statements):
-        if k == decoy or (needed >> k & 1 == 0 and below(key, k, _PARTS) < rules.omission * _PARTS):
+        if needed >> k & 1 == 0 and below(key, k, _PARTS) < rules.omission * _PARTS:
             scalars[OMITTED] |= 1 << k

@@ -68,7 +68,6 @@ class Rules(NamedTuple):
     salt: int
     omission: float
     distraction: float
-    decoys: float
 
 
 class Prose(NamedTuple):

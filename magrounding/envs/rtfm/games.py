@@ -81,7 +81,7 @@ class RtfmGame(WorldOptions):
 
     renamed: ClassVar[Mapping[str, str]] = OLD_NAMES
     implementation: ClassVar[str] = "magrounding.envs.rtfm.world:RTFMWorld"
-    adjustable: ClassVar[tuple[str, ...]] = ("omission", "distraction", "decoys")
+    adjustable: ClassVar[tuple[str, ...]] = ("omission", "distraction")
 
     agents: Count = 1
     size: MapSize = 6
@@ -99,7 +99,6 @@ class RtfmGame(WorldOptions):
     constructions: str | None = None
     omission: Share = 0.0
     distraction: Share = 1.0
-    decoys: Share = 1.0
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -130,6 +130,5 @@ def _make_rules(game: RtfmGame) -> arrays.Rules:
             task, tuple(getattr(game, each.name) for each in fields(RtfmGame) if each.name not in game.adjustable)
         ),
         omission=float(game.omission),
-        decoys=float(game.decoys),
         distraction=float(game.distraction),
     )
