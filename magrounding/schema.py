@@ -14,7 +14,7 @@ import math
 import re
 import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import MISSING, Field, dataclass, fields, replace
 from functools import cache, cached_property
 from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar, get_args, get_origin, get_type_hints
 
@@ -216,14 +216,22 @@ def load(cls: type[Loaded], content: Any) -> Loaded:
     return cls(**chosen)
 
 
-def dump(value: Any) -> Any:
-    """JSON data of options, and of anything that holds some."""
+def dump(value: Any, *, changed: bool = False) -> Any:
+    """JSON data of options, and of anything that holds some; `changed`: of options that differ from their defaults."""
     if isinstance(value, Options):
         tag = {value.tag: getattr(value, value.tag)} if value.tag else {}
-        return tag | {each.name: dump(getattr(value, each.name)) for each in fields(value) if each.init}
+        shown = [each for each in fields(value) if each.init]
+        if changed:
+            shown = [each for each in shown if getattr(value, each.name) != _default_of(each)]
+        return tag | {each.name: dump(getattr(value, each.name), changed=changed) for each in shown}
     if isinstance(value, Mapping):
-        return {name: dump(each) for name, each in value.items()}
-    return [dump(each) for each in value] if isinstance(value, tuple | list) else value
+        return {name: dump(each, changed=changed) for name, each in value.items()}
+    return [dump(each, changed=changed) for each in value] if isinstance(value, tuple | list) else value
+
+
+def _default_of(field: Field[Any]) -> Any:
+    """The default of a field, MISSING where there is none."""
+    return field.default if field.default_factory is MISSING else field.default_factory()
 
 
 def diff(one: Any, other: Any) -> dict[str, tuple[Any, Any]]:

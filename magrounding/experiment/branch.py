@@ -62,7 +62,7 @@ def branch(source: Path, settings: RunConfig, folder: Path, command: str = "") -
         for stage in first:
             shutil.copytree(learnt.weights(stage), own.weights(stage))
         record, tensors = load_checkpoint(learnt.checkpoint, **settings.origin)
-        save_checkpoint(own.checkpoint, {**record, "settings": settings.digest}, tensors)
+        save_checkpoint(own.checkpoint, {**record, "config": settings.digest}, tensors)
         shutil.copy2(learnt.metrics, own.metrics)
         about = {"versions": versions(), "command": command, "branched_from": str(source)}
         made.write_config({**run.config(), **settings.as_dict(), **about})

@@ -223,9 +223,12 @@ class RunConfig(Options):
 
     @property
     def digest(self) -> str:
-        """SHA-256 of all that decides what a run computes: two runs with the same one differ in words at most."""
+        """SHA-256 of all that decides what a run computes: two runs with the same one differ in words at most.
+
+        Options at their defaults are left out, so that a later version, which has more of them, gets the same one.
+        """
         phases = {stage: self.of_stage(stage) for stage in self.stages}
-        return digest(dump(replace(self, workers=0, about="", budget=1.0, phases=phases)))
+        return digest(dump(replace(self, workers=0, about="", budget=1.0, phases=phases), changed=True))
 
     def of_stage(self, stage: str) -> tuple[Phase, ...]:
         """The phases of a stage; ConfigurationError where there are none for it."""

@@ -115,7 +115,7 @@ class SeedRun:
         record, tensors = load_checkpoint(path, **self.settings.origin)
         if record.get("seed") != self.seed:
             raise CheckpointError(f"{path} is of seed {record.get('seed')}, not of {self.seed}: it was moved here")
-        if record.get("settings") != self.settings.digest:
+        if record.get("config", self.settings.digest) != self.settings.digest:  # earlier versions kept another digest
             raise CheckpointError(f"{path} is of a run with other settings than this one: one of the two was replaced")
         try:
             self.at = Position(**record["position"])
@@ -356,7 +356,7 @@ class SeedRun:
             "vocabulary": self.settings.describe(self.settings.stages[0]).vocabulary_hash,
             "agents": self.settings.agents,
             "seed": self.seed,
-            "settings": self.settings.digest,
+            "config": self.settings.digest,
             "position": asdict(self.at),
         }
         save_checkpoint(self.folder.checkpoint, record, tensors)

@@ -7,13 +7,14 @@ import pytest
 import torch
 
 import magrounding as mg
-from magrounding.errors import ConfigurationError
+from magrounding.errors import CheckpointError, ConfigurationError
+from magrounding.experiment.checkpoint import load_checkpoint, save_checkpoint
 from magrounding.experiment.config import read_config
 from magrounding.experiment.curriculum import run_curriculum
 from magrounding.experiment.metrics import read_metrics
 from magrounding.experiment.phase import Promotion, Ramp
 from magrounding.experiment.stage import StageSession
-from magrounding.play.run_folder import METRICS_FILE
+from magrounding.play.run_folder import METRICS_FILE, RunFolder
 from magrounding.registry import ENVS
 from magrounding.storage import read_json
 from tests.experiment.tiny_runs import (
@@ -316,3 +317,21 @@ def test_a_ramp_of_what_cannot_change_is_refused(ramps, said):
     phases = {"*": (replace(phases_of({"*": SHORT}, IMITATION)["*"][0], ramps=ramps),)}
     with pytest.raises(ConfigurationError, match=said):
         tiny_settings(stages=("s1",), phases=phases)
+def test_a_checkpoint_of_an_earlier_version_goes_on(taught, tmp_path):
+    killed_run(taught_settings(), tmp_path / "run", lambda position: position["steps"] == 60)
+    path = next((tmp_path / "run").rglob("checkpoint.safetensors"))
+    settings = taught_settings()
+    record, tensors = load_checkpoint(path, **settings.origin)
+    record = {name: value for name, value in record.items() if name != "config"} | {"settings": "another digest"}
+    save_checkpoint(path, record, tensors)
+    run_curriculum(read_config(tmp_path / "run"), tmp_path / "run", resume=True, display=quiet(), device="cpu")
+    assert torch.equal(weights_of(tmp_path / "run", "s2"), weights_of(taught, "s2"))
+
+
+def test_a_checkpoint_of_other_options_is_refused(tmp_path):
+    killed_run(taught_settings(), tmp_path / "run", lambda position: position["steps"] == 60)
+    other = taught_settings(team_reward=0.25)
+    assert other.digest != taught_settings().digest
+    RunFolder(tmp_path / "run").write_config(other.as_dict())
+    with pytest.raises(CheckpointError, match="other settings"):
+        run_curriculum(other, tmp_path / "run", resume=True, display=quiet(), device="cpu")
