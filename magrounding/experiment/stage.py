@@ -325,13 +325,13 @@ def _source(
     config, vec, players = session.phase.learner, session.vec, session.players
     common, teaching = (config.unroll, session.clock, session.settings.team_reward), config.teaching
     if teaching is None:
-        return RolloutWorker(vec, players, *common, config.needs), None
+        return RolloutWorker(vec, players, *common, config.needs, segment=config.memory_every), None
     shown = _demonstrations(session, teaching, seed, folder)
     if shown is not None:
         carry = teaching.carry_memory
         return DemonstrationSource(shown, players, vec.num_envs, *common, carry_memory=carry), None
     teacher = Teacher(make_expert(vec, teaching.oracle), teaching.noise, seed)
-    return RolloutWorker(vec, players, *common, config.needs, teacher), teacher
+    return RolloutWorker(vec, players, *common, config.needs, teacher, config.memory_every), teacher
 
 
 def _demonstrations(

@@ -104,6 +104,11 @@ class AlgorithmConfig(Options):
 
         return Teaching() if LABELS in self.needs else None
 
+    @property
+    def memory_every(self) -> int:
+        """Steps between two memories that a rollout records, for a learner in segments; 0: none but the first."""
+        return 0
+
     def beta(self, steps: float) -> float:
         """Share of the games that an expert leads after so many environment steps: β of DAgger (Ross et al. 2011)."""
         return 0.0

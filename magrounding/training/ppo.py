@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, ClassVar
 import torch
 from torch import Tensor
 
-from magrounding.schema import NonNegative
+from magrounding.errors import ConfigurationError
+from magrounding.schema import Natural, NonNegative
 from magrounding.training.algorithm import end_of_fall, falling
 from magrounding.training.learner import Loss, MinibatchConfig, MinibatchLearner
 from magrounding.training.trajectory import Minibatch, Returns, Trajectory
@@ -26,6 +27,8 @@ class PPOConfig(MinibatchConfig):
         clip: bound on how far the ratio of probabilities may leave 1.
         entropy: weight of the entropy bonus, at the start; it changes linearly over warm-up and annealing.
         final_entropy: and in the end; None: .001, or `entropy` where that is less.
+        segment: steps that gradients go back through a memory. An unroll is learnt from in segments of so many, each a
+            game of its own for `minibatches`; it begins with the memory of acting. 0: the whole unroll.
         clip_values: bound also how far a value may leave what it was, by the same number.
         normalise_advantages: to mean 0 and deviation 1 over a rollout.
         normalised_returns: the flavour of MESSENGER's program: values learn the normalised returns of a rollout, and
@@ -39,9 +42,19 @@ class PPOConfig(MinibatchConfig):
     warm_up: NonNegative = 20_000
     clip: NonNegative = 0.2
     final_entropy: NonNegative | None = None
+    segment: Natural = 0
     clip_values: bool = False
     normalise_advantages: bool = True
     normalised_returns: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.segment and self.unroll % self.segment:
+            raise ConfigurationError(f"an unroll of {self.unroll} steps has no whole segments of {self.segment}")
+
+    @property
+    def memory_every(self) -> int:
+        return self.segment
 
     def make_learner(self, policy: Policy, spec: EnvSpec, num_envs: int, seed: int) -> PPOLearner:
         return PPOLearner(policy, self)
@@ -61,6 +74,9 @@ class PPOLearner(MinibatchLearner[PPOConfig]):
         rate, coefficient = self.rate(steps), self.entropy_coefficient(steps)
         self.set_rate(rate)
         estimates = self.estimates(trajectory)
+        if length := self.config.segment:
+            trajectory = trajectory.segments(length)
+            estimates = tuple(torch.cat(each.split(length), 1) for each in estimates)
 
         def loss(minibatch: Minibatch) -> Loss:
             parts = self.losses(minibatch, *estimates)
@@ -74,7 +90,7 @@ class PPOLearner(MinibatchLearner[PPOConfig]):
         return self.report(logs, rate)
 
     @torch.no_grad()
-    def estimates(self, trajectory: Trajectory) -> tuple[Tensor, Tensor, Tensor]:
+    def estimates(self, trajectory: Trajectory) -> tuple[Tensor, ...]:
         """Return value targets, advantages and log probabilities of the behaviour's actions, [T, B] each."""
         c, steps = self.config, trajectory.steps(self.device)
         log_mu = log_probability(steps.logits, steps.action)

@@ -77,6 +77,7 @@ class RolloutWorker:
         team_reward: part of each agent's reward that is the living agents' mean instead of its own.
         needs: what learners need beyond their own trajectory (`agents.policy`); what policies need is recorded as well.
         teacher: leads some games and labels every step (LABELS); None for learners who find out by themselves.
+        segment: steps between two memories that are recorded (`Trajectory.memories`); 0: none is.
     """
 
     def __init__(
@@ -88,6 +89,7 @@ class RolloutWorker:
         team_reward: float = 0.0,
         needs: frozenset[str] = frozenset(),
         teacher: Teacher | None = None,
+        segment: int = 0,
     ) -> None:
         self.vec = vec
         self.players = list(players)
@@ -98,6 +100,7 @@ class RolloutWorker:
         self._team_reward = team_reward
         self._needs = needs.union(*(player.policy.needs for player in self.players))
         self._teacher = teacher
+        self._segment = segment
         self._fields = vec.spec.own_fields
         self._restarted = np.ones(vec.num_envs, np.bool_)
         self._led = np.zeros(vec.num_envs, np.bool_)  # episodes in which the teacher led
@@ -128,11 +131,14 @@ class RolloutWorker:
                 recorder.begin()
         for aux in self._aux:
             aux.clear()
-        memories = [player.memory for player in self.players]
+        memories: list[list[Tensor | None]] = [[] for _ in self.players]
         ended: list[FinishedEpisodes] = []
         truncations: list[_Truncation] = []
         for t in range(self.unroll):
             since = time.perf_counter()
+            if t % (self._segment or self.unroll) == 0:
+                for before, player in zip(memories, self.players, strict=True):
+                    before.append(player.memory)
             self._record_observation(t)
             self.clock.add("world", since)
             self._observation, rewards, terminated, truncated, info = self._play(t)
@@ -326,7 +332,7 @@ class RolloutWorker:
         self,
         i: int,
         truncations: Sequence[_Truncation],
-        memory: Tensor | None,
+        memories: Sequence[Tensor | None],
         shared: Mapping[tuple[str, ...], tuple[dict[str, np.ndarray], np.ndarray, np.ndarray]],
         metrics: dict[str, float],
     ) -> Trajectory:
@@ -356,7 +362,8 @@ class RolloutWorker:
                 {name: np.concatenate(parts) for name, parts in final.items()},
                 {name: read[names][2] for name, names in reads.items()},
             ),
-            memory=memory,
+            memory=memories[0],
+            memories=tuple(each for each in memories if each is not None),
             last_memory=self.players[i].memory,
             metrics=metrics,
         )

@@ -109,6 +109,7 @@ class Trajectory:
         nonterminal: [T, B] bool, the next row goes on with the same episode of the same living agent.
         memory: [B, …] of a policy that remembers before the first step, or None.
         last_memory: the same before the boundary step.
+        memories: the same before each step at which a segment begins, `memory` first, of rollouts in segments.
         restarts: [T+1, B] bool, the row's observation is the first of an episode (memory starts afresh).
         last_action: [T+1, B] int64, what the agent did in the step before; −1 at the start of an episode.
         record: [T+1, B, …] by name, what the network needs to compute the step again; 0 in the boundary step.
@@ -138,6 +139,7 @@ class Trajectory:
     extras: dict[str, np.ndarray] = field(default_factory=dict)
     metrics: dict[str, float] = field(default_factory=dict)
     carried: Tensor | None = None
+    memories: tuple[Tensor, ...] = ()
 
     @property
     def num_games(self) -> int:
@@ -173,6 +175,38 @@ class Trajectory:
             truncated_at=(to_tensor(t[final], device), to_tensor(place[b[final]], device)),
             extras={name: to_tensor(array[:, games], device) for name, array in self.extras.items()},
             carried=self.carried,
+        )
+
+    def segments(self, length: int) -> Trajectory:
+        """The same T steps as T / length segments of B games each, side by side: [length, B · T / length].
+
+        A segment begins with the memory of acting (`memories`), and no gradient leads out of it.
+        """
+        starts = range(0, len(self.action), length)
+        return side_by_side([self._segment(start, length, k) for k, start in enumerate(starts)])
+
+    def _segment(self, start: int, length: int, k: int) -> Trajectory:
+        """`length` steps from `start` on, the k-th segment, and the observation behind them."""
+        steps, rows = slice(start, start + length), slice(start, start + length + 1)
+        t, b = self.truncations.where
+        mine = (t >= start) & (t < start + length)
+        memories = *self.memories, self.last_memory
+        return Trajectory(
+            observation={name: array[rows] for name, array in self.observation.items()},
+            texts={name: Texts(each.ids, each.index[rows]) for name, each in self.texts.items()},
+            truncations=Truncations(
+                (t[mine] - start, b[mine]),
+                {name: array[mine] for name, array in self.truncations.observation.items()},
+                {name: array[mine] for name, array in self.truncations.texts.items()},
+            ),
+            **{each.name: getattr(self, each.name)[steps] for each in fields(Steps)},
+            memory=None if self.memory is None else memories[k],
+            last_memory=None if self.memory is None else memories[k + 1],
+            restarts=self.restarts[rows],
+            last_action=self.last_action[rows],
+            record={name: array[rows] for name, array in self.record.items()},
+            extras={name: array[rows] for name, array in self.extras.items()},
+            metrics=self.metrics,
         )
 
     def boundary(self, device: torch.device | str = "cpu") -> Batch:
@@ -249,6 +283,7 @@ def side_by_side(trajectories: Sequence[Trajectory]) -> Trajectory:
         **{name: beside(name) for name in ("restarts", "last_action", *(each.name for each in fields(Steps)))},
         memory=memories([each.memory for each in trajectories]),
         last_memory=memories([each.last_memory for each in trajectories]),
+        memories=tuple(torch.cat(parts) for parts in zip(*(each.memories for each in trajectories), strict=True)),
         record=by_name([each.record for each in trajectories]),
         extras=extras | {STATE: first.extras[STATE]} if STATE in extras else extras,
         metrics={name: float(np.mean([each.metrics[name] for each in trajectories])) for name in first.metrics},

@@ -144,6 +144,37 @@ def test_values_learn_normalised_returns_in_messengers_flavour(policy):
     assert flavoured < 3 < 100 < plain
 
 
+@pytest.mark.parametrize("recurrent", [False, True])
+def test_segments_are_the_same_steps_and_begin_with_the_memory_of_acting(recurrent):
+    torch.manual_seed(0)
+    policy = ToyPolicy(recurrent)
+    vec = ToyGames(num_envs=6, end=0.0, time_limit_is_loss=False, max_cycles=3)
+    (trajectory, _) = collect(vec, [policy, ToyPolicy(recurrent)], unroll=8, skip=1, segment=4).trajectories
+    learner, cut = PPOLearner(policy, CONFIG), trajectory.segments(4)
+    assert cut.num_games == 12
+    assert len(cut.truncations) == len(trajectory.truncations) > 0
+    whole, parts = learner.reevaluate(trajectory.games()), learner.reevaluate(cut.games())
+    for name in ("logits", "value", "next_value"):
+        expected = torch.cat(getattr(whole, name).split(4), 1)
+        torch.testing.assert_close(getattr(parts, name), expected)
+    np.testing.assert_array_equal(cut.reward, np.concatenate(np.split(trajectory.reward, 2), 1))
+    last = cut.games(np.arange(6, 12)).inputs
+    assert (last.memory is None) is not recurrent
+    if recurrent:  # what the second half says teaches nothing about how the first is remembered
+        again = policy(learner.encoded(last)._replace(memory=trajectory.memories[1])).value
+        torch.testing.assert_close(again[:-1], whole.value[4:])
+        assert not last.memory.requires_grad
+
+
+def test_an_update_in_segments_learns_from_every_step(policy):
+    rollout = collect(ToyGames(num_envs=8), [policy, ToyPolicy()], segment=4)
+    one = replace(CONFIG, minibatches=1, epochs=1)
+    whole, cut = (updated(policy, rollout, replace(one, segment=segment))[0] for segment in (0, 4))
+    torch.testing.assert_close(whole, cut, rtol=1e-4, atol=1e-5)  # without a memory nothing is cut off
+    with pytest.raises(ConfigurationError, match="8 steps has no whole segments of 3"):
+        replace(CONFIG, segment=3)
+
+
 def test_gradients_are_as_long_as_they_are_without_a_clip(policy):
     rollout = collect(ToyGames(num_envs=8), [policy, ToyPolicy()])
     free, tight, loose = (updated(policy, rollout, replace(CONFIG, clip_gradient=norm))[0] for norm in (0.0, 1e-3, 1e9))
