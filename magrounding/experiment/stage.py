@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from magrounding.agents.building import build_policy, freeze
+from magrounding.agents.policy import evaluating
 from magrounding.agents.weights import fit_weights
 from magrounding.envs.make import make_vec
 from magrounding.envs.vector import WorldVectorEnv
@@ -153,18 +154,19 @@ class StageSession:
         since = time.perf_counter()
         team = self._team()
         options = self.settings.stage_options(self.stage, evaluation_set)
-        result = evaluate(
-            team,
-            self.settings.env,
-            options,
-            games,
-            seed,
-            greedy=greedy,
-            manual=manual,
-            num_threads=active_plan().world,
-            workers=self.settings.workers,
-            on_progress=on_progress,
-        )
+        with evaluating(*team.policies):
+            result = evaluate(
+                team,
+                self.settings.env,
+                options,
+                games,
+                seed,
+                greedy=greedy,
+                manual=manual,
+                num_threads=active_plan().world,
+                workers=self.settings.workers,
+                on_progress=on_progress,
+            )
         self.clock.add("evaluation", since)
         return result
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import ClassVar, Generic, NamedTuple, TypeVar
@@ -17,7 +18,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from magrounding.agents.policy import CONTRAST, Auxiliary, Batch, Policy, Reading
+from magrounding.agents.policy import CONTRAST, Auxiliary, Batch, Policy, Reading, evaluating
 from magrounding.schema import Count, NonNegative, Share
 from magrounding.threads import GAMES_PER_PART, active_plan, map_parts
 from magrounding.training.algorithm import AlgorithmConfig, AtLeastOne
@@ -209,7 +210,8 @@ class Learner(ABC, Generic[Config]):
     def _final_values(self, last: Batch, encoded: dict[str, Reading], memory: Tensor | None) -> Tensor:
         """Values [F] of the last observations of truncated episodes, with memory [F, …] of the steps before them."""
         texts = {name: replace(each, encoding=encoded[name].encoding) for name, each in last.texts.items()}
-        return self.policy(last._replace(texts=texts, memory=memory)).value[0]
+        with evaluating(self.policy) if self.policy.by_batch else nullcontext():  # so few are no batch
+            return self.policy(last._replace(texts=texts, memory=memory)).value[0]
 
 
 @dataclass(frozen=True)

@@ -101,6 +101,7 @@ class RolloutWorker:
         self._needs = needs.union(*(player.policy.needs for player in self.players))
         self._teacher = teacher
         self._segment = segment
+        self._by_batch = any(player.policy.by_batch for player in self.players)
         self._fields = vec.spec.own_fields
         self._restarted = np.ones(vec.num_envs, np.bool_)
         self._led = np.zeros(vec.num_envs, np.bool_)  # episodes in which the teacher led
@@ -250,7 +251,7 @@ class RolloutWorker:
         """Let all agents act and the games move; where simulators work by halves, one moves while the other thinks."""
         since, vec, teacher = time.perf_counter(), self.vec, self._teacher
         self._draw(t)
-        halves = find_halves(vec) if teacher is None else None
+        halves = find_halves(vec) if teacher is None and not self._by_batch else None
         if halves is not None:
             for group, rows in enumerate(halves.groups):
                 actions = self._act(t, np.arange(rows.start, rows.stop))
@@ -291,7 +292,7 @@ class RolloutWorker:
             record = {name: kept.record[name][t] for name in self._drawn[i]}
             seen = {name: buffer[t] for name, buffer in kept.observation.items()}
             shown = Shown(seen, self._texts_of(i, self._observation), self._info.document)
-            choice = player.choose(shown, self._restarted, rows=rows, record=record)
+            choice = player.choose(shown, self._restarted, rows=rows, record=record, learning=True)
             for name, array in choice.record.items():
                 self._record(i, t, name, array, some)
             if player.aux:
