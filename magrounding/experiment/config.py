@@ -318,9 +318,22 @@ def parse_config(content: Mapping[str, Any]) -> RunConfig:
     """The configuration that a run's `config.json` holds, beside facts about the run; CheckpointError for damage."""
     try:
         content = _of_version_0(content) if isinstance(content["preset"], Mapping) else content
+        content = {**content, "phases": _as_before(content["phases"])}
         return load(RunConfig, {name: content[name] for name in options_of(RunConfig) if name in content})
     except (KeyError, TypeError, AttributeError, ConfigurationError) as error:
         raise CheckpointError(f"the run's config.json is damaged, or of another version: {error}") from None
+
+
+def _as_before(phases: Mapping[str, Any]) -> dict[str, Any]:
+    """The phases of a file, with what learners did before options that it lacks (`AlgorithmConfig.before`)."""
+
+    def completed(learner: Mapping[str, Any]) -> dict[str, Any]:
+        return {**AlgorithmConfig.variant(learner[AlgorithmConfig.tag]).before, **learner}
+
+    return {
+        stage: [{**phase, "learner": completed(phase["learner"])} for phase in of_stage]
+        for stage, of_stage in phases.items()
+    }
 
 
 def _of_version_0(content: Mapping[str, Any]) -> dict[str, Any]:

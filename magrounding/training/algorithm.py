@@ -61,6 +61,7 @@ class AlgorithmConfig(Options):
         kind: IMITATE or REINFORCE.
         needs: quantities that its learner takes beyond its own trajectory (`agents.policy`).
         scaled: options that count environment steps, which a budget scales.
+        before: option → what learners did before there was such an option, for files of runs that do not have it.
         joint: one learner for the whole team: it sees all trajectories side by side, and one network plays for all.
         unroll: T, steps between two updates.
         schedule: "stage": rate and all else that depends on steps start anew with every phase; "run": one schedule for
@@ -75,6 +76,7 @@ class AlgorithmConfig(Options):
     kind: ClassVar[str] = REINFORCE
     needs: ClassVar[frozenset[str]] = frozenset()
     scaled: ClassVar[tuple[str, ...]] = ()
+    before: ClassVar[Mapping[str, Any]] = {}
     joint: ClassVar[bool] = False
 
     unroll: Count = 16
