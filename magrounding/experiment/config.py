@@ -26,6 +26,8 @@ from magrounding.training.algorithm import IMITATE, AlgorithmConfig, Teaching
 
 REMAINING_STAGES = "*"
 Seed = Annotated[int, Meta(ge=0, lt=2**31)]
+_BEFORE: Mapping[str, Mapping[str, Any]] = {"qmix": {"hypernetwork": 0}}
+"""Algorithm → option → its value in runs before there was the option, where that is not its default."""
 _SMALL = 0.25
 """Part of a preset's budget below which evaluations spare time; the tables that we publish have this much or more."""
 
@@ -325,10 +327,10 @@ def parse_config(content: Mapping[str, Any]) -> RunConfig:
 
 
 def _as_before(phases: Mapping[str, Any]) -> dict[str, Any]:
-    """The phases of a file, with what learners did before options that it lacks (`AlgorithmConfig.before`)."""
+    """The phases of a file, with what learners did before options that it lacks."""
 
     def completed(learner: Mapping[str, Any]) -> dict[str, Any]:
-        return {**AlgorithmConfig.variant(learner[AlgorithmConfig.tag]).before, **learner}
+        return {**_BEFORE.get(learner[AlgorithmConfig.tag], {}), **learner}
 
     return {
         stage: [{**phase, "learner": completed(phase["learner"])} for phase in of_stage]

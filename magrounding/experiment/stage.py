@@ -46,6 +46,7 @@ from magrounding.training.algorithm import Teaching
 from magrounding.training.clock import Clock
 from magrounding.training.demonstration_source import DemonstrationSource
 from magrounding.training.learner import Learner
+from magrounding.training.ppo import PPOConfig
 from magrounding.training.rollout import FinishedEpisodes, RolloutWorker
 from magrounding.training.teacher import Teacher
 from magrounding.vector import VectorEnv
@@ -326,14 +327,15 @@ def _source(
     """Demonstrations to learn from, or games that the agents play, labelled by a teacher where one is due."""
     config, vec, players = session.phase.learner, session.vec, session.players
     common, teaching = (config.unroll, session.clock, session.settings.team_reward), config.teaching
+    segment = config.segment if isinstance(config, PPOConfig) else 0
     if teaching is None:
-        return RolloutWorker(vec, players, *common, config.needs, segment=config.memory_every), None
+        return RolloutWorker(vec, players, *common, config.needs, segment=segment), None
     shown = _demonstrations(session, teaching, seed, folder)
     if shown is not None:
         carry = teaching.carry_memory
         return DemonstrationSource(shown, players, vec.num_envs, *common, carry_memory=carry), None
     teacher = Teacher(make_expert(vec, teaching.oracle), teaching.noise, seed)
-    return RolloutWorker(vec, players, *common, config.needs, teacher, config.memory_every), teacher
+    return RolloutWorker(vec, players, *common, config.needs, teacher), teacher
 
 
 def _demonstrations(

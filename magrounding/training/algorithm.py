@@ -61,7 +61,6 @@ class AlgorithmConfig(Options):
         kind: IMITATE or REINFORCE.
         needs: quantities that its learner takes beyond its own trajectory (`agents.policy`).
         scaled: options that count environment steps, which a budget scales.
-        before: option → what learners did before there was such an option, for files of runs that do not have it.
         joint: one learner for the whole team: it sees all trajectories side by side, and one network plays for all.
         unroll: T, steps between two updates.
         schedule: "stage": rate and all else that depends on steps start anew with every phase; "run": one schedule for
@@ -76,7 +75,6 @@ class AlgorithmConfig(Options):
     kind: ClassVar[str] = REINFORCE
     needs: ClassVar[frozenset[str]] = frozenset()
     scaled: ClassVar[tuple[str, ...]] = ()
-    before: ClassVar[Mapping[str, Any]] = {}
     joint: ClassVar[bool] = False
 
     unroll: Count = 16
@@ -105,11 +103,6 @@ class AlgorithmConfig(Options):
         from magrounding.agents.policy import LABELS  # torch, which the names of presets do without
 
         return Teaching() if LABELS in self.needs else None
-
-    @property
-    def memory_every(self) -> int:
-        """Steps between two memories that a rollout records, for a learner in segments; 0: none but the first."""
-        return 0
 
     def beta(self, steps: float) -> float:
         """Share of the games that an expert leads after so many environment steps: β of DAgger (Ross et al. 2011)."""

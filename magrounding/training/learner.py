@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import ClassVar, Generic, NamedTuple, TypeVar
@@ -210,7 +209,7 @@ class Learner(ABC, Generic[Config]):
     def _final_values(self, last: Batch, encoded: dict[str, Reading], memory: Tensor | None) -> Tensor:
         """Values [F] of the last observations of truncated episodes, with memory [F, …] of the steps before them."""
         texts = {name: replace(each, encoding=encoded[name].encoding) for name, each in last.texts.items()}
-        with evaluating(self.policy) if self.policy.by_batch else nullcontext():  # so few are no batch
+        with evaluating(self.policy):  # so few are no batch
             return self.policy(last._replace(texts=texts, memory=memory)).value[0]
 
 
@@ -287,7 +286,7 @@ class MinibatchLearner(Learner[MinibatchOptions]):
         """Yield the games [b] of each minibatch of an epoch, for all epochs."""
         order = np.random.default_rng(steps)  # a function of the step alone: a resumed run draws the same
         for _ in range(self.config.epochs):
-            shuffled = order.permutation(trajectory.num_games)
+            shuffled = order.permutation(trajectory.num_games * trajectory.segments)
             yield from np.array_split(shuffled, min(self.config.minibatches, len(shuffled)))
 
     def minibatch_update(
@@ -303,10 +302,10 @@ class MinibatchLearner(Learner[MinibatchOptions]):
         Returns:
             Logs of the parts; their sum is that of the minibatch.
         """
-        living = max(1, int(trajectory.alive[:, games].sum()))
+        living = max(1, int(trajectory.alive[trajectory.place(games)].sum()))
 
         def weighted(part: np.ndarray) -> Loss:
-            weight = int(trajectory.alive[:, part].sum()) / living
+            weight = int(trajectory.alive[trajectory.place(part)].sum()) / living
             value, log = loss(trajectory.games(part, self.device))
             return weight * value, {name: weight * each for name, each in log.items()}
 

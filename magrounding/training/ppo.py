@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, ClassVar
 import torch
 from torch import Tensor
 
-from magrounding.errors import ConfigurationError
 from magrounding.schema import Natural, NonNegative
 from magrounding.training.algorithm import end_of_fall, falling
 from magrounding.training.learner import Loss, MinibatchConfig, MinibatchLearner
@@ -47,15 +46,6 @@ class PPOConfig(MinibatchConfig):
     normalise_advantages: bool = True
     normalised_returns: bool = False
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.segment and self.unroll % self.segment:
-            raise ConfigurationError(f"an unroll of {self.unroll} steps has no whole segments of {self.segment}")
-
-    @property
-    def memory_every(self) -> int:
-        return self.segment
-
     def make_learner(self, policy: Policy, spec: EnvSpec, num_envs: int, seed: int) -> PPOLearner:
         return PPOLearner(policy, self)
 
@@ -73,10 +63,7 @@ class PPOLearner(MinibatchLearner[PPOConfig]):
         """Learn from one agent's trajectory; see `Learner.update`."""
         rate, coefficient = self.rate(steps), self.entropy_coefficient(steps)
         self.set_rate(rate)
-        estimates = self.estimates(trajectory)
-        if length := self.config.segment:
-            trajectory = trajectory.segments(length)
-            estimates = tuple(torch.cat(each.split(length), 1) for each in estimates)
+        estimates = [torch.cat(each.chunk(trajectory.segments), 1) for each in self.estimates(trajectory)]
 
         def loss(minibatch: Minibatch) -> Loss:
             parts = self.losses(minibatch, *estimates)
@@ -90,7 +77,7 @@ class PPOLearner(MinibatchLearner[PPOConfig]):
         return self.report(logs, rate)
 
     @torch.no_grad()
-    def estimates(self, trajectory: Trajectory) -> tuple[Tensor, ...]:
+    def estimates(self, trajectory: Trajectory) -> tuple[Tensor, Tensor, Tensor]:
         """Return value targets, advantages and log probabilities of the behaviour's actions, [T, B] each."""
         c, steps = self.config, trajectory.steps(self.device)
         log_mu = log_probability(steps.logits, steps.action)
@@ -113,7 +100,8 @@ class PPOLearner(MinibatchLearner[PPOConfig]):
         """
         if len(trajectory.truncations):
             now = self.reevaluate(trajectory.games(device=self.device))
-            return now.value, now.next_value
+            value, following = (torch.cat(each.chunk(trajectory.segments, 1)) for each in (now.value, now.next_value))
+            return value, following
         with self.autocast():
             bootstrap = self.policy(self.encoded(trajectory.boundary(self.device))).value.float()
         value = self.tensor(trajectory.value)

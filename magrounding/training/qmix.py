@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import numpy as np
 import torch
@@ -58,7 +57,6 @@ class QmixConfig(QLearningConfig):
 
     algorithm: ClassVar[str] = "qmix"
     needs: ClassVar[frozenset[str]] = frozenset({STATE})
-    before: ClassVar[Mapping[str, Any]] = {"hypernetwork": 0}
     joint: ClassVar[bool] = True
 
     unroll: Count = 8

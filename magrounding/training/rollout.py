@@ -8,11 +8,13 @@ from dataclasses import dataclass, fields, replace
 from typing import NamedTuple
 
 import numpy as np
+import torch
 from torch import Tensor
 
 from magrounding.agents.policy import COSTS_TO_GO, LABELS, OTHERS, STATE, common_diagnostics
 from magrounding.brief import brief
 from magrounding.capabilities import HasSnapshots, HasState, find_capability, find_halves, require_capability
+from magrounding.errors import ConfigurationError
 from magrounding.play.player import Player, Shown
 from magrounding.texts import TextRecorder
 from magrounding.threads import map_agents
@@ -77,7 +79,10 @@ class RolloutWorker:
         team_reward: part of each agent's reward that is the living agents' mean instead of its own.
         needs: what learners need beyond their own trajectory (`agents.policy`); what policies need is recorded as well.
         teacher: leads some games and labels every step (LABELS); None for learners who find out by themselves.
-        segment: steps between two memories that are recorded (`Trajectory.memories`); 0: none is.
+        segment: steps of the parts that learners cut games into (`Trajectory.segments`); 0: they do not.
+
+    Raises:
+        ConfigurationError: an unroll that is no whole number of segments.
     """
 
     def __init__(
@@ -100,7 +105,9 @@ class RolloutWorker:
         self._team_reward = team_reward
         self._needs = needs.union(*(player.policy.needs for player in self.players))
         self._teacher = teacher
-        self._segment = segment
+        self._segment = segment or unroll
+        if unroll % self._segment:
+            raise ConfigurationError(f"an unroll of {unroll} steps has no whole segments of {segment}")
         self._by_batch = any(player.policy.by_batch for player in self.players)
         self._fields = vec.spec.own_fields
         self._restarted = np.ones(vec.num_envs, np.bool_)
@@ -137,7 +144,7 @@ class RolloutWorker:
         truncations: list[_Truncation] = []
         for t in range(self.unroll):
             since = time.perf_counter()
-            if t % (self._segment or self.unroll) == 0:
+            if t % self._segment == 0:
                 for before, player in zip(memories, self.players, strict=True):
                     before.append(player.memory)
             self._record_observation(t)
@@ -363,8 +370,8 @@ class RolloutWorker:
                 {name: np.concatenate(parts) for name, parts in final.items()},
                 {name: read[names][2] for name, names in reads.items()},
             ),
-            memory=memories[0],
-            memories=tuple(each for each in memories if each is not None),
+            memory=None if memories[0] is None else torch.cat([each for each in memories if each is not None]),
+            segments=self.unroll // self._segment,
             last_memory=self.players[i].memory,
             metrics=metrics,
         )

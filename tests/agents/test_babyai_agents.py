@@ -207,11 +207,11 @@ def test_the_policy_that_collects_is_the_one_that_learns(segment, mean):
     (trajectory,) = session.source.collect().trajectories
     learner = session.learners[0]
     for _ in range(2):  # as they were when nothing had been learnt, and after an update
-        played = trajectory.segments(segment) if segment else trajectory
-        halves = np.array_split(np.random.default_rng(0).permutation(played.num_games), 2 if segment else 1)
+        pieces = trajectory.num_games * trajectory.segments
+        halves = np.array_split(np.random.default_rng(0).permutation(pieces), trajectory.segments)
         ratios = []
         for games in halves:
-            minibatch = played.games(games)
+            minibatch = trajectory.games(games)
             now, before = (
                 log_probability(each, minibatch.action)
                 for each in (learner.reevaluate(minibatch).logits, minibatch.logits)
