@@ -127,7 +127,7 @@ def _train(channel: Connection, arguments: Arguments, spinning: bool) -> None:
 
     from magrounding.errors import MagroundingError
     from magrounding.experiment.config import make_config
-    from magrounding.experiment.stage import make_session
+    from magrounding.experiment.stage import StageSession
     from magrounding.threads import ThreadPlan, available_cores, plan_threads, using
 
     os.nice(NICENESS)
@@ -139,7 +139,7 @@ def _train(channel: Connection, arguments: Arguments, spinning: bool) -> None:
         with using(plan):
             if spinning:
                 torch.set_num_threads(arguments.threads or available_cores())
-            session = make_session(settings, settings.stages[0], 0, 0, torch.device("cpu"))
+            session = StageSession(settings, settings.stages[0], 0, 0, torch.device("cpu"))
             session.start()
             steps = 0
             for _ in range(WARM_UP):

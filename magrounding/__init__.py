@@ -9,7 +9,6 @@ from magrounding.builtin import register_builtin
 from magrounding.envs.make import make, make_vec
 from magrounding.errors import MagroundingError
 from magrounding.evaluation_plan import EvaluationPlan, by_split
-from magrounding.registration import register_env
 from magrounding.registry import (
     AGENTS,
     ALGORITHMS,
@@ -21,6 +20,7 @@ from magrounding.registry import (
     PresetEntry,
     register_agent,
     register_algorithm,
+    register_env,
     register_preset,
 )
 from magrounding.simulators.vectorize import vectorize
@@ -60,10 +60,7 @@ register_builtin()
 
 
 def load_run(source: str | PathLike[str]) -> RunResults:
-    """Read what a training run measured, as plain data: `rows`, `config`, `settings`.
-
-    Args:
-        source: a run folder.
+    """Read what a training run measured, by its folder, as plain data: `rows`, `config`, `settings`.
 
     Raises:
         CheckpointError: no run there, one that has measured nothing yet, or a damaged one.

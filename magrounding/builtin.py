@@ -7,8 +7,7 @@ from magrounding.endi.entries import AGENTS as ENDI_AGENTS
 from magrounding.envs.messenger.entry import ENVS as MESSENGER
 from magrounding.envs.rtfm.entry import ENVS as RTFM
 from magrounding.experiment.presets.entries import PRESETS
-from magrounding.registration import register_env
-from magrounding.registry import register_agent, register_algorithm, register_preset
+from magrounding.registry import register_agent, register_algorithm, register_env, register_preset
 from magrounding.single.alfworld.entry import ENVS as ALFWORLD
 from magrounding.single.babyai.entry import ENVS as BABYAI
 from magrounding.single.nethack.entry import ENVS as NETHACK

@@ -15,17 +15,11 @@ _FEWEST = 25
 
 
 def by_split(splits: Iterable[str]) -> dict[str, Mapping[str, Any]]:
-    """An evaluation set for each value of an environment's option `split`, of the same name.
-
-    Raises:
-        ConfigurationError: anything but names of splits.
-    """
-    if isinstance(splits, str) or not isinstance(splits, Iterable):
+    """An evaluation set for each value of an option `split`, of the same name; ConfigurationError for no names."""
+    names = list(splits) if isinstance(splits, Iterable) and not isinstance(splits, str) else [None]
+    if not all(isinstance(name, str) for name in names):
         raise ConfigurationError(f"splits are names, a list of strings, got {splits!r}")
-    splits = tuple(splits)
-    if not all(isinstance(split, str) for split in splits):
-        raise ConfigurationError(f"splits are names, a list of strings, got {list(splits)!r}")
-    return {split: {"split": split} for split in splits}
+    return {str(name): {"split": name} for name in names}
 
 
 @dataclass(frozen=True)

@@ -27,11 +27,7 @@ That is a fifth of the time to compile. Called from Python they run as plain Pyt
 
 
 def cached_njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
-    """`numba.njit(cache=True, **options)`, which also works where numba finds no place for a cache.
-
-    Args:
-        options: of `numba.njit`; by default without what lets C call the compiled code.
-    """
+    """`numba.njit(cache=True, **options)`, by default not callable from C; works without a place for a cache, too."""
     options = {"no_cfunc_wrapper": True, **options}
 
     def decorate(function: Callable[..., Any]) -> Any:

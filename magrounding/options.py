@@ -54,10 +54,7 @@ class SimulatorOptions(EnvOptions):
             raise MissingExtra(type(self).__name__, self.extra)
 
     def make_env(self, render_mode: str | None = None) -> ParallelEnv:
-        """A PettingZoo env of one agent.
-
-        Args:
-            render_mode: None, or one of the env's `metadata["render_modes"]`.
+        """A PettingZoo env of one agent, with a render mode of its metadata.
 
         Raises:
             MissingExtra: the simulator is not installed.

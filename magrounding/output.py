@@ -8,8 +8,7 @@ import sys
 def show_anything() -> None:
     """From now on what an output's encoding has no character for is shown as "?", instead of ending the program.
 
-    Every command and every worker does so first: a terminal of another alphabet must not cost the games that were
-    played. An output whose errors somebody has settled otherwise stays as it is.
+    An output whose errors somebody has settled otherwise stays as it is.
     """
     for stream in (sys.stdout, sys.stderr):
         if getattr(stream, "errors", None) == "strict" and hasattr(stream, "reconfigure"):

@@ -16,6 +16,9 @@ from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
+import gymnasium
+import pettingzoo
+
 from magrounding.brief import brief
 from magrounding.errors import ConfigurationError, MagroundingError, check_choice
 from magrounding.evaluation_plan import EvaluationPlan
@@ -47,24 +50,24 @@ def load(entry_point: str) -> Any:
         raise ConfigurationError(f"the entry point {entry_point!r} cannot be loaded: {error}") from error
 
 
-class WorldConfig(Protocol):
-    """The options of a world that simulates batches, chosen and checked; nothing is started."""
+class Described(Protocol):
+    """The options of an environment, chosen and checked."""
 
     def describe(self) -> EnvSpec:
         """Describe the environment; nothing is started for it."""
         ...
+
+
+class WorldConfig(Described, Protocol):
+    """The options of a world that simulates batches."""
 
     def make_world(self, num_envs: int, num_threads: int, /) -> Any:
         """B games: an `envs.world.BatchedWorld`, which only layers above know."""
         ...
 
 
-class SimulatorConfig(Protocol):
-    """The options of a simulator of one game, chosen and checked; nothing is started."""
-
-    def describe(self) -> EnvSpec:
-        """Describe the environment; nothing is started for it."""
-        ...
+class SimulatorConfig(Described, Protocol):
+    """The options of a simulator of one game."""
 
     def make_env(self, render_mode: str | None, /) -> ParallelEnv:
         """One game, as a PettingZoo env."""
@@ -81,11 +84,7 @@ def is_simulator(config: EnvConfig) -> TypeIs[SimulatorConfig]:
 
 
 def describe(config: EnvConfig) -> EnvSpec:
-    """Describe the environment; nothing is started. A simulator's game need not show a mask: then every action counts.
-
-    Raises:
-        ConfigurationError: what says no EnvSpec of itself.
-    """
+    """Describe the environment; nothing is started. A simulator need not show a mask: then every action counts."""
     spec = config.describe()
     if not isinstance(spec, EnvSpec):
         raise ConfigurationError(f"describe() of {type(config).__name__} returns an EnvSpec, got {spec!r}")
@@ -171,11 +170,7 @@ class EnvEntry:
         return plain({known_name(self.factory, name, self.id): value for name, value in options.items()})
 
     def describe(self, **options: Any) -> EnvSpec:
-        """Describe the environment with these options; nothing is started for it.
-
-        Raises:
-            ConfigurationError: an option that does not exist, or a value that cannot be.
-        """
+        """Describe the environment with these options; nothing is started for it. Errors as of `configure`."""
         return describe(self.configure(**options))
 
     def with_limit(self) -> dict[str, Any]:
@@ -248,12 +243,7 @@ Entry = TypeVar("Entry", EnvEntry, AgentEntry, AlgorithmEntry, PresetEntry)
 
 
 class Registry(Mapping[str, Entry], Generic[Entry]):
-    """id → entry, in the order of registration; what installed packages have is found at the first look-up.
-
-    Args:
-        kind: what it holds, for errors.
-        entries: the class of its entries.
-    """
+    """id → entry, in the order of registration; what installed packages have is found at the first look-up."""
 
     def __init__(self, kind: str, entries: type[Entry]) -> None:
         self.kind = kind
@@ -294,34 +284,29 @@ ALGORITHMS: Registry[AlgorithmEntry] = Registry("algorithm", AlgorithmEntry)
 PRESETS: Registry[PresetEntry] = Registry("preset", PresetEntry)
 
 
-def env_entry(id: str) -> EnvEntry:
-    """The entry of an environment id; ConfigurationError for an unknown one."""
-    return ENVS.find(id)
+env_entry, agent_entry, algorithm_entry = ENVS.find, AGENTS.find, ALGORITHMS.find
+register_agent, register_algorithm, register_preset = AGENTS.add, ALGORITHMS.add, PRESETS.add
 
 
-def agent_entry(id: str) -> AgentEntry:
-    """The entry of a learnt agent's id; ConfigurationError for an unknown one."""
-    return AGENTS.find(id)
+def register_env(entry: EnvEntry) -> None:
+    """Make an environment known by its id, and to PettingZoo and Gymnasium as `magrounding/<id>-v<version>`.
 
+    Nothing of it is imported. Gymnasium's is for one agent; asked for a game of several, it says what to call instead.
 
-def algorithm_entry(id: str) -> AlgorithmEntry:
-    """The entry of a learning algorithm; ConfigurationError for an unknown one."""
-    return ALGORITHMS.find(id)
-
-
-def register_agent(entry: AgentEntry) -> None:
-    """Make an agent known by its id; ConfigurationError where another one has it."""
-    AGENTS.add(entry)
-
-
-def register_algorithm(entry: AlgorithmEntry) -> None:
-    """Make a learning algorithm known by its id; ConfigurationError where another one has it."""
-    ALGORITHMS.add(entry)
-
-
-def register_preset(entry: PresetEntry) -> None:
-    """Make a preset known by its name and environment; ConfigurationError where another one has both."""
-    PRESETS.add(entry)
+    Raises:
+        ConfigurationError: no EnvEntry, or another environment has the id.
+    """
+    ENVS.add(entry)
+    name = f"magrounding/{entry.versioned_id}"
+    if hasattr(pettingzoo, "parallel_registry") and name not in pettingzoo.parallel_registry:  # 1.26 has no registry
+        pettingzoo.register("parallel", name, "magrounding.envs.make:make", kwargs={"id": entry.id})
+    if name not in gymnasium.registry:
+        gymnasium.register(
+            name,
+            "magrounding.envs.single_agent:make_single_agent",
+            vector_entry_point="magrounding.envs.gymnasium_vector:make_gymnasium_vec",
+            kwargs={"env": entry.id},
+        )
 
 
 _DISCOVERED = False

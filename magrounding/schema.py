@@ -132,11 +132,7 @@ class Option:
         return any(isinstance(part, type) and issubclass(part, Options) for part in _parts(self.type))
 
     def check(self, value: Any) -> Any:
-        """The value as the annotation has it: NumPy's numbers are Python's, lists are tuples.
-
-        Raises:
-            ConfigurationError: another type, outside its bounds, or none of its choices.
-        """
+        """The value as the annotation has it, NumPy's numbers as Python's, lists as tuples; or ConfigurationError."""
         value = plain(value)
         if self.choices is not None and not (value is None and type(None) in _parts(self.type)):
             names: list[Any] = list(value) if isinstance(value, tuple | list) else [value]
@@ -160,15 +156,8 @@ class Option:
             raise self._refused(value, "Expected `a finite number`") from None
 
     def parse(self, text: str) -> Any:
-        """The value in a word of a command line: JSON, or else a string.
-
-        Raises:
-            ConfigurationError: as `check`.
-        """
-        try:
-            value = json.loads(text)
-        except (ValueError, RecursionError):
-            return self.check(text)
+        """The value in a word of a command line: JSON, or else a string; checked."""
+        value = parsed(text)
         try:
             return self.check(value)
         except ConfigurationError:
@@ -213,11 +202,7 @@ Loaded = TypeVar("Loaded", bound=Options)
 
 
 def load(cls: type[Loaded], content: Any) -> Loaded:
-    """The options that a JSON file holds; the inverse of `dump`. Old names are understood, with a FutureWarning.
-
-    Raises:
-        ConfigurationError: no dictionary, an unknown or missing option, or a value that cannot be.
-    """
+    """The options that a JSON file holds, or ConfigurationError; old names are understood, with a FutureWarning."""
     if not isinstance(content, Mapping):
         raise ConfigurationError(f"{cls.owner()} is a dict of options, got {content!r}")
     values = dict(content)
@@ -273,16 +258,14 @@ def assign(value: Any, path: str, text: str, option: Option | None = None) -> An
         return replace(value, **{own: assign(getattr(value, own), rest, text, option)})  # type: ignore[type-var]
     if not isinstance(value, Mapping | tuple):
         check_choice(f"part of {path}", name, ())
-    keys = list(value) if isinstance(value, Mapping) else list(map(str, range(len(value))))
+    entries = _entries(value)
     if name == _EVERY:
-        chosen = [key for key in keys if has(value[_key(value, key)], rest)] or keys[:1]
+        chosen = [key for key, each in entries.items() if has(each, rest)] or list(entries)[:1]
     else:
-        chosen = [name if isinstance(value, Mapping) and not rest else check_choice("part of " + path, name, keys)]
-    changed = dict(value) if isinstance(value, Mapping) else list(value)
+        chosen = [name if isinstance(value, Mapping) and not rest else check_choice("part of " + path, name, entries)]
     for key in chosen:
-        at = _key(value, key)
-        changed[at] = assign(value[at], rest, text, option) if rest else parsed(text)
-    return changed if isinstance(value, Mapping) else tuple(changed)
+        entries[key] = assign(entries[key], rest, text, option) if rest else parsed(text)
+    return entries if isinstance(value, Mapping) else tuple(entries.values())
 
 
 def has(value: Any, path: str) -> bool:
@@ -293,10 +276,10 @@ def has(value: Any, path: str) -> bool:
         return name in options_of(type(value)) and (not rest or has(getattr(value, name), rest))
     if not isinstance(value, Mapping | tuple):
         return False
-    keys = list(value) if isinstance(value, Mapping) else list(map(str, range(len(value))))
+    entries = _entries(value)
     if not rest:
-        return isinstance(value, Mapping) or name in keys
-    return any(has(value[_key(value, key)], rest) for key in keys if name in (key, _EVERY))
+        return isinstance(value, Mapping) or name in entries
+    return any(has(each, rest) for key, each in entries.items() if name in (key, _EVERY))
 
 
 def known_name(factory: Callable[..., Any], name: str, owner: str = "") -> str:
@@ -370,8 +353,9 @@ def _settled(value: Any) -> Any:
     return value
 
 
-def _key(value: Mapping[str, Any] | tuple[Any, ...], key: str) -> Any:
-    return key if isinstance(value, Mapping) else int(key)
+def _entries(value: Mapping[str, Any] | tuple[Any, ...]) -> dict[str, Any]:
+    """Name → entry, or number as a string → entry; a new dict."""
+    return dict(value) if isinstance(value, Mapping) else {str(i): each for i, each in enumerate(value)}
 
 
 def parsed(text: str) -> Any:

@@ -103,9 +103,6 @@ class Text(Field):
 
     Attributes:
         lifetime: EPISODE where it stays the same from reset to reset, STEP where it may change in every step.
-
-    Raises:
-        ConfigurationError: another lifetime.
     """
 
     __repr__ = brief
@@ -131,11 +128,7 @@ class Mask(Field):
 
 @dataclass(frozen=True)
 class FixedActions:
-    """The same actions in every step.
-
-    Attributes:
-        names: one for each.
-    """
+    """The same actions in every step."""
 
     __repr__ = brief
 

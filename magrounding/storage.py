@@ -56,11 +56,7 @@ def user_path(path: str | os.PathLike[str]) -> Path:
 
 
 def text_of(data: bytes) -> str:
-    """The text of a file in UTF-8 that a person may have written: without the byte-order mark that editors put first.
-
-    Raises:
-        UnicodeDecodeError: it is in another encoding.
-    """
+    """The text of a file in UTF-8, without the byte-order mark of editors; UnicodeDecodeError for another encoding."""
     return data.decode("utf-8-sig")
 
 
@@ -75,11 +71,7 @@ def lines_of(text: str) -> list[str]:
 
 
 def write_atomic(path: Path, data: bytes | str) -> None:
-    """Put `data` at `path`; whatever stops it (no space, a kill) leaves the old file, or none.
-
-    Raises:
-        OSError: the disk refused; it names the file.
-    """
+    """Put `data` at `path`; what stops it (OSError with the file's name; a kill) leaves the old file, or none."""
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")  # several processes may write the same file
     try:
@@ -134,9 +126,8 @@ def json_text(content: Any, *, indent: int | None = None, compact: bool = False,
 
     Args:
         content: dictionaries, lists, strings and numbers.
-        indent: spaces of each level; None: all in one line.
+        indent, sort_keys: as of `json.dumps`.
         compact: no spaces at all.
-        sort_keys: entries in the order of their names.
     """
     layout: dict[str, Any] = {"indent": indent, "sort_keys": sort_keys, "separators": (",", ":") if compact else None}
     try:

@@ -16,11 +16,7 @@ from magrounding.spec import CHOICES, EnvSpec
 
 
 class TextTable:
-    """Distinct texts in the order in which they were first shown.
-
-    Args:
-        names: of the arrays that are read together.
-    """
+    """Distinct texts in the order in which they were first shown; `names` are of the arrays that are read together."""
 
     def __init__(self, names: tuple[str, ...]) -> None:
         self.names = names
@@ -63,14 +59,7 @@ class TextTable:
 
 
 class TextRecorder:
-    """Records, step by step, which texts B games show; the same text is kept once.
-
-    Args:
-        names: fields that are read together.
-        spec: of the games.
-        steps: T + 1.
-        num_envs: B.
-    """
+    """Records in each of T + 1 `steps` which texts B games show in fields that are read together; each text once."""
 
     def __init__(self, names: tuple[str, ...], spec: EnvSpec, steps: int, num_envs: int) -> None:
         self.names, self.spec = names, spec

@@ -1,10 +1,9 @@
 """The one place that decides how many threads compute, and runs what is computed side by side.
 
 Torch computes each operation with one thread. Its pool of threads waits by spinning, so where another program needs a
-core, every small operation waits for a thread that is not running: with three agents in S1 of `ma_rtfm` on two cores,
-one busy process left 3 to 30 % of the speed. What is divided among threads here are larger pieces, which sleep when
-they have nothing to do: agents, parts of a minibatch (whole games), rows of a simulated batch. Where nothing else runs
-that is as fast (docs/performance.md has what was measured, `python -m benchmarks.busy` measures your machine).
+core, every small operation waits for a thread that is not running: one busy process left 3 to 30 % of the speed
+(docs/performance.md; `python -m benchmarks.busy` measures your machine). What is divided among threads here are larger
+pieces, which sleep when they have nothing to do: agents, parts of a minibatch (whole games), rows of a batch.
 
 `using(plan)` says what a process may use; `map_agents` and `map_parts` run things side by side within it, and one
 after the other without it. Gradients of the parts of a minibatch are added in the order of the parts, so a run repeats
@@ -68,8 +67,7 @@ def plan_threads(
     cores finish together after 1.5 turns, while two threads would need 2. On a GPU the threads only launch kernels.
 
     Args:
-        num_agents: n, agents that act.
-        num_envs: B, rows of the simulator.
+        num_agents, num_envs: agents that act, rows of the simulator.
         learners: networks that learn, one for each agent by default; 1 where agents share one.
         threads: cores to share; by default those this process may run on.
         cuda: whether the networks live on a GPU.

@@ -162,15 +162,20 @@ def check_rows(rows: ArrayLike | None, num_envs: int) -> np.ndarray:
     """Return numbers [R] int64 of some rows of a batch, None being all; ConfigurationError for others."""
     if rows is None:
         return np.arange(num_envs)
-    try:
-        array = np.asarray(rows)
-    except ValueError:  # lists of different lengths
-        array = np.zeros(0, object)
+    array = _array(rows)
     if array.size == 0 and array.dtype != object:
         array = array.astype(np.int64)
     if array.ndim != 1 or array.dtype.kind not in "iu" or ((array < 0) | (array >= num_envs)).any():
         raise ConfigurationError(f"rows are a list of games of this batch, integers in [0, {num_envs}), got {rows!r}")
     return array.astype(np.int64)
+
+
+def _array(values: ArrayLike) -> np.ndarray:
+    """Return an array of any kind; one of objects for lists of different lengths."""
+    try:
+        return np.asarray(values)
+    except ValueError:
+        return np.zeros(0, object)
 
 
 def check_flags(name: str, flags: Any, count: int) -> np.ndarray:
@@ -183,10 +188,7 @@ def check_flags(name: str, flags: Any, count: int) -> np.ndarray:
 
 def check_actions(actions: ArrayLike, shape: tuple[int, ...], num_actions: int) -> np.ndarray:
     """Return actions as a contiguous int64 array of this shape; InvalidAction for anything but integers in [0, A)."""
-    try:
-        array = np.asarray(actions)
-    except ValueError:  # lists of different lengths
-        array = np.zeros(0, object)
+    array = _array(actions)
     if array.dtype.kind not in "iu":
         raise InvalidAction(f"actions must be an array of integers, got {type(actions).__name__} of {array.dtype}")
     array = np.ascontiguousarray(array, np.int64)

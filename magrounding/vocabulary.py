@@ -15,14 +15,7 @@ PAD_WORD = "<pad>"
 
 
 class Vocabulary:
-    """An ordered list of distinct words; id 0 is padding.
-
-    Args:
-        words: the words after the padding word, in the order of their ids.
-
-    Raises:
-        ConfigurationError: a word that is listed twice.
-    """
+    """An ordered list of words, behind the padding word with id 0; ConfigurationError for one that is listed twice."""
 
     def __init__(self, words: Iterable[str]) -> None:
         self.words: tuple[str, ...] = (PAD_WORD, *words)

@@ -33,13 +33,13 @@ WORLDS = ("rtfm", "ma_rtfm", "rock_paper_scissors", "messenger", "ma_messenger")
 SHORT = {"max_cycles": 3}
 TEAM = "pretrained:rtfm-nl"
 
+LOWER = (evaluate, mixed_team, make_expert, has_expert, make_single_agent, make_policy, spec_of, find_run)
 FUNCTIONS = {
-    f.__name__: f
-    for f in (
-        *filter(inspect.isfunction, (getattr(mg, name) for name in mg.__all__)),
-        *(evaluate, mixed_team, make_expert, has_expert, make_single_agent, make_policy, spec_of, find_run),
-        *(pretrained_names, env_entry, agent_entry, algorithm_entry),
-    )
+    **{name: getattr(mg, name) for name in mg.__all__ if inspect.isroutine(getattr(mg, name))},
+    **{function.__name__: function for function in (*LOWER, pretrained_names)},
+    "env_entry": env_entry,
+    "agent_entry": agent_entry,
+    "algorithm_entry": algorithm_entry,
 }
 """All functions at the top of the package, and those below it that its documentation names."""
 

@@ -32,7 +32,6 @@ NOT_HANDED_OUT = {
     "GymnasiumAdapter": "an env as PettingZoo's, within a vector env",
     "Engine": "within an ALFWorldEnv, or a NetHackEnv",
     "OneAgentEnv": "what envs of one agent are made of",
-    "IdleActor": "within a line-up",
     "MixedActor": "within a line-up",
     "OverlapTeam": "within a line-up",
     "ScriptedTeam": "within a line-up",

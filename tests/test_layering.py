@@ -28,7 +28,7 @@ LAYERS = (
     ),
     ("spec",),
     ("capabilities", "texts", "vector", "evaluation_plan", "registry"),
-    ("options", "registration"),
+    ("options",),
     ("envs", "simulators"),
     ("single", "adapters"),
     ("agents",),

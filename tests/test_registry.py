@@ -22,7 +22,7 @@ def register_broken() -> None:
 def register_whole() -> None:
     """Stands for one that works, and looks something up on the way."""
     with pytest.raises(ConfigurationError, match="unknown algorithm"):
-        registry.algorithm_entry("nothing")
+        registry.ALGORITHMS.find("nothing")
     registry.ALGORITHMS.add(AlgorithmEntry("my_algorithm", "my.package:Config"))
 
 
@@ -43,9 +43,9 @@ def test_a_broken_package_is_named_at_every_look_up(monkeypatch):
     monkeypatch.setattr(registry, "_FAILED", None)
     for _ in range(2):
         with pytest.raises(ConfigurationError, match=r"register_broken.*its file is missing.*mend or remove it"):
-            registry.algorithm_entry("my_algorithm")
+            registry.ALGORITHMS.find("my_algorithm")
     monkeypatch.setattr(registry, "_FAILED", None)  # the broken one is removed: the one after it has registered itself
-    assert registry.algorithm_entry("my_algorithm").config == "my.package:Config"
+    assert registry.ALGORITHMS.find("my_algorithm").config == "my.package:Config"
 
 
 def test_a_file_that_is_not_installed_is_named_in_a_variable(monkeypatch, tmp_path):

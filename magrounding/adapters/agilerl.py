@@ -32,12 +32,11 @@ class BatchedVecEnv(PettingZooVecEnv):
     is out observes zeros, has only action 0, and is done when its episode is.
 
     Args:
-        vec: the envs, as `magrounding.make_vec` makes them; this one takes them over.
+        vec: the envs, as `magrounding.make_vec` makes them; this one takes them over. Their EnvSpec is `vec.spec`.
         names: of the agents, by default agent_0, agent_1, …. AgileRL puts agents whose names differ in nothing but the
             number behind the last underscore into a group with one network.
 
     Attributes:
-        vec: the envs; their EnvSpec is `vec.spec`.
         layout: field → (slice, shape) of an observation.
     """
 

@@ -52,15 +52,8 @@ def nested(env: ParallelEnv, key: str = "observation") -> NestedEnv:
     """Wrap an env so that observations are `{"observation": {…}, "action_mask": …}` instead of one flat dict.
 
     tianshou's `PettingZooEnv(pettingzoo.utils.parallel_to_aec(nested(env)))` and RLlib's `ParallelPettingZooEnv` look
-    for the mask there. Everything but observations and their spaces is as it was.
-
-    Args:
-        env: a PettingZoo parallel env that shows `action_mask`, as all of ours do.
-        key: what the inner dict is called: "observation" in PettingZoo and tianshou; RLlib's action-masking module asks
-            for "observations".
-
-    Raises:
-        ConfigurationError: an env that is not parallel, or observations without a mask.
+    for the mask there; RLlib's action-masking module asks for the key "observations". Everything but observations and
+    their spaces is as it was. A ConfigurationError for an env that is not parallel, or observations without a mask.
     """
     if not isinstance(env, ParallelEnv):
         raise ConfigurationError(f"nested() takes a PettingZoo ParallelEnv, got {type(env).__name__}: use mg.make")

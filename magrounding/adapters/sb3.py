@@ -22,13 +22,7 @@ class WordExtractor(BaseFeaturesExtractor):
     MaskablePPO: `policy_kwargs={"features_extractor_class": WordExtractor, "features_extractor_kwargs": {"spec":
     mg.ENVS["rtfm"].describe()}}`, with the options that the env has.
 
-    Args:
-        observation_space: of the env; SB3 gives it.
-        spec: what the world shows.
-        width, word, features: as of `WordReader`.
-
-    Raises:
-        ConfigurationError: an observation that is no dict, or without the map of `spec` or any text.
+    Arguments and errors are those of `WordReader`; SB3 gives the observation space itself.
     """
 
     def __init__(

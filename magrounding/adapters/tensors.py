@@ -54,13 +54,10 @@ class TensorEnv(BaseParallelWrapper):
 
     With dead="padded" an agent that is out observes zeros (where a space has no zero, what is nearest to it), is paid
     nothing, has only action 0, and terminates when the episode ends; its own actions are ignored, and may be missing.
-
-    Args:
-        env, mask, flatten, dead: see `for_tensors`.
+    Arguments are those of `for_tensors`.
 
     Attributes:
-        env: the env behind it.
-        spec: its EnvSpec, with the words of the ids.
+        spec: the EnvSpec of `env`, with the words of the ids.
         layout: field → (slice, shape) of a flat observation, in the order of the Dict's keys; {} without `flatten`.
     """
 
@@ -120,13 +117,8 @@ class TensorEnv(BaseParallelWrapper):
                 infos.setdefault(agent, {**outcome, "illegal": False})
         numbers, order = self._given(observations, infos), [agent for agent in self.agents if agent in observations]
         self._count()
-        return (
-            self._shown({agent: observations[agent] for agent in order}),
-            {agent: rewards[agent] for agent in order},
-            {agent: terminations[agent] for agent in order},
-            {agent: truncations[agent] for agent in order},
-            {agent: numbers[agent] for agent in order},
-        )
+        results = (self._shown(observations), rewards, terminations, truncations, numbers)
+        return tuple({agent: part[agent] for agent in order} for part in results)  # pyright: ignore[reportReturnType]
 
     def _count(self) -> None:
         self.agents = list(self.possible_agents if self._padded and self.env.agents else self.env.agents)
@@ -168,13 +160,7 @@ def flat_batch(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Flatten and pad observations of F rows of a vector env, as a `TensorEnv` would.
 
-    Args:
-        spec, layout: of the vector env.
-        observation: name → [F, n, …] or, of shared fields, [F, …].
-        alive: [F, n] bool, agents that are in the episode.
-
-    Returns:
-        observations [F, n, D] float32, masks [F, n, A] bool.
+    Returns observations [F, n, D] float32 and masks [F, n, A] bool; `alive` [F, n] are agents that are in the episode.
     """
     parts = []
     for name, (_, shape) in layout.items():
@@ -199,9 +185,6 @@ def layout_of(space: spaces.Dict) -> Layout:
 
 def flat_space(space: spaces.Dict) -> spaces.Box:
     """Return the Box of float32 of a Dict of Boxes, one behind the other."""
-    parts = [part for part in space.spaces.values() if isinstance(part, spaces.Box)]
-    low, high = (
-        np.concatenate([np.asarray(end, np.float32).ravel() for end in ends])
-        for ends in ([part.low for part in parts], [part.high for part in parts])
-    )
+    ends = [(part.low.ravel(), part.high.ravel()) for part in space.spaces.values() if isinstance(part, spaces.Box)]
+    low, high = (np.concatenate(each, dtype=np.float32) for each in zip(*ends, strict=True))
     return spaces.Box(low, high, dtype=np.float32)

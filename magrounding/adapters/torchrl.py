@@ -41,12 +41,11 @@ class BatchedEnv(EnvBase):
     single row whose episode has not ended cannot be reset.
 
     Args:
-        vec: the envs, as `magrounding.make_vec` makes them; this one takes them over.
+        vec: the envs, as `magrounding.make_vec` makes them; this one takes them over. Their EnvSpec is `vec.spec`.
         seed: of the next reset: row b plays seed + b.
         device: where tensors go.
 
     Attributes:
-        vec: the envs; their EnvSpec is `vec.spec`.
         layout: field → (slice, shape) of an observation.
         group_map: {"agent": names of the agents}.
     """

@@ -10,6 +10,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 RECURRENT = ("lstm", "gru")
+_MARKS = 1 << 18
+"""Ids below are found in a table, which takes a third to two thirds of the time of `torch.unique`."""
 
 
 class Words(NamedTuple):
@@ -92,6 +94,18 @@ class WordStates(nn.Module):
         """Return states [U, S, T, width] of manual [U, S, L], and mask [U, S, T], true for words."""
         ids = F.pad(manual, (0, max(0, self.tokens - manual.shape[2])))
         return self.words(ids.int()), ids != 0
+
+
+def distinct_ids(ids: Tensor, bound: int) -> tuple[Tensor, Tensor]:
+    """Return the distinct values [D] of ids [...] in [0, bound), int64, in order, and the index of each [...]."""
+    if bound > _MARKS:
+        return torch.unique(ids, return_inverse=True)
+    marks = torch.zeros(bound, dtype=torch.bool, device=ids.device)
+    marks[ids.flatten()] = True
+    values = marks.nonzero().squeeze(1)
+    rank = torch.empty(bound, dtype=torch.int64, device=ids.device)
+    rank[values] = torch.arange(len(values), device=ids.device)
+    return values, rank[ids]
 
 
 def distinct_rows(rows: Tensor) -> tuple[Tensor, Tensor]:

@@ -15,7 +15,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from magrounding.agents.language import TextEncoder, join_statements
+from magrounding.agents.language import TextEncoder, distinct_ids, join_statements
 from magrounding.agents.modules import DocumentAttention, unroll
 from magrounding.agents.policy import Accepts, Batch, Policy, PolicyOutput, TextEncoding, check_grid, mask_logits
 from magrounding.errors import ConfigurationError
@@ -24,10 +24,6 @@ from magrounding.spec import EnvSpec, Field, Grid, Mask, Text
 
 _MOST_VALUES = 256
 """Most values of one number of an array field: each has an embedding."""
-
-
-_MARKS = 1 << 18
-"""Codes below are found in a table, which takes a third to two thirds of the time of `torch.unique`."""
 
 _FORGET = 0.1
 """Share of the running mean of views that a pass with gradients replaces."""
@@ -179,7 +175,7 @@ class ViewRead(Policy):
         cells = grid.reshape(n, -1, planes).long()
         symbols, which = self._symbols(cells)
         number = len(symbols)
-        pairs, cell = distinct(mission.unsqueeze(1) * number + which, len(text["roles"]) * number)
+        pairs, cell = distinct_ids(mission.unsqueeze(1) * number + which, len(text["roles"]) * number)
         features = self.features_of(pairs // number, symbols[pairs % number], text)
         return F.embedding(cell, features).flatten(1)
 
@@ -207,10 +203,10 @@ class ViewRead(Policy):
 
         They are found plane by plane, so that codes stay small, whatever tuples there could be.
         """
-        symbols, which = distinct(cells[:, :, 0], self.vocabulary)
+        symbols, which = distinct_ids(cells[:, :, 0], self.vocabulary)
         symbols = symbols.unsqueeze(1)
         for plane in cells.unbind(2)[1:]:
-            codes, which = distinct(which * self.vocabulary + plane, len(symbols) * self.vocabulary)
+            codes, which = distinct_ids(which * self.vocabulary + plane, len(symbols) * self.vocabulary)
             last = (codes % self.vocabulary).unsqueeze(1)
             symbols = torch.cat((symbols[codes // self.vocabulary], last), 1)
         return symbols, which
@@ -246,15 +242,3 @@ class _Numbers(nn.Module):
 
 def _is_array(field: Field) -> bool:
     return not isinstance(field, Grid | Text | Mask)
-
-
-def distinct(codes: Tensor, bound: int) -> tuple[Tensor, Tensor]:
-    """Return the distinct values [D] int64 of codes [...] in [0, bound), in order, and the index of each [...]."""
-    if bound > _MARKS:
-        return torch.unique(codes, return_inverse=True)
-    marks = torch.zeros(bound, dtype=torch.bool, device=codes.device)
-    marks[codes.flatten()] = True
-    values = marks.nonzero().squeeze(1)
-    rank = torch.empty(bound, dtype=torch.int64, device=codes.device)
-    rank[values] = torch.arange(len(values), device=codes.device)
-    return values, rank[codes]

@@ -41,12 +41,9 @@ def versions() -> dict[str, str]:
 
 
 def save_weights(folder: Path, weights: Sequence[Mapping[str, Tensor]], record: Mapping[str, Any]) -> None:
-    """Write a team's weights, and last of all the record that makes them valid.
+    """Write a team's weights, one state dict for each agent, and last of all the record that makes them valid.
 
-    Args:
-        folder: of the stage.
-        weights: one state dict for each agent.
-        record: metadata for `state.json`; "agents", "versions" and "files" (name → SHA-256) are added.
+    To the `record` for `state.json` "agents", "versions" and "files" (name → SHA-256) are added.
     """
     files = {}
     for i, state in enumerate(weights):
@@ -60,11 +57,7 @@ def save_weights(folder: Path, weights: Sequence[Mapping[str, Tensor]], record: 
 def load_weights(
     folder: Path, *, env: str, vocabulary_hash: str | None, num_agents: int
 ) -> tuple[list[Weights], dict[str, Any]]:
-    """Read a team's weights and their record.
-
-    Args:
-        folder: of the stage.
-        env, vocabulary_hash, num_agents: expected origin; None for networks that read any words.
+    """Read a team's weights and their record, of the expected origin; any vocabulary where None is given.
 
     Raises:
         CheckpointError: missing, truncated or altered files; weights of another env, vocabulary or number of agents.

@@ -70,11 +70,7 @@ class Arguments(WorkerArguments, EnvArguments):
 
 
 def check(options: Arguments) -> None:
-    """Refuse what cannot work before anything is measured; nothing is started for it.
-
-    Raises:
-        ConfigurationError: an unknown environment, stage, agent or preset, or a number that makes no sense.
-    """
+    """Raise a ConfigurationError for what cannot work, before anything is measured or started."""
     if options.seconds <= 0:
         raise ConfigurationError(f"--seconds must be positive, got {options.seconds}")
     if options.num_envs < 1:
@@ -92,7 +88,7 @@ def check(options: Arguments) -> None:
 
 
 def run(options: Arguments, line: CommandLine) -> dict[str, Any]:
-    """Measure everything, printing each number as it comes, and return what the JSON file holds; see `check`."""
+    """Measure everything, printing each number as it comes, and return what the JSON file holds."""
     check(options)
     env_options, workers = _env_options(options), _workers(options)
     threads = options.threads or available_cores()
@@ -137,19 +133,14 @@ def run(options: Arguments, line: CommandLine) -> dict[str, Any]:
 
 
 def learner_speed(options: Arguments) -> list[dict[str, Any]]:
-    """Samples/s of a curriculum's whole training loop, and where its time goes.
+    """Samples/s of a curriculum's whole training loop, and where its time goes, of each of the `_variants`.
 
-    Where other settings of the learner are asked for `beside`, both are measured in turn, in slices: what else the
-    machine does then slows both. A slice ends with the first round (an unroll of every game, an update of every agent)
-    after its time; there are at least two rounds, and a short warm-up before all.
-
-    Returns:
-        For the preset's settings and for those beside it: samples and seconds, `samples_per_second`, and the shares of
-        `world`, `acting`, `teaching` and `learning`.
+    Two are measured in turn, in slices, so that what else the machine does slows both. A slice ends with the first
+    round (an unroll of every game, an update of every agent) after its time; there are at least two rounds of each.
     """
     import torch
 
-    from magrounding.experiment.stage import StageSession, make_session
+    from magrounding.experiment.stage import StageSession
     from magrounding.threads import plan_threads, using
     from magrounding.training.clock import TRAINING
 
@@ -158,7 +149,7 @@ def learner_speed(options: Arguments) -> list[dict[str, Any]]:
     plan = plan_threads(settings.agents, phase.num_envs, learners=settings.num_learners)
 
     def session(changes: Sequence[tuple[str, str]]) -> StageSession:
-        made = make_session(_changed(settings, changes), settings.stages[0], 0, 0, torch.device("cpu"))
+        made = StageSession(_changed(settings, changes), settings.stages[0], 0, 0, torch.device("cpu"))
         made.start()
         return made
 
@@ -207,17 +198,14 @@ def _env_options(options: Arguments) -> dict[str, Any]:
     """The options that were given or left at their defaults, under the names that the environment has for them."""
     entry = options.entry
     given = {entry.stage_option: options.stage, "agents": options.agents, "size": options.size}
-    default = {name: entry.options.get(name) for name in given}
-    chosen = {name: default[name] if value is None else value for name, value in given.items()}
+    chosen = {name: entry.options.get(name) if value is None else value for name, value in given.items()}
     named = {name: value for name, value in chosen.items() if value is not None}
     return {**named, **_asked(options)}
 
 
 def _asked(options: Arguments) -> dict[str, Any]:
-    """Return the options of --env-option."""
-    entry = options.entry
-    reserved = {**chosen_elsewhere(entry, "--stage"), "size": "--size"}
-    return parse_env_options(options.env_option, entry, reserved)
+    reserved = {**chosen_elsewhere(options.entry, "--stage"), "size": "--size"}
+    return parse_env_options(options.env_option, options.entry, reserved)
 
 
 def _workers(options: Arguments) -> int:

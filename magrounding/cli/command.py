@@ -36,19 +36,14 @@ _METAVARS = {str: "STR", int: "INT", float: "FLOAT", Path: "PATH"}
 
 @dataclass(frozen=True)
 class CommandLine:
-    """A command line as it was typed.
-
-    Attributes:
-        prog: the command, such as "magrounding train" or "python -m benchmarks.curriculum".
-        arguments: the words behind it.
-    """
+    """A command line as it was typed: the command, such as "python -m benchmarks.curriculum", and the words behind."""
 
     prog: str
     arguments: tuple[str, ...]
 
     @classmethod
     def of_process(cls, prog: str) -> CommandLine:
-        """Return the command line of this process, which was started as `prog`."""
+        """The command line of this process, which was started as `prog`."""
         return cls(prog, tuple(sys.argv[1:]))
 
     def parse(self, arguments: type[Arguments]) -> Arguments:
@@ -84,12 +79,7 @@ class CommandLine:
 
 
 def derived(source: str, value: Any = None) -> Any:
-    """Return a field of arguments whose default `--help` describes by its source.
-
-    Args:
-        source: such as "the preset's".
-        value: of the field where it is not given.
-    """
+    """Return a field of arguments whose default `--help` describes by its source, such as "the preset's"."""
     return field(default=value, metadata={_SOURCE: source})
 
 
@@ -118,13 +108,7 @@ def _explained(arguments: type[Arguments]) -> type[Arguments]:
 def run_command(
     command: Callable[[], object], interrupted: Callable[[], str] = lambda: STOPPED, refused: str = REFUSED
 ) -> int:
-    """Run a command and return its exit code.
-
-    Args:
-        command: what to do.
-        interrupted: the sentence for Ctrl-C.
-        refused: what to do where a file cannot be written or read.
-    """
+    """Call a command and return its exit code; `interrupted` and `refused` as of the module in `CommandLine.run`."""
     show_anything()
     try:
         command()

@@ -51,8 +51,8 @@ def run(arguments: Arguments, line: CommandLine) -> GuideMetrics:
         raise CheckpointError(f"{arguments.out} holds a Guide already: remove it first, or choose another --out")
     check_place(arguments.out / GUIDE_FILE)
     train, valid = learnable(arguments.gold)
-    own = {name: getattr(arguments, name) for name in ("epochs", "rate", "hard_negatives")}
-    own = {name: value for name, value in own.items() if value is not None}
+    names = "epochs", "rate", "hard_negatives"
+    own = {name: value for name in names if (value := getattr(arguments, name)) is not None}
     learning = replace(PRETRAINED if arguments.language_model else GuideLearning(), seed=arguments.seed, **own)
     torch.manual_seed(arguments.seed)
     guide = Guide(LanguageModelEncoder(arguments.language_model) if arguments.language_model else HashedEncoder())
@@ -62,12 +62,11 @@ def run(arguments: Arguments, line: CommandLine) -> GuideMetrics:
     threads = nullcontext() if arguments.language_model else using(ThreadPlan())
     with threads, Progress(console=Console(stderr=True), transient=True) as progress:
         bar = progress.add_task("epochs", total=learning.epochs)
-        loss = learn_guide(
-            guide,
-            train,
-            learning,
-            lambda epoch, loss: progress.update(bar, completed=epoch, description=f"epochs, loss {loss:.3f}"),
-        )
+
+        def show(epoch: int, loss: float) -> None:
+            progress.update(bar, completed=epoch, description=f"epochs, loss {loss:.3f}")
+
+        loss = learn_guide(guide, train, learning, show)
     took = time.monotonic() - start
     print(f"loss {loss:.3f} after {learning.epochs} epochs, {duration(took)}")
     found = guide_metrics(guide.score, valid)

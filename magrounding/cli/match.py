@@ -10,7 +10,7 @@ import tyro
 from magrounding.agents.weights import versions
 from magrounding.cli.command import REPEATABLE, CommandLine, derived
 from magrounding.cli.game_arguments import ActionArguments, EvaluationArguments, QuietArguments, WorkerArguments
-from magrounding.cli.options import choose_workers, configure
+from magrounding.cli.options import choose_workers, configure, first_seed
 from magrounding.errors import ConfigurationError
 from magrounding.experiment.match import MATCH_SEED, play_match
 from magrounding.experiment.progress import Display
@@ -23,7 +23,6 @@ from magrounding.threads import plan_threads, using
 NAME = "match"
 """Name of the three files, before their endings."""
 REFUSED = REPEATABLE
-_SEEDS_APART = 2**20
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,9 +54,7 @@ def interrupted(arguments: Arguments, line: CommandLine) -> str:
 def run(arguments: Arguments, line: CommandLine) -> None:
     """Play, print the table, write the files."""
     greedy = arguments.greedy
-    if not 0 <= arguments.seed < 2**31:
-        raise ConfigurationError(f"--seed is an integer in [0, 2**31), got {arguments.seed}")
-    entry, options = arguments.entry, arguments.options()
+    seed, entry, options = first_seed(MATCH_SEED, arguments.seed), arguments.entry, arguments.options()
     config = configure(entry, options)
     lineups = [Lineup.parse(text, describe(config).num_agents) for text in arguments.players]
     if not lineups:
@@ -65,21 +62,9 @@ def run(arguments: Arguments, line: CommandLine) -> None:
     stage = options.get(entry.stage_option)
     folder = arguments.out or Path("runs") / "-".join(filter(None, (NAME, entry.id, stage)))
     check_place(folder / f"{NAME}.json")
-    with (
-        using(plan_threads(1, arguments.games)),
-        Display(quiet=arguments.quiet) as display,
-    ):
-        results = play_match(
-            entry.id,
-            options,
-            lineups,
-            arguments.games,
-            folder,
-            MATCH_SEED + _SEEDS_APART * arguments.seed,
-            greedy,
-            choose_workers(arguments.workers, config),
-            display,
-        )
+    workers = choose_workers(arguments.workers, config)
+    with using(plan_threads(1, arguments.games)), Display(quiet=arguments.quiet) as display:
+        results = play_match(entry.id, options, lineups, arguments.games, folder, seed, greedy, workers, display)
     report = match_report(results, f"{NAME}.png", str(line))
     write_json(folder / f"{NAME}.json", to_json(results, str(line), versions()))
     write_atomic(folder / f"{NAME}.png", plot_match(results))

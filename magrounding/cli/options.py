@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 ENV_FLAG = "--env-option"
 WORKERS = 2
 """Processes that share the games of a simulator of one game, unless another number is asked for."""
+_SEEDS_APART = 2**20
 _WEIGHTS = "weights."
 _NOTHING = SimpleNamespace()
 _BETWEEN_OPTIONS = re.compile(r",(?=\s*[\w.*]+=)")
@@ -25,11 +26,7 @@ _BETWEEN_OPTIONS = re.compile(r",(?=\s*[\w.*]+=)")
 
 
 def assignments(texts: Iterable[str], flag: str) -> list[tuple[str, str]]:
-    """Split texts of "name=value,…" into (name, value).
-
-    Raises:
-        ConfigurationError: something without a name or without "=".
-    """
+    """Split texts of "name=value,…" into (name, value); ConfigurationError for one without a name or "="."""
     found = []
     for item in (item for text in texts for item in _BETWEEN_OPTIONS.split(text)):
         name, equals, value = item.strip().partition("=")
@@ -40,15 +37,9 @@ def assignments(texts: Iterable[str], flag: str) -> list[tuple[str, str]]:
 
 
 def parse_env_options(texts: Sequence[str], entry: EnvEntry, reserved: Mapping[str, str]) -> dict[str, Any]:
-    """Parse the environment's options behind each ENV_FLAG; values as in JSON, or else strings.
+    """Parse the environment's options behind each ENV_FLAG, "name=value,…"; values as in JSON, or else strings.
 
-    Args:
-        texts: "name=value" or "name=value,…".
-        entry: the environment.
-        reserved: option → flag that chooses it instead.
-
-    Raises:
-        ConfigurationError: an option that does not exist, is reserved, or has a value that cannot be.
+    Those in `reserved`, option → the flag that chooses it instead, are a ConfigurationError.
     """
     options: dict[str, Any] = {}
     for name, value in assignments(texts, ENV_FLAG):
@@ -71,11 +62,7 @@ def network_options(config: RunConfig) -> Mapping[str, Any]:
 
 
 def assign_learners(config: RunConfig, name: str, value: str) -> RunConfig:
-    """Set an option in every phase whose learner has it; `weights.<name>` is the weight of a loss.
-
-    Raises:
-        ConfigurationError: an option that no learner has, a loss that the network has not, or a value that cannot be.
-    """
+    """Set an option in every phase whose learner has it; `weights.<name>` is the weight of a loss."""
     if name.startswith(_WEIGHTS):
         from magrounding.agents.policy import CONTRAST  # torch
 
@@ -101,11 +88,7 @@ def configure(entry: EnvEntry, options: Mapping[str, Any]) -> EnvConfig:
 
 
 def choose_workers(asked: int | None, config: EnvConfig) -> int:
-    """Return the number of processes that share a simulator's games; 0 for worlds that simulate batches.
-
-    Raises:
-        ConfigurationError: fewer than 0, or some for a world that has no use for them.
-    """
+    """Return the number of processes for a simulator's games, 0 for worlds that simulate batches themselves."""
     if asked is None:
         return WORKERS if is_simulator(config) else 0
     if asked < 0:
@@ -115,11 +98,23 @@ def choose_workers(asked: int | None, config: EnvConfig) -> int:
     return asked
 
 
+def chosen_team(config: RunConfig, seed: int | None, stage: str | None) -> tuple[int, str]:
+    """Return a run's seed and stage as asked for, or its first seed and last stage."""
+    seeds = [str(k) for k in config.seeds]
+    chosen = check_choice("seed of this run", seeds[0] if seed is None else str(seed), seeds)
+    return int(chosen), check_choice("stage of this run", stage or config.stages[-1], config.stages)
+
+
+def first_seed(least: int, seed: int) -> int:
+    """Return the seed of the first row of games, `least` for --seed 0; each --seed has 2**20 rows to itself."""
+    if not 0 <= seed < 2**31:
+        raise ConfigurationError(f"--seed is an integer in [0, 2**31), got {seed}")
+    return least + _SEEDS_APART * seed
+
+
 def names_of(flag: str, text: str | None) -> list[str] | None:
     """Split names at commas; None for None, ConfigurationError where nothing was named."""
-    if text is None:
-        return None
-    names = items(text)
-    if not names:
+    names = None if text is None else items(text)
+    if names == []:
         raise ConfigurationError(f"{flag} takes names separated by commas, got {text!r}")
     return names

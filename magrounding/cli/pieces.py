@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -61,11 +62,8 @@ def run(arguments: Arguments, line: CommandLine) -> None:
     check_place(arguments.out)
     found: dict[str, None] = {}
     for stage in stages:
-        vec = make_vec(entry.id, arguments.games, **entry.with_stage(stage), **more)
-        try:
+        with closing(make_vec(entry.id, arguments.games, **entry.with_stage(stage), **more)) as vec:
             found |= dict.fromkeys(texts_shown(vec, arguments.steps, arguments.seed))
-        finally:
-            vec.close()
         print(f"{stage or entry.id}: {len(found):,} texts", flush=True)
     pieces = train_pieces(found, arguments.pieces, across_words=arguments.across_words)
     write_atomic(arguments.out, pieces.to_json())
@@ -73,11 +71,7 @@ def run(arguments: Arguments, line: CommandLine) -> None:
 
 
 def texts_shown(vec: VectorEnv, steps: int, seed: int) -> Iterator[str]:
-    """Yield each distinct text, choices among them, of `steps` random steps of each episode; only legal actions.
-
-    Raises:
-        ConfigurationError: an environment without words or texts.
-    """
+    """Yield each distinct text, choices among them, of `steps` random steps of each episode; only legal actions."""
     spec = vec.spec
     if not spec.words or not spec.texts:
         raise ConfigurationError("this world has no texts whose words it says")

@@ -23,9 +23,6 @@ if TYPE_CHECKING:
     from magrounding.play.terminal import Terminal
 
 
-NOTHING_KEPT = "no game was played to its end, so none is kept"
-
-
 @dataclass(frozen=True, kw_only=True)
 class Arguments(ActionArguments, EvaluationArguments):
     """Play games at this terminal, together with agents, or watch agents play."""
@@ -55,15 +52,14 @@ def run(arguments: Arguments, line: CommandLine) -> None:
     terminal = find_terminal()
     if arguments.out is not None:
         check_place(arguments.out)
-    with using(ThreadPlan()):
-        session = Session(entry.id, options, lineup, arguments.seed, greedy)
-        with closing(session):
-            file = None if arguments.out is None else EpisodeWriter(arguments.out, session.header)
-            before = 0 if file is None else len(file.episodes)
-            run_terminal(terminal(session, lambda played: file and file.write([played.saved()]), arguments.seconds))
+    with using(ThreadPlan()), closing(Session(entry.id, options, lineup, arguments.seed, greedy)) as session:
+        file = None if arguments.out is None else EpisodeWriter(arguments.out, session.header)
+        before = 0 if file is None else len(file.episodes)
+        run_terminal(terminal(session, lambda played: file and file.write([played.saved()]), arguments.seconds))
     if file is not None:
         kept = len(file.episodes) - before
-        print(f"{arguments.out}: {kept} game{'s' if kept > 1 else ''} more" if kept else NOTHING_KEPT)
+        played = f"{arguments.out}: {kept} game{'s' if kept > 1 else ''} more"
+        print(played if kept else "no game was played to its end, so none is kept")
 
 
 def find_terminal() -> type[Terminal]:

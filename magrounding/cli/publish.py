@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 
-from torch import Tensor
-
 from magrounding.agents.weights import save_weights
 from magrounding.cli.command import CommandLine, derived
-from magrounding.errors import CheckpointError, ConfigurationError, check_choice
+from magrounding.cli.options import chosen_team
+from magrounding.errors import CheckpointError, ConfigurationError
 from magrounding.experiment.config import read_config
 from magrounding.experiment.metrics import read_metrics
 from magrounding.play.evaluate import TRUE_MANUAL
@@ -47,15 +46,9 @@ def run(arguments: Arguments, line: CommandLine) -> None:
         raise CheckpointError(f"there is a pretrained team {arguments.name!r} already: choose another --name")
     if target.exists():
         raise CheckpointError(f"{target} exists already: remove it first, or choose another --name")
-    seeds = settings.seeds
-    seed = int(
-        check_choice(
-            "seed of this run", str(seeds[0] if arguments.seed is None else arguments.seed), [str(k) for k in seeds]
-        )
-    )
-    stage = check_choice("stage of this run", arguments.stage or settings.stages[-1], settings.stages)
+    seed, stage = chosen_team(settings, arguments.seed, arguments.stage)
     run = RunFolder(arguments.run)
-    source = run.seed(seed, len(seeds))
+    source = run.seed(seed, len(settings.seeds))
     team = load_team(arguments.run, seed, stage)
     lines = read_metrics(source.metrics)
     after = [
@@ -80,15 +73,13 @@ def run(arguments: Arguments, line: CommandLine) -> None:
         "precision": "weights in float16; win rates are those of float32, before rounding",
         "win_rates": {f"{line['set']}, {line['play']}": line["win_rate"] for line in after},
     }
-    rounded = [{name: half(tensor) for name, tensor in policy.state_dict().items()} for policy in team.policies]
+    rounded = [
+        {name: tensor.half() if tensor.is_floating_point() else tensor for name, tensor in policy.state_dict().items()}
+        for policy in team.policies
+    ]
     save_weights(target / stage, rounded, source.state(stage))
     trained = list(settings.stages[: settings.stages.index(stage) + 1])
     RunFolder(target).write_config({**config, "seeds": [seed], "stages": trained})
     write_json(target / ABOUT_FILE, about)  # last: it makes the team known
     source = f"pretrained:{arguments.name}" if known else str(target)
     print(f"{target}: load it with load_team({source!r})")
-
-
-def half(tensor: Tensor) -> Tensor:
-    """In half precision, where it has a fraction."""
-    return tensor.half() if tensor.is_floating_point() else tensor

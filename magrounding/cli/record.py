@@ -3,28 +3,27 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from magrounding.cli.command import CommandLine, derived
 from magrounding.cli.game_arguments import EnvArguments, WorkerArguments
-from magrounding.cli.keyboard import Keyboard
-from magrounding.cli.options import (
-    choose_workers,
-    chosen_elsewhere,
-    configure,
-    parse_env_options,
-)
+from magrounding.cli.options import choose_workers, chosen_elsewhere, configure, first_seed, parse_env_options
 from magrounding.envs.make import make, make_vec
 from magrounding.envs.render import ansi
 from magrounding.errors import CheckpointError, ConfigurationError, check_choice
 from magrounding.experiment.config import read_config
 from magrounding.experiment.progress import Display
+from magrounding.play.action_names import letters_of
 from magrounding.play.actor import Actor, check_oracle, make_expert
 from magrounding.play.demonstrations import Demonstrations
 from magrounding.play.loading import load_team
-from magrounding.play.recording import RECORDING_SEED, record
+from magrounding.play.recording import RECORDING_SEED, StopRecording, record
 from magrounding.play.saved_games import ReplayActor, read_episodes, replayed
 from magrounding.pretrained import find_run
 from magrounding.registry import EnvConfig, describe, is_simulator
@@ -35,9 +34,8 @@ from magrounding.vector import VectorEnv
 
 ROWS = 256
 """Episodes that a program plays at once; of a simulator, as many as an evaluation of it has."""
-_SEEDS_APART = 2**20
-"""Rows that a recording can have before it meets the games of the next seed."""
 ORACLE, KEYBOARD, RUN, SAVED = "oracle", "keyboard", "run", "saved"
+STOP = "q"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,8 +66,7 @@ def run(arguments: Arguments, line: CommandLine) -> None:
         raise CheckpointError(f"{arguments.out} exists already: name another file with --out")
     if arguments.games < 1:
         raise ConfigurationError(f"--games must be positive, got {arguments.games}")
-    if not 0 <= arguments.seed < 2**31:
-        raise ConfigurationError(f"--seed is an integer in [0, 2**31), got {arguments.seed}")
+    first = first_seed(RECORDING_SEED, arguments.seed)
     kind, _, source = arguments.player.partition(":")
     if kind == SAVED and source:
         _record_saved(arguments, user_path(source))
@@ -83,14 +80,10 @@ def run(arguments: Arguments, line: CommandLine) -> None:
     check_place(arguments.out)
     with using(plan_threads(1, ROWS)):
         vec, player, played_by = _make_player(arguments, config, options, kind, source)
-        try:
-            first = RECORDING_SEED + _SEEDS_APART * arguments.seed
-            display, what = Display(quiet=arguments.quiet or kind == KEYBOARD), f"{played_by}: {arguments.env}"
-            with display, display.games(what, arguments.games) as bar:
-                on_progress = bar if display.live or arguments.quiet else _Progress(arguments.games)
-                shown = record(vec, player, arguments.games, first, played_by, on_progress=on_progress)
-        finally:
-            vec.close()
+        display, what = Display(quiet=arguments.quiet or kind == KEYBOARD), f"{played_by}: {arguments.env}"
+        with closing(vec), display, display.games(what, arguments.games) as bar:
+            on_progress = bar if display.live or arguments.quiet else _Progress(arguments.games)
+            shown = record(vec, player, arguments.games, first, played_by, on_progress=on_progress)
     _keep(arguments, shown)
 
 
@@ -106,16 +99,12 @@ def _record_saved(arguments: Arguments, file: Path) -> None:
     with using(plan_threads(1, len(episodes))):
         deque(replayed(file, header, episodes), maxlen=0)  # refuses those that go another way now
         player = ReplayActor(episodes)
-        vec = make_vec(header.env, len(episodes), **header.options)
-        try:
+        with closing(make_vec(header.env, len(episodes), **header.options)) as vec:
             shown = record(vec, player, len(episodes), player.seed, ",".join(header.players))
-        finally:
-            vec.close()
     _keep(arguments, shown)
 
 
 def _keep(arguments: Arguments, shown: Demonstrations) -> None:
-    """Write the file, and say what is in it."""
     shown.save(arguments.out)
     size = arguments.out.stat().st_size / 1024
     results = f"games {len(shown.won):,}, steps {shown.steps:,}, win rate {shown.won.mean():.1%}, {size:,.1f} KiB"
@@ -160,6 +149,47 @@ def _make_player(
         return vec, team.for_games(vec), f"{read_config(find_run(source)).agent} of {source}"
     own = ORACLE if entry.oracle else "the simulator's bot"
     return vec, make_expert(vec, source), arguments.player if source else own
+
+
+class Keyboard:
+    """Actor: a person who plays all agents of one game at the terminal, a line a step, and sees what `show` returns."""
+
+    def __init__(self, vec: VectorEnv, show: Callable[[], object]) -> None:
+        self._show, self._names, self._num_agents = show, vec.spec.actions.names, vec.num_agents
+        self._letters = letters_of(self._names, STOP)
+
+    def act(self, obs: Any, memory: None, info: Any, greedy: bool = True) -> tuple[np.ndarray, None]:
+        """Show the game and ask for a letter for each living agent; StopRecording at q or the end of the input."""
+        if info["done"][0]:
+            print(f"\nThe game is {'won' if info['won'][0] else 'lost'}.")
+        print(f"\n{self._show()}\n")
+        living = np.flatnonzero(info["alive"][0]).tolist()
+        names = ", ".join(f"{letter} {self._names[action]}" for letter, action in self._letters.items())
+        prompt = f"a letter for each of agents {', '.join(map(str, living))} ({names}; {STOP} to stop): "
+        while True:
+            try:
+                letters = "".join(input(prompt).lower().split())
+            except (EOFError, KeyboardInterrupt):
+                print()
+                raise StopRecording from None
+            if letters == STOP:
+                raise StopRecording
+            if wrong := self._complaint(letters, living, obs["action_mask"][0]):
+                print(wrong)
+                continue
+            actions = np.zeros((1, self._num_agents), np.int64)
+            actions[0, living] = [self._letters[letter] for letter in letters]
+            return actions, None
+
+    def _complaint(self, letters: str, living: list[int], mask: np.ndarray) -> str:
+        if len(letters) != len(living):
+            return f"expected {len(living)} letters, got {len(letters)}"
+        for agent, letter in zip(living, letters, strict=True):
+            if letter not in self._letters:
+                return f"{letter!r} is no action"
+            if not mask[agent, self._letters[letter]]:
+                return f"agent {agent} cannot go {self._names[self._letters[letter]]} there"
+        return ""
 
 
 class _Progress:

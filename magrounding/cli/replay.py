@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -47,10 +48,10 @@ def run(arguments: Arguments, line: CommandLine) -> None:
     if arguments.out is not None:
         check_choice("ending of --out", arguments.out.suffix.lower(), (*ENDINGS, PAGE))
         check_place(arguments.out)
+        if arguments.game is None:
+            raise ConfigurationError("--out shows one game: name it with --game")
     if arguments.milliseconds < 1:
         raise ConfigurationError(f"--milliseconds must be positive, got {arguments.milliseconds}")
-    if arguments.out is not None and arguments.game is None:
-        raise ConfigurationError("--out shows one game: name it with --game")
     header, episodes = read_episodes(arguments.file)
     with using(ThreadPlan()):
         if arguments.game is None:
@@ -75,38 +76,40 @@ def _check_all(arguments: Arguments, header: Header, episodes: list[SavedEpisode
 def _show(arguments: Arguments, header: Header, episode: SavedEpisode) -> None:
     end = f"{'won' if episode.won else 'lost'} after {episode.length} steps"
     mode = "ansi" if arguments.out is None else "rgb_array"
-    frames, texts, about = zip(*_frames(header, episode, mode), strict=True)
-    if arguments.out is None:
-        print("\n\n".join(map(str, frames)), f"\nThe game is {end}.", sep="\n")
+    with closing(make(header.env, render_mode=mode, **header.options)) as env:
+        _, infos = env.reset(seed=episode.seed)
+        rules = next(iter(infos.values()), {}).get("text", {})
+        frames, texts = [], []
+        for actions in episode.actions:
+            chosen = actions_of(env, actions)
+            frames.append(picture_of(env))
+            texts.append(_actions_in_words(header, chosen, infos))
+            _, _, _, _, infos = env.step(chosen)
+        frames.append(picture_of(env))
+        texts.append("won" if episode.won else "lost")
+    if arguments.out is None or arguments.out.suffix.lower() != PAGE:
+        show_film(frames, end, arguments.out, arguments.milliseconds, quiet=arguments.quiet)
         return
-    pictures = [Image.fromarray(np.asarray(frame)) for frame in frames]
-    ending = arguments.out.suffix.lower()
-    if ending == PAGE:
-        title = f"{header.env}, seed {episode.seed}: {end}"
-        write_atomic(arguments.out, page(title, pictures, texts, about[0], arguments.milliseconds))
-    else:
-        write_atomic(arguments.out, film(pictures, ending, arguments.milliseconds))
+    about = "\n".join(f"{name}: {_words(rules[name])}" for name in _RULES if name in rules)
+    title, pictures = (
+        f"{header.env}, seed {episode.seed}: {end}",
+        [Image.fromarray(np.asarray(each)) for each in frames],
+    )
+    write_atomic(arguments.out, page(title, pictures, texts, about, arguments.milliseconds))
     print(arguments.out if arguments.quiet else f"{arguments.out}: {end}")
 
 
-def _frames(header: Header, episode: SavedEpisode, mode: str) -> Iterator[tuple[Any, str, str]]:
-    """Yield (picture, actions in words, texts of the whole episode) of every step and of the end."""
-    env = make(header.env, render_mode=mode, **header.options)
-    try:
-        _, infos = env.reset(seed=episode.seed)
-        texts = next(iter(infos.values()), {}).get("text", {})
-        about = "\n".join(f"{name}: {_words(texts[name])}" for name in _RULES if name in texts)
-        for actions in episode.actions:
-            chosen = actions_of(env, actions)
-            yield picture_of(env), _actions_in_words(header, chosen, infos), about
-            _, _, _, _, infos = env.step(chosen)
-        yield picture_of(env), "won" if episode.won else "lost", about
-    finally:
-        env.close()
+def show_film(frames: Sequence[Any], end: str, out: Path | None, milliseconds: int, *, quiet: bool) -> None:
+    """Print the frames of a game, or write a film of them, and say how it ended."""
+    if out is None:
+        print("\n\n".join(map(str, frames)), f"\nThe game is {end}.", sep="\n")
+        return
+    pictures = [Image.fromarray(np.asarray(frame)) for frame in frames]
+    write_atomic(out, film(pictures, out.suffix.lower(), milliseconds))
+    print(out if quiet else f"{out}: {end}")
 
 
 def _actions_in_words(header: Header, chosen: dict[str, int], infos: dict[str, Any]) -> str:
-    """Write a line for each agent: its player, and the words of its action."""
     lines = []
     for agent, action in chosen.items():
         choices = infos.get(agent, {}).get("text", {}).get("choices", ())

@@ -11,6 +11,7 @@ from magrounding.agents.running_text.assumptions import parse_assumptions
 from magrounding.agents.running_text.segments import EDGES, LEARNT, ROWS, SEGMENTS, Delexicalised, Segmenter
 from magrounding.agents.weights import fit_weights, save_weights
 from magrounding.cli.command import CommandLine, derived
+from magrounding.cli.options import chosen_team
 from magrounding.errors import CheckpointError, ConfigurationError, check_choice
 from magrounding.experiment.config import RunConfig, read_config
 from magrounding.experiment.markdown import table
@@ -78,9 +79,7 @@ def run(arguments: Arguments, line: CommandLine) -> None:
         raise CheckpointError(f"{arguments.out} holds a run already: remove it first, or choose another --out")
     settings, config = read_config(run.path), run.config()
     check_known(settings, arguments.statements)
-    seeds, own = [str(k) for k in settings.seeds], arguments.trained_seed
-    seed = int(check_choice("seed of this run", seeds[0] if own is None else str(own), seeds))
-    stage = check_choice("stage of this run", arguments.stage or settings.stages[-1], settings.stages)
+    seed, stage = chosen_team(settings, arguments.trained_seed, arguments.stage)
     if not hasattr(getattr(settings.make_network(), "config", None), OPTION):
         raise ConfigurationError(f"agent {settings.agent!r} has no option {OPTION}: choose a team on relread")
     team, reads = load_team(arguments.run, seed, stage), arguments.reads or stage

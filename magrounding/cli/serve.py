@@ -64,12 +64,7 @@ def run(arguments: Arguments, line: CommandLine) -> None:
 
 
 def make_server(arguments: Arguments) -> Server:
-    """Make the server of the arguments.
-
-    Raises:
-        ConfigurationError: a world, player or option that there is not.
-        MissingExtra: without aiohttp.
-    """
+    """Make the server; ConfigurationError for a world, player or option that there is not, MissingExtra for aiohttp."""
     try:
         from magrounding.play.web.server import Server
     except ImportError:

@@ -7,6 +7,7 @@ import platform
 import statistics
 import time
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -31,11 +32,6 @@ class Speed:
     slowest: float
     fastest: float
 
-    @classmethod
-    def of(cls, rates: list[float]) -> Speed:
-        """Sum up the windows' rates."""
-        return cls(statistics.median(rates), min(rates), max(rates))
-
     def __str__(self) -> str:
         return f"{self.median:,.0f} /s  ({self.slowest:,.0f} … {self.fastest:,.0f})"
 
@@ -49,15 +45,15 @@ def measure(play: Callable[[], int], seconds: float) -> Speed:
         while (now := time.perf_counter()) < end or not steps:
             steps += play()
         rates.append(steps / (now - start))
-    return Speed.of(rates[1:])
+    rates = rates[1:]
+    return Speed(statistics.median(rates), min(rates), max(rates))
 
 
 def vector_speed(
     env: str, options: Mapping[str, Any], num_envs: int, threads: int, workers: int, seconds: float
 ) -> Speed:
     """Env steps/s of `make_vec`."""
-    vec = mg.make_vec(env, num_envs, num_threads=threads, workers=workers, **options)
-    try:
+    with closing(mg.make_vec(env, num_envs, num_threads=threads, workers=workers, **options)) as vec:
         shape = (DRAWN_STEPS, num_envs, vec.num_agents)
         actions = np.random.default_rng(0).integers(0, vec.spec.num_actions, shape)
         vec.reset(seed=0)
@@ -68,8 +64,6 @@ def vector_speed(
             return DRAWN_STEPS * num_envs
 
         return measure(play, seconds)
-    finally:
-        vec.close()
 
 
 def single_speed(env: str, options: Mapping[str, Any], seconds: float) -> Speed:
@@ -86,10 +80,8 @@ def single_speed(env: str, options: Mapping[str, Any], seconds: float) -> Speed:
                 game.reset()
         return DRAWN_STEPS
 
-    try:
+    with closing(game):
         return measure(play, seconds)
-    finally:
-        game.close()
 
 
 def creation_cost(env: str, options: Mapping[str, Any]) -> dict[str, float]:

@@ -95,14 +95,13 @@ def run(arguments: Arguments, line: CommandLine) -> None:
     """Do what the arguments say."""
     folder = run_folder(arguments)
     config = resumed(arguments, folder) if arguments.resume else requested(arguments)
-    display = Display(quiet=arguments.quiet)
     run = run_curriculum(
         config,
         folder,
         resume=arguments.resume,
         device=arguments.device,
         threads=arguments.threads,
-        display=display,
+        display=Display(quiet=arguments.quiet),
         command=str(line),
     )
     print(run.report if arguments.quiet else f"report: {run.report}")
@@ -151,10 +150,7 @@ def resumed(arguments: Arguments, folder: Path) -> RunConfig:
     if arguments.env not in (None, found.env):
         raise _contradicted(folder, "env", found.env, arguments.env)  # options of the one mean nothing in the other
     named = {
-        "agent": arguments.agent,
-        "agents": arguments.agents,
-        "preset": arguments.preset,
-        "budget": arguments.budget,
+        **{name: getattr(arguments, name) for name in ("agent", "agents", "preset", "budget")},
         "stages": None if arguments.stages is None else tuple(items(arguments.stages)),
         "seeds": None if arguments.seeds is None else _seeds(arguments.seeds),
     }
@@ -177,17 +173,15 @@ def changed(config: RunConfig, arguments: Arguments) -> RunConfig:
         "share_parameters": _switch(arguments.share_parameters, arguments.no_share_parameters),
         "demonstrations": None if arguments.demonstrations is None else digests(items(arguments.demonstrations)),
         "workers": None if arguments.workers is None else _workers(arguments.workers, config),
+        "env_options": {**config.env_options, **_env_options(arguments, config)},
+        "evaluation": replace(
+            config.evaluation, **_given({"report_games": arguments.games, "every": arguments.evaluate_every})
+        ),
     }
-    evaluation = {"report_games": arguments.games, "every": arguments.evaluate_every}
-    config = replace(
-        config,
-        env_options={**config.env_options, **_env_options(arguments, config)},
-        evaluation=replace(config.evaluation, **_given(evaluation)),
-        **_given(simple),
-    )
-    for name, value in assignments((arguments.network,) if arguments.network else (), "--network"):
+    config = replace(config, **_given(simple))
+    for name, value in assignments(filter(None, [arguments.network]), "--network"):
         config = assign_network(config, name, value)
-    for name, value in assignments((arguments.learning,) if arguments.learning else (), "--learning"):
+    for name, value in assignments(filter(None, [arguments.learning]), "--learning"):
         config = assign_learners(config, name, value)
     for path, value in assignments(arguments.set, "--set"):
         config = assign(config, path, value)
@@ -200,7 +194,7 @@ def with_contrast(config: RunConfig, weight: float) -> RunConfig:
     """Set the weight of the contrastive loss in every phase whose learner has minibatches, which it compares."""
     if weight < 0:
         raise ConfigurationError(f"--contrast is the weight of a loss, 0 or positive, got {weight:g}")
-    if not any(_compares(phase.learner) for _, phase in config.walk()):
+    if not any(has(phase.learner, "minibatches") for _, phase in config.walk()):
         raise ConfigurationError(f"preset {config.preset!r} learns without minibatches: leave out --contrast")
     if weight and not config.make_network().contrasts:
         raise ConfigurationError(
@@ -208,14 +202,10 @@ def with_contrast(config: RunConfig, weight: float) -> RunConfig:
         )
 
     def change(learner: AlgorithmConfig) -> AlgorithmConfig:
-        same = learner.weights.get(CONTRAST, 0.0) == weight or not _compares(learner)
+        same = learner.weights.get(CONTRAST, 0.0) == weight or not has(learner, "minibatches")
         return learner if same else replace(learner, weights={**learner.weights, CONTRAST: weight})
 
     return config.with_learners(change)
-
-
-def _compares(learner: AlgorithmConfig) -> bool:
-    return has(learner, "minibatches")
 
 
 def _given(values: Mapping[str, Any]) -> dict[str, Any]:

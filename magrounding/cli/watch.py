@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import tyro
-from PIL import Image
 
 from magrounding.cli.command import CommandLine, derived
 from magrounding.cli.game_arguments import ActionArguments
 from magrounding.cli.options import chosen_elsewhere, configure, parse_env_options
 from magrounding.cli.play import find_terminal, run_terminal
+from magrounding.cli.replay import show_film
 from magrounding.envs.make import make
 from magrounding.errors import ConfigurationError, check_choice
 from magrounding.experiment.config import read_config
-from magrounding.play.film import ENDINGS, film, picture_of
+from magrounding.play.film import ENDINGS, picture_of
 from magrounding.play.lineup import RUN, Lineup, PlayerSpec
 from magrounding.play.loading import load_team
 from magrounding.play.origin import DescribedEnv
@@ -28,7 +28,6 @@ from magrounding.play.session import Session
 from magrounding.play.team import Team, TeamMemory
 from magrounding.pretrained import PREFIX, find_run
 from magrounding.registry import describe
-from magrounding.storage import write_atomic
 from magrounding.threads import ThreadPlan, using
 
 if TYPE_CHECKING:
@@ -88,7 +87,6 @@ def run(arguments: Arguments, line: CommandLine) -> None:
 
 
 def _open_saved(arguments: Arguments, path: Path) -> None:
-    """Go through saved games on the terminal."""
     terminal = find_terminal()
     header, episodes = read_episodes(path)
     if not 0 <= arguments.game < len(episodes):
@@ -101,7 +99,6 @@ def _open_saved(arguments: Arguments, path: Path) -> None:
 
 
 def _watch_run(arguments: Arguments, run: str, greedy: bool) -> None:
-    """Play a game of a run's team, and show it."""
     terminal = find_terminal() if arguments.terminal else None
     settings = read_config(find_run(run))
     entry = settings.entry
@@ -122,19 +119,11 @@ def _watch_run(arguments: Arguments, run: str, greedy: bool) -> None:
         with using(ThreadPlan()):
             _show_on(terminal, Session(settings.env, options, lineup, arguments.game, greedy), arguments)
         return
-    env = make(settings.env, render_mode="ansi" if arguments.out is None else "rgb_array", **options)
-    try:
-        with using(ThreadPlan()):
-            frames, won = play_game(team, env, arguments.game, greedy=greedy)
-    finally:
-        env.close()
+    mode = "ansi" if arguments.out is None else "rgb_array"
+    with using(ThreadPlan()), closing(make(settings.env, render_mode=mode, **options)) as env:
+        frames, won = play_game(team, env, arguments.game, greedy=greedy)
     end = f"{'won' if won else 'lost'} after {len(frames) - 1} steps"
-    if arguments.out is None:
-        print("\n\n".join(map(str, frames)), f"\nThe game is {end}.", sep="\n")
-        return
-    pictures = [Image.fromarray(np.asarray(frame)) for frame in frames]
-    write_atomic(arguments.out, film(pictures, arguments.out.suffix.lower(), arguments.milliseconds))
-    print(arguments.out if arguments.quiet else f"{arguments.out}: {end}")
+    show_film(frames, end, arguments.out, arguments.milliseconds, quiet=arguments.quiet)
 
 
 def _show_on(terminal: type[Terminal], session: Session, arguments: Arguments) -> None:

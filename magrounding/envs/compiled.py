@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
@@ -21,6 +22,10 @@ from magrounding.vector import check_count
 
 SEED, EPISODE, STEP = range(3)
 """The first columns of any world's `games.scalars` [B, …] int64."""
+RUNNING, WON, LOST, TIMED_OUT = range(4)
+"""Outcomes of a game, in a column that each world has of its own."""
+OUTCOME_NAMES = ("", "won", "lost", "lost")
+"""How a `Scene` calls them."""
 
 Config = TypeVar("Config", bound=WorldConfig)
 
@@ -48,10 +53,10 @@ class CompiledWorld(BatchedWorld, Generic[Config]):
             `first` … `last - 1` and shows it (with `auto_reset`, an episode that ends shows its end in a row of
             `finals`, from row `first` on, and is ready for `start_rows`); and `write_states(rules, tables, games,
             states)`. Two, so that generating episodes is compiled once.
+        arrays: module with NUM_SCALARS and NUM_COLUMNS of `Games`, and `Views`, a NamedTuple of observations [B, …], by
+            the names of fields; `grid` is flattened to [B, n, H * W * K].
         rules, tables: what they read.
-        views: NamedTuple of observations [B, …], by the names of fields; `grid` is flattened to [B, n, H * W * K].
-        num_scalars: columns of `Games.scalars`.
-        entities: rows and columns of `Games.entities`.
+        slots: rows of `Games.entities`.
 
     Raises:
         ConfigurationError: num_threads that are no number of threads.
@@ -62,13 +67,11 @@ class CompiledWorld(BatchedWorld, Generic[Config]):
         num_envs: int,
         game: Config,
         num_threads: int,
-        *,
         kernels: Any,
+        arrays: Any,
         rules: Any,
         tables: Any,
-        views: Any,
-        num_scalars: int,
-        entities: tuple[int, int],
+        slots: int,
     ) -> None:
         self.num_envs, self.game, self.num_threads = num_envs, game, check_count("num_threads", num_threads, 1)
         self.spec: EnvSpec = game.describe()
@@ -80,12 +83,13 @@ class CompiledWorld(BatchedWorld, Generic[Config]):
         self._rules, self._tables = rules, tables
         self._games = Games(
             np.zeros((num_envs, NUM_STREAMS), np.uint64),
-            np.zeros((num_envs, num_scalars), np.int64),
-            np.zeros((num_envs, *entities), np.int16),
+            np.zeros((num_envs, arrays.NUM_SCALARS), np.int64),
+            np.zeros((num_envs, slots, arrays.NUM_COLUMNS), np.int16),
         )
         self._start_rows, self._step_rows = FixedTypes(kernels.start_rows), FixedTypes(kernels.step_rows)
         self._write_states = FixedTypes(kernels.write_states)
-        self._views, self._finals = self._view(views, self.observation), self._view(views, self.final_observation)
+        self._views = self._view(arrays.Views, self.observation)
+        self._finals = self._view(arrays.Views, self.final_observation)
         self._slots = np.zeros(num_envs, np.int64)
         self._state = np.zeros((num_envs, self.spec.state_size), np.int16)
         self._threads = RowThreads(num_envs, num_threads)
@@ -169,6 +173,11 @@ class CompiledWorld(BatchedWorld, Generic[Config]):
     def _memory(self) -> dict[str, np.ndarray]:
         parts = {"games": self._games._asdict(), "out": self.out._asdict(), "observation": self.observation}
         return {f"{part}.{name}": array for part, arrays in parts.items() for name, array in arrays.items()}
+
+
+def salt_of(*configuration: Any) -> int:
+    """56 bits that distinguish documents of configurations: a cache of encodings may see several of one seed."""
+    return int.from_bytes(hashlib.sha256(repr(configuration).encode()).digest()[:7], "big")
 
 
 def checksum(package: str) -> int:

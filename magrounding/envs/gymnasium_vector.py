@@ -65,11 +65,8 @@ class GymnasiumVectorEnv(DeepCopied, GymnasiumVec[Observation, np.ndarray, np.nd
             offered = ("rgb_array",) if self._is_world and SCENE in vec.spec.capabilities else ()
             check_choice("render_mode of a vector env", render_mode, offered)
         self.num_envs, self.render_mode = vec.num_envs, render_mode
-        self.metadata = {
-            "render_modes": ["rgb_array"],
-            "render_fps": FRAMES_PER_SECOND,
-            "autoreset_mode": autoreset_mode,
-        }
+        self.metadata = {"render_modes": ["rgb_array"], "render_fps": FRAMES_PER_SECOND}
+        self.metadata["autoreset_mode"] = autoreset_mode
         self._sides = map_sides(vec.spec) if self._is_world else None
         self.single_observation_space = space = observation_space(vec.spec) if self._is_world else vec.spec.space()
         self.single_action_space = spaces.Discrete(vec.spec.num_actions)
@@ -112,10 +109,7 @@ class GymnasiumVectorEnv(DeepCopied, GymnasiumVec[Observation, np.ndarray, np.nd
         return observation, self._common(observation, info, mask)
 
     def step(self, actions: ArrayLike) -> tuple[Observation, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
-        """Play one step everywhere.
-
-        Args:
-            actions: [B] integers in [0, A).
+        """Play actions [B] integers in [0, A).
 
         Raises:
             InvalidAction: an action outside the space, or a wrong shape.
@@ -176,7 +170,7 @@ class GymnasiumVectorEnv(DeepCopied, GymnasiumVec[Observation, np.ndarray, np.nd
         vec = self.vec
         if not isinstance(vec, WorldVectorEnv):
             return vec.reset(seed, np.flatnonzero(~held)) if held.any() else vec.reset(seed)
-        before = self._before(held)
+        before = require_capability(vec, HasSnapshots).snapshot() if held.any() else None
         seen, info = vec.reset(seed)
         return (seen, info) if before is None else self._put_back(before, held)
 
@@ -186,18 +180,12 @@ class GymnasiumVectorEnv(DeepCopied, GymnasiumVec[Observation, np.ndarray, np.nd
         if not isinstance(vec, WorldVectorEnv):
             vec.hold(held)
             return vec.step(actions)
-        before = self._before(held)
+        before = require_capability(vec, HasSnapshots).snapshot() if held.any() else None
         seen, reward, terminated, truncated, info = vec.step(actions)
         if before is not None:
             seen, back = self._put_back(before, held)
             info.document = back.document
         return seen, reward, terminated, truncated, info
-
-    def _before(self, held: np.ndarray) -> dict[str, np.ndarray] | None:
-        """Return a snapshot where any row of a world is held."""
-        if not held.any() or not isinstance(self.vec, WorldVectorEnv):
-            return None
-        return require_capability(self.vec, HasSnapshots).snapshot()
 
     def _put_back(self, before: dict[str, np.ndarray], held: np.ndarray) -> tuple[Observation, Info]:
         vec = require_capability(self.vec, HasSnapshots)
@@ -210,10 +198,11 @@ class GymnasiumVectorEnv(DeepCopied, GymnasiumVec[Observation, np.ndarray, np.nd
         """Return copies [R, …] without the axis of agents, in the order of the space."""
         shown = {}
         for name in self.single_observation_space.spaces:  # pyright: ignore[reportAttributeAccessIssue]  a Dict
-            if name != "distance" or self._sides is None:
+            if name == "distance" and self._sides is not None:
+                rows, columns = seen["position"][:, 0].T
+                shown[name] = distances(rows, columns, *self._sides)
+            else:
                 shown[name] = (seen[name] if self.vec.spec[name].shared else seen[name][:, 0]).copy()
-                continue
-            shown[name] = distances(seen["position"][:, 0].astype(np.float32), *self._sides)
         return shown
 
     def _common(self, observation: Observation, info: Info, rows: np.ndarray | None = None) -> dict[str, Any]:
@@ -241,12 +230,8 @@ def make_gymnasium_vec(
 ) -> GymnasiumVectorEnv:
     """Make a vector env, for `gymnasium.make_vec("magrounding/<env>-v0", num_envs=B, …)`.
 
-    Args:
-        env: environment id, e.g. "rtfm".
-        num_envs: B.
-        render_mode: None or "rgb_array".
-        autoreset_mode: a mode of Gymnasium, or its value: "NextStep", "SameStep".
-        options: options of the environment, and num_threads, workers and timeout of `magrounding.make_vec`.
+    A mode of Gymnasium may be its value: "NextStep", "SameStep". The options are those of the environment, and
+    num_threads, workers and timeout of `magrounding.make_vec`.
     """
     if isinstance(autoreset_mode, str):
         check_choice("autoreset_mode", autoreset_mode, [mode.value for mode in AutoresetMode])

@@ -59,13 +59,7 @@ class WorldOracle(ABC, Generic[World]):
         """Return None: it has no memory."""
 
     def best_actions(self, rows: np.ndarray | None = None) -> np.ndarray:
-        """Return all best moves of every agent, now.
-
-        Args:
-            rows: [R] rows of a vector env, by default all. The others keep what was found before.
-
-        Returns:
-            [B, n, A] bool, never empty and never a masked action; staying for who can do nothing else.
+        """Return all best moves, see `Expert`; rows that are not asked for keep what was found before.
 
         Raises:
             CallOrderError: before the first reset, unless there are no `rows`, which only compiles what thinks.
@@ -109,10 +103,8 @@ def symmetries(side: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarra
     Symmetry k is the same turn or reflection on boards of every size, and number 0 changes nothing.
 
     Returns:
-        turned: [8, N + 1] where each symmetry takes a cell; cell N stands for "nowhere" and stays.
-        symmetry: [N] the symmetry that takes a cell to the representative of its orbit (the first that does).
-        orbit: [N] which orbit that is.
-        representatives: [orbits] the cells that represent them.
+        [8, N + 1] where each symmetry takes a cell, cell N ("nowhere") staying; [N] the first symmetry that takes a
+        cell to the representative of its orbit; [N] which orbit that is; [orbits] the representatives.
     """
     cells = side * side
     square = np.arange(cells).reshape(side, side)

@@ -8,6 +8,7 @@ from typing import Any, SupportsIndex
 
 import numpy as np
 from gymnasium import spaces
+from numpy.lib.stride_tricks import sliding_window_view
 from pettingzoo import ParallelEnv
 
 from magrounding.envs.drawing import rgb_array
@@ -24,33 +25,21 @@ _CLOSED = "the env is closed: make another"
 
 
 @lru_cache(maxsize=16)
-def _distance_map(height: int, width: int) -> np.ndarray:
-    """`distance` on a map that reaches as far to each side as any cell is away: [2H − 1, 2W − 1, 2] float32.
-
-    Its middle is where the agent stands, so `distance` from a cell is a window of it.
-    """
+def _distance_windows(height: int, width: int) -> np.ndarray:
+    """`distance` from each cell: a view [H, W, H, W, 2] of a map that reaches as far as any cell is away."""
     rows, columns = np.arange(1 - height, height, dtype=np.float32), np.arange(1 - width, width, dtype=np.float32)
     wide = np.empty((2 * height - 1, 2 * width - 1, 2), np.float32)
     wide[..., 0] = columns / width
     wide[..., 1] = (rows / height)[:, None]
-    return wide
+    return sliding_window_view(wide, (height, width), (0, 1))[::-1, ::-1].transpose(0, 1, 3, 4, 2)
 
 
-def _distance_from(row: int, column: int, height: int, width: int) -> np.ndarray:
-    """`distance` from a cell, a new array [H, W, 2] float32; zeros for the dead, whose row is −1."""
-    if row < 0:
-        return np.zeros((height, width, 2), np.float32)
-    up, left = height - 1 - row, width - 1 - column
-    return _distance_map(height, width)[up : up + height, left : left + width].copy()
-
-
-def distances(position: np.ndarray, height: int, width: int) -> np.ndarray:
-    """`distance` from the cells of B agents, position [B, 2]: [B, H, W, 2] float32; zeros for the dead, at row −1."""
-    rows, columns = np.arange(height, dtype=np.float32), np.arange(width, dtype=np.float32)
-    far = np.empty((len(position), height, width, 2), np.float32)
-    far[..., 0] = ((columns - position[:, 1:]) / np.float32(width))[:, None, :]
-    far[..., 1] = ((rows - position[:, :1]) / np.float32(height))[:, :, None]
-    far[position[:, 0] < 0] = 0
+def distances(row: Any, column: Any, height: int, width: int) -> np.ndarray:
+    """`distance` from a cell or from B cells, a new array [(B,) H, W, 2] float32; zeros for the dead, at row −1."""
+    far = _distance_windows(height, width)[row, column]
+    if far.ndim == 3:
+        return np.zeros(far.shape, np.float32) if row < 0 else far.copy()
+    far[row < 0] = 0
     return far
 
 
@@ -113,7 +102,10 @@ class WorldEnv(DeepCopied, ParallelEnv[str, Observation, SupportsIndex]):
         self._observation_spaces = {agent: observation_space(self.spec) for agent in self.possible_agents}
         self._action_spaces = {agent: spaces.Discrete(self.spec.num_actions) for agent in self.possible_agents}
         if STATE in self.spec.capabilities:
-            self.state_space = self._make_state_space()
+            sides = (side for field in self.spec.fields if isinstance(field, Grid) for side in field.shape[:2])
+            high = max([self.spec.vocabulary_size, *sides]) - 1
+            # −1: row and column of the dead.
+            self.state_space = spaces.Box(-1, high, (self.spec.state_size,), np.int16)
         self._places = {agent: self._make_places(i) for i, agent in enumerate(self.possible_agents)}
         self._index = {agent: i for i, agent in enumerate(self.possible_agents)}
         self._holds, self._masks = "inventory" in self.spec, "action_mask" in self.spec
@@ -141,20 +133,14 @@ class WorldEnv(DeepCopied, ParallelEnv[str, Observation, SupportsIndex]):
             seed: an integer in [0, 2**62).
             options: ignored; PettingZoo's interface has it.
 
-        Returns:
-            observations, infos: by agent.
-
         Raises:
             ConfigurationError: a seed that is none.
             CallOrderError: after `close`.
         """
         if self._closed:
             raise CallOrderError(_CLOSED)
-        if seed is not None or not self._started:
-            self.world.reset(row_seeds(seed, 1))
-            self._started = True
-        else:
-            self.world.reset()
+        self.world.reset(row_seeds(seed, 1) if seed is not None or not self._started else None)
+        self._started = True
         self.agents = self.possible_agents.copy()
         return self._observations(), self._infos()
 
@@ -191,25 +177,17 @@ class WorldEnv(DeepCopied, ParallelEnv[str, Observation, SupportsIndex]):
                 ending["score"] = float(out.score[0])
             for info in infos.values():
                 info.update(ending)
-        if len(acting) == len(reward):
-            rewards = dict(zip(acting, reward, strict=True))
-            terminations = dict(zip(acting, terminated, strict=True))
-            truncations = dict(zip(acting, truncated, strict=True))
-        else:
+        if len(acting) < len(reward):
             places = [self._index[agent] for agent in acting]
-            rewards = {agent: reward[i] for agent, i in zip(acting, places, strict=True)}
-            terminations = {agent: terminated[i] for agent, i in zip(acting, places, strict=True)}
-            truncations = {agent: truncated[i] for agent, i in zip(acting, places, strict=True)}
+            reward, terminated, truncated = ([each[i] for i in places] for each in (reward, terminated, truncated))
+        rewards = dict(zip(acting, reward, strict=True))
+        terminations = dict(zip(acting, terminated, strict=True))
+        truncations = dict(zip(acting, truncated, strict=True))
         self.agents = [agent for agent in acting if not (terminations[agent] or truncations[agent])]
         return observations, rewards, terminations, truncations, infos
 
     def state(self) -> np.ndarray:
-        """Return the whole state, [state_size] int16, laid out as `spec.state_layout()`.
-
-        Raises:
-            ConfigurationError: a world without one.
-            CallOrderError: before `reset`, or after `close`.
-        """
+        """Return the whole state, [state_size] int16, laid out as `spec.state_layout()`, of a world that has one."""
         self._require(STATE)
         self._require_start("state")
         return self.world.state()[0].copy()
@@ -253,11 +231,6 @@ class WorldEnv(DeepCopied, ParallelEnv[str, Observation, SupportsIndex]):
             offered = ", ".join(sorted(self.spec.capabilities)) or "nothing"
             raise ConfigurationError(f"{self.id!r} has no {capability}; it offers: {offered}")
 
-    def _make_state_space(self) -> spaces.Box:
-        sides = (side for field in self.spec.fields if isinstance(field, Grid) for side in field.shape[:2])
-        high = max([self.spec.vocabulary_size, *sides]) - 1
-        return spaces.Box(-1, high, (self.spec.state_size,), np.int16)  # −1: row and column of the dead
-
     def _action_row(self, actions: Mapping[str, SupportsIndex]) -> np.ndarray:
         """Actions [1, n] int64, those of the dead 0; raises InvalidAction or CallOrderError."""
         if not self.agents:
@@ -285,7 +258,7 @@ class WorldEnv(DeepCopied, ParallelEnv[str, Observation, SupportsIndex]):
             observation = {key: seen[field][index].copy() for key, field, index in self._places[agent]}
             if self._sides is not None:
                 row, column = observation["distance"].tolist()
-                observation["distance"] = _distance_from(row, column, *self._sides)
+                observation["distance"] = distances(row, column, *self._sides)
             observations[agent] = observation
         return observations
 
@@ -300,10 +273,8 @@ class WorldEnv(DeepCopied, ParallelEnv[str, Observation, SupportsIndex]):
             text: dict[str, Any] = {"manual": self._manual.copy(), "goal": self._goal}
             if self._holds:
                 text["inventory"] = self._held(seen["inventory"][0, i])
-            if self._masks:
-                infos[agent] = {"action_mask": seen["action_mask"][0, i].copy(), "text": text, "document": document}
-            else:
-                infos[agent] = {"text": text, "document": document}
+            infos[agent] = info = {"action_mask": seen["action_mask"][0, i].copy()} if self._masks else {}
+            info["text"], info["document"] = text, document
         return infos
 
     def _held(self, inventory: np.ndarray) -> str:

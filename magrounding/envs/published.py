@@ -6,13 +6,7 @@ from typing import NamedTuple
 
 
 class PublishedResult(NamedTuple):
-    """A win rate from a paper.
-
-    Attributes:
-        mean: over its seeds, 0 to 1.
-        std: standard deviation over its seeds; None where it gives none.
-        source: model and place.
-    """
+    """A win rate from a paper, 0 to 1: mean and standard deviation (or None) over its seeds; model and place."""
 
     mean: float
     std: float | None

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from string import ascii_lowercase, ascii_uppercase
 
 import numpy as np
 
 from magrounding.brief import brief
-
-_LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
 @dataclass(frozen=True)
@@ -61,13 +60,12 @@ class Scene:
 
     def marked(self, marks: np.ndarray) -> Scene:
         """Return this scene with claims: marks [n, H, W] is 1 where an agent claims what is there."""
-        figures = (
-            figure
-            if figure.kind == "agent"
-            else replace(figure, claimed_by=tuple(np.flatnonzero(marks[:, figure.row, figure.column] == 1).tolist()))
-            for figure in self.figures
-        )
-        return replace(self, figures=tuple(figures))
+
+        def claimed(figure: Figure) -> Figure:
+            agents = np.flatnonzero(marks[:, figure.row, figure.column] == 1).tolist()
+            return figure if figure.kind == "agent" else replace(figure, claimed_by=tuple(agents))
+
+        return replace(self, figures=tuple(map(claimed, self.figures)))
 
 
 def sorted_figures(figures: Iterable[Figure]) -> tuple[Figure, ...]:
@@ -75,11 +73,11 @@ def sorted_figures(figures: Iterable[Figure]) -> tuple[Figure, ...]:
 
     The order in which a world keeps them is that of their roles, and legends have letters by the order.
     """
-    agents, others = [], []
-    for figure in figures:
-        (agents if figure.kind == "agent" else others).append(figure)
-    others.sort(key=lambda each: (each.kind != "monster", each.name, each.quality, each.row, each.column))
-    return (*agents, *others)
+
+    def key(each: Figure) -> tuple[bool | str | int, ...]:
+        return () if each.kind == "agent" else (each.kind != "monster", each.name, each.quality, each.row, each.column)
+
+    return tuple(sorted(figures, key=key))
 
 
 def ansi(scene: Scene) -> str:
@@ -107,8 +105,8 @@ def ansi(scene: Scene) -> str:
 
 def _codes(scene: Scene) -> list[str]:
     """A short sign for each figure: agents by number, monsters A B …, other things a b …."""
-    letters = {"monster": iter(_LETTERS.upper()), "item": iter(_LETTERS)}
+    capitals, letters = iter(ascii_uppercase), iter(ascii_lowercase)
     return [
-        figure.name if figure.kind == "agent" else next(letters.get(figure.kind, letters["item"]), "?")
-        for figure in scene.figures
+        each.name if each.kind == "agent" else next(capitals if each.kind == "monster" else letters, "?")
+        for each in scene.figures
     ]

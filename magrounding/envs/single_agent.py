@@ -21,14 +21,7 @@ if TYPE_CHECKING:
 
 
 class SingleAgentEnv(DeepCopied, gymnasium.Env[Observation, np.int64]):
-    """A ParallelEnv of one agent as a Gymnasium env.
-
-    Args:
-        env: an env of one agent.
-
-    Raises:
-        ConfigurationError: an env of several agents.
-    """
+    """A ParallelEnv of one agent as a Gymnasium env; ConfigurationError for one of several agents."""
 
     metadata = {"render_modes": list(RENDER_MODES), "render_fps": FRAMES_PER_SECOND}  # noqa: RUF012 (Gymnasium declares it so)
 
@@ -55,11 +48,7 @@ class SingleAgentEnv(DeepCopied, gymnasium.Env[Observation, np.int64]):
         return spec.vocabulary
 
     def action_masks(self) -> np.ndarray:
-        """Return [A] bool, actions that do something now; all of them without a mask. MaskablePPO calls this.
-
-        Raises:
-            CallOrderError: before `reset`.
-        """
+        """Return [A] bool, actions that do something now; all of them without a mask. MaskablePPO calls this."""
         if self._mask is None:
             raise CallOrderError("call reset() before action_masks()")
         return self._mask.copy()
@@ -91,11 +80,5 @@ class SingleAgentEnv(DeepCopied, gymnasium.Env[Observation, np.int64]):
 
 
 def make_single_agent(env: str, render_mode: str | None = None, **options: Any) -> SingleAgentEnv:
-    """Make an environment of one agent as a Gymnasium env: for `gymnasium.make("magrounding/<env>-v0", …)`.
-
-    Args:
-        env: environment id, e.g. "rtfm".
-        render_mode: None, "ansi" or "rgb_array".
-        options: options of the environment.
-    """
+    """Make an environment of one agent as a Gymnasium env: for `gymnasium.make("magrounding/<env>-v0", …)`."""
     return SingleAgentEnv(make(env, render_mode=render_mode, **options))

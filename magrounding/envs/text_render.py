@@ -16,12 +16,7 @@ _ANSI = "ansi"
 
 
 class TextRender(BaseParallelWrapper):
-    """An env whose `render` returns the last observations as text, field by field.
-
-    Args:
-        env: the env, which draws nothing itself.
-        spec: its description, which names the fields.
-    """
+    """An env whose `render` returns the last observations as text, field by field as its `spec` has them."""
 
     render_mode = _ANSI
 
@@ -71,12 +66,7 @@ class TextRender(BaseParallelWrapper):
 
 
 def with_render_mode(env: Any, spec: EnvSpec, render_mode: str | None) -> Any:
-    """Return an env that has the render mode: the env itself, or for "ansi" a `TextRender` of it.
-
-    Args:
-        env: made with the render mode.
-        spec: its description.
-        render_mode: the mode; None for no rendering.
+    """Return an env made with a render mode, or for "ansi" a `TextRender` of one that draws nothing.
 
     Raises:
         ConfigurationError: another mode, of an env that does not have it.

@@ -17,13 +17,7 @@ _CLOSED = "the games are closed: make others"
 
 
 class WorldVectorEnv(DeepCopied, HasState, HasSnapshots, HasPlaces, HasFacts):
-    """A BatchedWorld as a VectorEnv.
-
-    Args:
-        world: the environments.
-        id, options: how the world was made, so that others can make it again.
-        copy: return fresh arrays instead of buffers that the next step overwrites.
-    """
+    """A BatchedWorld as a VectorEnv; `copy` returns fresh arrays instead of buffers that the next step overwrites."""
 
     def __init__(self, world: BatchedWorld, id: str, options: dict[str, Any], *, copy: bool = False) -> None:
         self.world = world
@@ -38,19 +32,11 @@ class WorldVectorEnv(DeepCopied, HasState, HasSnapshots, HasPlaces, HasFacts):
         self._started = self._closed = False
 
     def reset(self, seed: int | None = None) -> tuple[Observation, Info]:
-        """Start afresh: row b plays seed + b. Without a seed every row goes on to its next episode.
-
-        Raises:
-            ConfigurationError: a wrong seed.
-            CallOrderError: after `close`.
-        """
+        """Start afresh, see `VectorEnv.reset`; ConfigurationError for a wrong seed, CallOrderError after `close`."""
         if self._closed:
             raise CallOrderError(_CLOSED)
-        if seed is not None or not self._started:
-            self.world.reset(row_seeds(seed, self.num_envs))
-            self._started = True
-        else:
-            self.world.reset()
+        self.world.reset(row_seeds(seed, self.num_envs) if seed is not None or not self._started else None)
+        self._started = True
         return self._own(self.world.observation), self._collect()
 
     def step(self, actions: ArrayLike) -> StepResult:

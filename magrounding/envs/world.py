@@ -15,18 +15,9 @@ from magrounding.vector import PER_AGENT, PER_ENV
 
 
 class StepBuffers(NamedTuple):
-    """Arrays that one step of B rows writes, valid until the next step.
+    """Arrays that one step of B rows writes, valid until the next step: see `Info` and `VectorEnv.step`.
 
-    Attributes:
-        rewards: [B, n] float32.
-        terminated, truncated: [B, n] bool, true in the step an agent's episode ends only.
-        alive: [B, n] bool, agents that act next (after a restart: all).
-        illegal: [B, n] bool, agents whose action was masked and therefore did nothing.
-        done, won: [B] bool, episodes that ended in this step, and those of them that were won.
-        length: [B] int32, steps of the episode so far; where `done`, its final length.
-        returns: [B, n] float32, undiscounted sum of rewards of the episode, likewise.
-        document: [B] int64, key of the text on show: equal keys mean equal text.
-        score: [B] float32, of the episode so far, final where `done`; written only by worlds that have one.
+    `score` is written only by worlds that have one.
     """
 
     __repr__ = brief

@@ -29,13 +29,7 @@ FORMAT = 4
 
 
 def save_checkpoint(path: Path, record: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> None:
-    """Write a run's state.
-
-    Args:
-        path: of the file.
-        record: JSON-able counters and the origin: "env", "agents", "vocabulary".
-        tensors: everything that is an array, names divided by "/".
-    """
+    """Write a run's state: JSON-able counters, the origin ("env", "agents", "vocabulary"), and all that is an array."""
     text = json_text({"format": FORMAT, "versions": versions(), **record})
     metadata = {"record": text, "digest": digest(text, tensors)}
     write_atomic(path, save({k: v.contiguous() for k, v in tensors.items()}, metadata=metadata))
@@ -92,11 +86,14 @@ def pack_learners(learners: Sequence[Learner]) -> dict[str, Tensor]:
     return tensors
 
 
-def unpack_learners(tensors: Mapping[str, Tensor], learners: Sequence[Learner], source: Path) -> None:
-    """Put back what `pack_learners` took; CheckpointError where the networks differ."""
+def unpack_learners(
+    tensors: Mapping[str, Tensor], learners: Sequence[Learner], source: Path, *, optimizer: bool = True
+) -> None:
+    """Put back what `pack_learners` took, or the weights alone; CheckpointError where the networks differ."""
     for i, learner in enumerate(learners):
         fit_weights(learner.module, select(tensors, f"learner_{i}/weights/"), source)
-        restore_optimizer(learner, select(tensors, f"learner_{i}/optimizer/"))
+        if optimizer:
+            _restore_optimizer(learner, select(tensors, f"learner_{i}/optimizer/"))
 
 
 def pack_players(players: Sequence[Player]) -> dict[str, Tensor]:
@@ -121,7 +118,7 @@ def unpack_players(tensors: Mapping[str, Tensor], players: Sequence[Player]) -> 
             player.memory = tensors[f"player_{i}/memory"].to(player.device)
 
 
-def restore_optimizer(learner: Learner, tensors: Mapping[str, Tensor]) -> None:
+def _restore_optimizer(learner: Learner, tensors: Mapping[str, Tensor]) -> None:
     """Set an optimiser's running statistics from tensors named <parameter>/<statistic>."""
     for name, parameter in learner.module.named_parameters():
         # Counters stay on the CPU, where the optimiser keeps them; statistics go where their parameter is.

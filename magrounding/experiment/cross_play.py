@@ -41,15 +41,8 @@ def cross_play(
 ) -> list[Result]:
     """Results of teams in which one agent is of one run and the rest of another.
 
-    The one agent takes every place in the team in turn, and a pair's numbers are means over the places; entry
-    `win_rate_agent_<i>` is the win rate where agent i is the one.
-
-    Args:
-        one, other: the runs; the games are the same as in `zero_shot`.
-        pairs: of `seed_pairs`.
-        sets: names of evaluation sets.
-        episodes: games on each.
-        plays: ways of playing.
+    The one agent takes every place in the team in turn, and the numbers of each of the `seed_pairs` are means over the
+    places; entry `win_rate_agent_<i>` is the win rate where agent i is the one. The games are those of `zero_shot`.
 
     Raises:
         ConfigurationError: teams that read or see different things.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -107,10 +108,7 @@ def check_run(settings: RunConfig) -> dict[str, str]:
         Path → who played, of every file of demonstrations in use.
 
     Raises:
-        CheckpointError: a file of demonstrations that is missing, changed, damaged, or of other games.
-        ConfigurationError: networks, learners, experts or games that cannot be.
-        DataNotFound: games without their files.
-        MissingExtra: games or learners without a package.
+        MagroundingError: networks, learners, experts, games or files of demonstrations that cannot be, or are missing.
     """
     _check_learning(settings)
     demonstrators = _check_teaching(settings)
@@ -141,13 +139,7 @@ def _check_same(settings: RunConfig, run: RunFolder) -> None:
 
 
 def _check_learning(settings: RunConfig) -> None:
-    """Make the networks and learners of all phases once, and forget them; worlds that are alike need one network.
-
-    Raises:
-        ConfigurationError: a network or a learner that cannot be made, a contrastive loss that a network has not, or a
-            stage whose networks cannot go on from those of the stage before.
-        MissingExtra: a learner needs a package that is not installed.
-    """
+    """Make the networks and learners of all phases once, and forget them; worlds that are alike need one network."""
     networks: dict[tuple[EnvSpec, tuple[str, ...]], Policy] = {}
     network: Policy | None = None
     for stage, phase in settings.walk():
@@ -199,22 +191,12 @@ def _judges(settings: RunConfig, stage: str, phase: Phase, teaching: Teaching) -
     """Return whether the expert of a phase knows costs of moves; demonstrations do not keep them."""
     if settings.demonstrations or teaching.demonstrations:
         return False
-    vec = make_vec(settings.env, 1, **settings.phase_options(stage, phase))
-    try:
+    with closing(make_vec(settings.env, 1, **settings.phase_options(stage, phase))) as vec:
         return find_costs_to_go(make_expert(vec, teaching.oracle)) is not None
-    finally:
-        vec.close()
 
 
 def _check_teaching(settings: RunConfig) -> dict[str, str]:
-    """Path → who played, of every file of demonstrations in use.
-
-    Raises:
-        CheckpointError: a file that is missing, changed, damaged, or of other games.
-        ConfigurationError: a phase of imitation without an expert or with an unknown one, no such phase, one that would
-            never end, that carries the memory of a network that several agents share, or that is to record games whose
-            texts change.
-    """
+    """Refuse phases without an expert; return path → who played, of every file of demonstrations in use."""
     shared = settings.share_parameters and settings.agents > 1
     for stage, phase, teaching in settings.taught():
         check_oracle(settings.env, teaching.oracle)

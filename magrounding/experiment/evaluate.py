@@ -16,7 +16,7 @@ from magrounding.play.lineup import ORACLE, OVERLAP, RANDOM
 from magrounding.play.overlap import OverlapTeam
 from magrounding.play.run_folder import RunFolder
 from magrounding.play.scripted import random_team
-from magrounding.registry import EnvEntry, env_entry
+from magrounding.registry import env_entry
 from magrounding.spec import EnvSpec, TextChoices
 from magrounding.vector import VectorEnv
 
@@ -31,14 +31,8 @@ Place = tuple[str, str, str]
 class Evaluations:
     """Evaluates the weights of one seed and logs a line for each set, way of playing and text.
 
-    Sets whose games the networks cannot tell apart (`EvaluationPlan.aliases`) are played once.
-
-    Args:
-        settings: of the run.
-        seed: which of its seeds.
-        write: appends a line to the seed's metrics and returns it, with the entries that every line has.
-        display: shows results and how far games are.
-        stop: Ctrl-C.
+    Sets whose games the networks cannot tell apart (`EvaluationPlan.aliases`) are played once. `write` appends a line
+    to the seed's metrics and returns it, with the entries that every line has.
     """
 
     def __init__(
@@ -134,19 +128,11 @@ def play_baselines(
     workers: int = 0,
     display: Display | None = None,
 ) -> dict[str, Line]:
-    """Let the players `compared` play an evaluation set.
+    """Let the players `compared` play an evaluation set of this `name`; return player → summary.
 
-    Args:
-        env, options: environment id and options of the set.
-        name: of the set, to show.
-        games: how many; of the random player those of `EvaluationPlan.baseline_games`.
-        diagnose, workers: see `evaluate`.
-        display: shows how far games are.
-
-    Returns:
-        player → summary.
+    The random player plays those of the games that `EvaluationPlan.baseline_games` says.
     """
-    entry: EnvEntry = env_entry(env)
+    entry = env_entry(env)
     found = {}
     for player in compared(env, entry.describe(**options)):
         own = entry.evaluation.baseline_games(games) if player == RANDOM else games

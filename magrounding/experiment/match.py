@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import combinations
 from pathlib import Path
@@ -72,15 +73,7 @@ def play_match(
 ) -> Results:
     """Let line-ups play the games of seeds `seed`, `seed` + 1, …; every game is saved, and what is there is kept.
 
-    Args:
-        env, options: environment id and its options.
-        lineups: who plays.
-        games: G of each.
-        folder: gets a file of saved games for each line-up.
-        seed: of the first game.
-        greedy: most likely actions instead of drawn ones.
-        workers: processes of the simulator.
-        display: shows how far things are.
+    The folder gets a file of saved games for each line-up. With `greedy` actions are the most likely ones, not drawn.
 
     Raises:
         ConfigurationError: fewer than one game, a seed out of bounds, a line-up named twice, or one that cannot play.
@@ -96,8 +89,7 @@ def play_match(
     entry, found = env_entry(env), {}
     rows = min(games, entry.evaluation.max_envs or ROWS)
     paths = [folder / f"games_{number}.jsonl" for number in range(len(lineups))]
-    vec = make_vec(env, rows, workers=workers, **options)
-    try:
+    with closing(make_vec(env, rows, workers=workers, **options)) as vec:
         check_count("the seed of a match", seed, 0, 2**62 // vec.num_agents - games - rows)  # what games and teams take
         for lineup, path in zip(lineups, paths, strict=True):
             if not path.exists():
@@ -116,8 +108,6 @@ def play_match(
                     advance(len(file.episodes))
             found[lineup.name] = file.episodes[:games]
         measure = "score" if vec.spec.outcome == SCORE else "won"
-    finally:
-        vec.close()
     events = {name: count_events(env, options, played) for name, played in found.items()}
     return Results(env, dict(options), found, measure, events)
 

@@ -12,7 +12,6 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
-from types import TracebackType
 
 from magrounding.errors import CheckpointError
 from magrounding.play.run_folder import RunFolder
@@ -89,9 +88,7 @@ class RunOwner:
                 file.write(self._record)  # not synced: a power cut ends the owner too
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         path = self.folder.owner
         with _locked(path) as file:
             if file.read() in (self._record, b""):

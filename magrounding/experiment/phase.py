@@ -36,14 +36,7 @@ class Promotion(Options):
             raise ConfigurationError("a promotion needs steps, a win rate, or both: the phase would never end")
 
     def reached(self, steps: int, games: int, win_rate: float, minutes: float) -> bool:
-        """Return whether the phase is over.
-
-        Args:
-            steps: environment steps spent in the phase.
-            games: games in the window so far.
-            win_rate: of those.
-            minutes: of training in the phase.
-        """
+        """Return whether the phase is over, after so many steps and minutes, with `games` in the window so far."""
         if self.minutes is not None and minutes >= self.minutes:
             return True
         conditions = []

@@ -147,14 +147,9 @@ def draw_series(
     estimates: Sequence[tuple[float, ...] | None],
     singles: Sequence[Sequence[float]] = (),
 ) -> None:
-    """Draw estimates with their intervals at the places 0, 1, …, beside those of other series.
+    """Draw estimates, and the ends of their intervals, at the places 0, 1, …, beside those of other series.
 
-    Args:
-        panel: where.
-        number, of: which of how many series.
-        label: of the legend, as it was typed.
-        estimates: estimate and the ends of its interval, of each place.
-        singles: values of single seeds, of each place, as small points.
+    It is one `number` `of` several; `singles` are values of single seeds, of each place, shown as small points.
     """
     colour, shift = COLOURS[number % len(COLOURS)], (number + 1) * PLACE_WIDTH / (of + 1) - PLACE_WIDTH / 2
     style = {"color": colour, "markersize": 6, "capsize": 3, "linestyle": "none", "label": plain(label)}

@@ -13,7 +13,7 @@ from magrounding.errors import CheckpointError
 from magrounding.experiment.config import RunConfig, parse_config
 from magrounding.experiment.metrics import read_metrics
 from magrounding.experiment.statistics import Statistics
-from magrounding.experiment.tables import AFTER, END, TEAM, Row, Summary, data_frame, summarise, tidy
+from magrounding.experiment.tables import AFTER, END, TEAM, Row, Summary, data_frame, tidy
 from magrounding.play.evaluate import PLAYS, TRUE_MANUAL
 from magrounding.play.run_folder import RunFolder
 from magrounding.registry import EnvEntry, load
@@ -71,15 +71,15 @@ class RunResults:
     @cached_property
     def _after(self) -> Summary:
         after = (row for row in self.measured if row.when == AFTER)
-        return summarise(after, ("stage", "phase", "set", "play", "manual", "player", "metric"))
+        return Summary(after, ("stage", "phase", "set", "play", "manual", "player", "metric"))
 
     @cached_property
     def _ends(self) -> Summary:
-        return summarise((row for row in self.measured if row.when == END), ("stage", "phase", "metric"))
+        return Summary((row for row in self.measured if row.when == END), ("stage", "phase", "metric"))
 
     @cached_property
     def _curves(self) -> Summary:
-        return summarise(self.measured, ("when", "stage", "metric"))
+        return Summary(self.measured, ("when", "stage", "metric"))
 
     def after(
         self, stage: str, phase: str, name: str, play: str, metric: str = "", manual: str = TRUE_MANUAL

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections import deque
+from contextlib import closing
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,7 @@ from magrounding.experiment.interrupt import StopRequest
 from magrounding.experiment.metrics import MetricsLog
 from magrounding.experiment.phase import Phase
 from magrounding.experiment.progress import Display, duration
-from magrounding.experiment.stage import StageSession, make_session
+from magrounding.experiment.stage import StageSession
 from magrounding.play.run_folder import SeedFolder
 from magrounding.training.clock import TRAINING, Clock
 from magrounding.training.rollout import FinishedEpisodes
@@ -94,22 +95,11 @@ class SeedRun:
             self._evaluations = Evaluations(self.settings, self.seed, self._write_evaluation, self._display, self._stop)
             self._last_tick = time.monotonic()
             while not self.at.finished:
-                session = make_session(
-                    self.settings,
-                    self.stage,
-                    self.at.phase,
-                    self.seed,
-                    self.device,
-                    self._clock,
-                    self.folder,
-                    self._display,
-                )
-                try:
+                what = self.settings, self.stage, self.at.phase, self.seed
+                with closing(StageSession(*what, self.device, self._clock, self.folder, self._display)) as session:
                     self._enter(session)
                     self._train(session)
                     self._finish(session)
-                finally:
-                    session.close()
 
     def _load(self) -> None:
         """Restore the state of an earlier process, where there is one."""

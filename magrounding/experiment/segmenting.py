@@ -63,13 +63,8 @@ def learn_from_games(settings: RunConfig, stage: str, seed: int = 0, statements:
     """The Segmenter of a stage, learnt from the manuals of its training games.
 
     Which words the map shows, and where in an occupant, is looked up in the maps of all evaluation sets as well: names
-    that training does not have are names too. What is written in their manuals is not looked at.
-
-    Args:
-        settings: of the run that it is for.
-        stage: name of the stage.
-        seed: of games, weights and what is drawn.
-        statements: what the statements are that it learns from, see `_known`.
+    that training does not have are names too. What is written in their manuals is not looked at. For `statements` see
+    `_known`.
 
     Raises:
         ConfigurationError: manuals of one row, from which no cut is learnt; or see `_known`.
@@ -85,14 +80,7 @@ def learn_edges_from_games(
     """The reader of edges of a stage, learnt from its training games in every layout, in its sentences and plain ones.
 
     The maps of all evaluation sets are looked at as in `learn_from_games`, and their manuals are not. Nor are the facts
-    of any game (`vec.facts`): what belongs together is read off the plain rendering.
-
-    Args:
-        settings: of the run that it is for.
-        stage: name of the stage.
-        seed: of games, weights and what is drawn.
-        statements: what the statements of the plain rendering are, see `_known`.
-        assume: see `learn_edges`.
+    of any game (`vec.facts`): what belongs together is read off the plain rendering. For its `statements` see `_known`.
 
     Raises:
         ConfigurationError: plain manuals of one row, from which nothing is learnt; or see `_known`.
@@ -164,17 +152,11 @@ def _known(
 ) -> tuple[EnvSpec, np.ndarray, np.ndarray]:
     """Manuals of training games, whose statements are known.
 
-    Args:
-        settings, stage, seed: of the games.
-        statements: ROWS, as the world writes them; or STOPS: it writes paragraphs, whose sentences are the statements,
-            so that nothing but punctuation shows where one ends.
-        options: of how they are worded besides.
+    `statements` are ROWS, as the world writes them; or STOPS: it writes paragraphs, whose sentences are the statements,
+    so that nothing but punctuation shows where one ends.
 
     Returns:
         The spec of these games, manuals [N, S, L] with a statement a row, and maps [N, H, W, K].
-
-    Raises:
-        ConfigurationError: see `check_known`.
     """
     check_known(settings, statements)
     worded = settings.entry.in_layouts()[0] if statements == ROWS else PARAGRAPH
@@ -239,15 +221,9 @@ def _seen(
 
 
 def places_shown(spec: EnvSpec, maps: np.ndarray, spoken: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Counts of how often maps [N, H, W, K] show each word in each place of an occupant that is an entity.
+    """Counts [V, W] of how often maps [N, H, W, K] show each word in each place of an occupant that is an entity.
 
-    Args:
-        spec: of the world.
-        maps: ids.
-        spoken: [V] bool.
-
-    Returns:
-        [V, W] counts, and [V] bool, whether a word is shown in one occupant with another that is `spoken`.
+    And [V] bool, whether a word is shown in one occupant with another that is `spoken`, [V] bool.
     """
     grid = spec.grid
     words = maps.reshape(-1, grid.words_per_occupant).astype(np.int64)

@@ -6,7 +6,6 @@ import copy
 import time
 from collections import ChainMap
 from contextlib import closing
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -16,22 +15,18 @@ from torch import Tensor
 
 from magrounding.agents.building import build_policy, freeze
 from magrounding.agents.policy import evaluating
-from magrounding.agents.weights import fit_weights
 from magrounding.envs.make import make_vec
 from magrounding.envs.vector import WorldVectorEnv
 from magrounding.experiment.checkpoint import (
     pack_arrays,
     pack_learners,
     pack_players,
-    restore_optimizer,
-    select,
     unpack_arrays,
     unpack_learners,
     unpack_players,
 )
 from magrounding.experiment.compiling import Task, call_expert, call_network, compiled_beside
 from magrounding.experiment.config import RunConfig
-from magrounding.experiment.phase import Phase
 from magrounding.experiment.progress import Display
 from magrounding.experiment.segmenting import learn_segments_of, segmenters_of
 from magrounding.play.actor import make_expert
@@ -49,7 +44,6 @@ from magrounding.training.learner import Learner
 from magrounding.training.ppo import PPOConfig
 from magrounding.training.rollout import FinishedEpisodes, RolloutWorker
 from magrounding.training.teacher import Teacher
-from magrounding.vector import VectorEnv
 
 HANGING_SECONDS = 60.0
 """Without an answer, after which a simulator's worker is replaced."""
@@ -65,36 +59,66 @@ def derive_seed(*path: int) -> int:
     return int(np.random.SeedSequence(path).generate_state(1)[0])
 
 
-@dataclass(eq=False, repr=False)
 class StageSession:
-    """Games, players and learners of a phase in training, as `make_session` makes them.
+    """A phase of a stage in training: its games, players and learners. The games begin with `start` or `resume`.
+
+    Args:
+        settings: of the run.
+        stage: name of the stage.
+        phase: which of the stage's phases, counted from 0.
+        seed: the run's seed.
+        device: where the networks are.
+        clock: where wall time is booked.
+        folder: of the seed's run: demonstrations that the phase records are kept there; None: not at all.
+        display: what the person sees of such a recording.
 
     Attributes:
-        settings, stage, phase: what is trained.
+        phase: what is trained.
         vec: the phase's games.
         learners: one, or one for each agent.
         players: one for each agent.
-        clock: where wall time is booked.
-        display: what the person sees.
-        source: of rollouts.
         teacher: labels the games; None of demonstrations and of learners without one.
-        games_seed: of the phase's games.
-        segments_seed: of the games that segmenters learn from before the phase; None: they learn nothing.
+        source: of rollouts.
     """
 
-    settings: RunConfig
-    stage: str
-    phase: Phase
-    vec: VectorEnv
-    learners: list[Learner]
-    players: list[Player]
-    clock: Clock
-    display: Display
-    source: RolloutWorker | DemonstrationSource = field(init=False)
-    teacher: Teacher | None = None
-    games_seed: int = 0
-    segments_seed: int | None = None
-    _faults: int = 0
+    def __init__(
+        self,
+        settings: RunConfig,
+        stage: str,
+        phase: int,
+        seed: int,
+        device: torch.device,
+        clock: Clock | None = None,
+        folder: SeedFolder | None = None,
+        display: Display | None = None,
+    ) -> None:
+        self.settings, self.stage, self.phase = settings, stage, settings.of_stage(stage)[phase]
+        self.clock, self._display = clock or Clock(), display or Display(quiet=True)
+        self._faults = 0
+        place, config, num_envs = (settings.entry.stages.index(stage), phase), self.phase.learner, self.phase.num_envs
+        self._games_seed = derive_seed(seed, GAMES, *place)
+        self._segments_seed = None if phase else derive_seed(seed, SEGMENTS, place[0])
+        self.vec = make_vec(
+            settings.env,
+            num_envs,
+            num_threads=active_plan().world,
+            workers=settings.workers,
+            timeout=HANGING_SECONDS,
+            **settings.phase_options(stage, self.phase),
+        )
+        self.learners: list[Learner] = []
+        for i in range(settings.num_learners):
+            drawn_from = derive_seed(seed, WEIGHTS, i)
+            policy = build_policy(settings.agent, self.vec.spec, settings.network, drawn_from).to(device)
+            freeze(policy, self.phase.frozen)
+            self.learners.append(config.make_learner(policy, self.vec.spec, num_envs, drawn_from))
+        self.players = []
+        for i in range(settings.agents):
+            policy = self.learners[0 if settings.share_parameters else i].policy_of(i)
+            generator = torch.Generator().manual_seed(derive_seed(seed, ACTIONS, *place, i))
+            self.players.append(Player(policy, self.vec.spec, num_envs, generator, bf16=config.bf16))
+        self.teacher: Teacher | None = None
+        self.source = self._make_source(derive_seed(seed, TEACHER, *place), folder)
 
     @property
     def steps_per_update(self) -> int:
@@ -108,10 +132,10 @@ class StageSession:
 
     def start(self) -> None:
         """Begin the phase's games; segmenters learn the stage's sentences before its first phase."""
-        if self.segments_seed is not None:
-            self._learn_segments(self.segments_seed)
+        if self._segments_seed is not None:
+            self._learn_segments(self._segments_seed)
         self._compile()
-        self.source.start(self.games_seed)
+        self.source.start(self._games_seed)
 
     def iterate(self, steps: int) -> tuple[FinishedEpisodes, list[dict[str, float]]]:
         """One rollout and one update of each learner.
@@ -144,22 +168,14 @@ class StageSession:
         manual: str = TRUE_MANUAL,
         on_progress: ProgressCallback = lambda finished: None,
     ) -> Evaluation:
-        """Play games of an evaluation set with the weights as they are; nothing of the training changes.
-
-        Args:
-            evaluation_set: its name.
-            games: how many.
-            seed: of the first.
-            greedy, manual, on_progress: see `magrounding.play.evaluate`.
-        """
+        """Play games of an evaluation set with the weights as they are; arguments as of `play.evaluate.evaluate`."""
         since = time.perf_counter()
         team = self._team()
-        options = self.settings.stage_options(self.stage, evaluation_set)
         with evaluating(*team.policies):
             result = evaluate(
                 team,
                 self.settings.env,
-                options,
+                self.settings.stage_options(self.stage, evaluation_set),
                 games,
                 seed,
                 greedy=greedy,
@@ -202,7 +218,7 @@ class StageSession:
         if not games:
             for learner in self.learners:
                 learner.drop_open_episodes()
-        self.source.resume(games, derive_seed(self.games_seed, steps))
+        self.source.resume(games, derive_seed(self._games_seed, steps))
 
     def trained(self) -> dict[str, Tensor]:
         """Copies of weights and optimiser states: what another phase can start from."""
@@ -210,10 +226,7 @@ class StageSession:
 
     def inherit(self, tensors: dict[str, Tensor], source: Path, *, optimizer: bool = True) -> None:
         """Take over what `trained` gave."""
-        for i, learner in enumerate(self.learners):
-            fit_weights(learner.module, select(tensors, f"learner_{i}/weights/"), source)
-            if optimizer:
-                restore_optimizer(learner, select(tensors, f"learner_{i}/optimizer/"))
+        unpack_learners(tensors, self.learners, source, optimizer=optimizer)
 
     def weights(self) -> list[dict[str, Tensor]]:
         """The state dict of each agent."""
@@ -250,8 +263,8 @@ class StageSession:
             return
         since = time.perf_counter()
         message = f"compiling {self.settings.env}, the first time on this machine: about 20 s on two idle cores"
-        with compiled_beside(self._called_later(self.vec), lambda: self.display.say(message)):
-            observation, info = self.vec.reset(seed=self.games_seed)
+        with compiled_beside(self._called_later(self.vec), lambda: self._display.say(message)):
+            observation, info = self.vec.reset(seed=self._games_seed)
             self.vec.step(np.zeros((self.vec.num_envs, self.vec.num_agents), np.int64))
         if self.teacher is not None:
             self.teacher.label()
@@ -269,96 +282,38 @@ class StageSession:
             tasks.append((call_expert, (vec.id, vec.options, teaching.oracle)))
         return tasks
 
+    def _make_source(self, seed: int, folder: SeedFolder | None) -> RolloutWorker | DemonstrationSource:
+        """Demonstrations to learn from, or games that the agents play, labelled by a teacher where one is due."""
+        config, teaching = self.phase.learner, self.phase.learner.teaching
+        common = config.unroll, self.clock, self.settings.team_reward
+        if teaching is not None:
+            shown = self._demonstrations(teaching, seed, folder)
+            if shown is not None:
+                carry = teaching.carry_memory
+                return DemonstrationSource(shown, self.players, self.vec.num_envs, *common, carry_memory=carry)
+            self.teacher = Teacher(make_expert(self.vec, teaching.oracle), teaching.noise, seed)
+        segment = config.segment if isinstance(config, PPOConfig) else 0
+        return RolloutWorker(self.vec, self.players, *common, config.needs, self.teacher, segment)
 
-def make_session(
-    settings: RunConfig,
-    stage: str,
-    phase: int,
-    seed: int,
-    device: torch.device,
-    clock: Clock | None = None,
-    folder: SeedFolder | None = None,
-    display: Display | None = None,
-) -> StageSession:
-    """Make what a phase is trained with; its games begin with `StageSession.start` or `resume`.
-
-    Args:
-        settings: of the run.
-        stage: name of the stage.
-        phase: which of the stage's phases, counted from 0.
-        seed: the run's seed.
-        device: where the networks are.
-        clock: where wall time is booked.
-        folder: of the seed's run: demonstrations that the phase records are kept there; None: not at all.
-        display: what the person sees of such a recording.
-    """
-    clock, display = clock or Clock(), display or Display(quiet=True)
-    chosen, place = settings.of_stage(stage)[phase], (settings.entry.stages.index(stage), phase)
-    config, num_envs = chosen.learner, chosen.num_envs
-    vec = make_vec(
-        settings.env,
-        num_envs,
-        num_threads=active_plan().world,
-        workers=settings.workers,
-        timeout=HANGING_SECONDS,
-        **settings.phase_options(stage, chosen),
-    )
-    learners: list[Learner] = []
-    for i in range(settings.num_learners):
-        drawn_from = derive_seed(seed, WEIGHTS, i)
-        policy = build_policy(settings.agent, vec.spec, settings.network, drawn_from).to(device)
-        freeze(policy, chosen.frozen)
-        learners.append(config.make_learner(policy, vec.spec, num_envs, drawn_from))
-    players = []
-    for i in range(settings.agents):
-        policy = learners[0 if settings.share_parameters else i].policy_of(i)
-        generator = torch.Generator().manual_seed(derive_seed(seed, ACTIONS, *place, i))
-        players.append(Player(policy, vec.spec, num_envs, generator, bf16=config.bf16))
-    session = StageSession(settings, stage, chosen, vec, learners, players, clock, display)
-    session.games_seed = derive_seed(seed, GAMES, *place)
-    session.segments_seed = None if phase else derive_seed(seed, SEGMENTS, place[0])
-    session.source, session.teacher = _source(session, derive_seed(seed, TEACHER, *place), folder)
-    return session
-
-
-def _source(
-    session: StageSession, seed: int, folder: SeedFolder | None
-) -> tuple[RolloutWorker | DemonstrationSource, Teacher | None]:
-    """Demonstrations to learn from, or games that the agents play, labelled by a teacher where one is due."""
-    config, vec, players = session.phase.learner, session.vec, session.players
-    common, teaching = (config.unroll, session.clock, session.settings.team_reward), config.teaching
-    segment = config.segment if isinstance(config, PPOConfig) else 0
-    if teaching is None:
-        return RolloutWorker(vec, players, *common, config.needs, segment=segment), None
-    shown = _demonstrations(session, teaching, seed, folder)
-    if shown is not None:
-        carry = teaching.carry_memory
-        return DemonstrationSource(shown, players, vec.num_envs, *common, carry_memory=carry), None
-    teacher = Teacher(make_expert(vec, teaching.oracle), teaching.noise, seed)
-    return RolloutWorker(vec, players, *common, config.needs, teacher), teacher
-
-
-def _demonstrations(
-    session: StageSession, teaching: Teaching, seed: int, folder: SeedFolder | None
-) -> Demonstrations | None:
-    """The games that a phase of imitation learns from: the run's files, or games of the expert, recorded once."""
-    settings, games = session.settings, teaching.demonstrations
-    if settings.demonstrations:
-        return find_demonstrations(settings.demonstrations, session.vec)[1]
-    if not games:
-        return None
-    path = None if folder is None else folder.demonstrations(session.stage)
-    if path is not None and path.exists():
-        return Demonstrations.load(path)
-    since, rows = time.perf_counter(), min(games, RECORDED_AT_ONCE)
-    options = {"num_threads": active_plan().world, "workers": settings.workers, **session.vec.options}
-    with (
-        closing(make_vec(settings.env, rows, **options)) as vec,
-        session.display.games(f"recording the expert: {session.stage}", games) as advance,
-    ):
-        expert = make_expert(vec, teaching.oracle)
-        shown = record(vec, expert, games, RECORDING_SEED + seed, "the expert", on_progress=advance)
-    if path is not None:
-        shown.save(path)
-    session.clock.add("teaching", since)
-    return shown
+    def _demonstrations(self, teaching: Teaching, seed: int, folder: SeedFolder | None) -> Demonstrations | None:
+        """The games that a phase of imitation learns from: the run's files, or games of the expert, recorded once."""
+        settings, games = self.settings, teaching.demonstrations
+        if settings.demonstrations:
+            return find_demonstrations(settings.demonstrations, self.vec)[1]
+        if not games:
+            return None
+        path = None if folder is None else folder.demonstrations(self.stage)
+        if path is not None and path.exists():
+            return Demonstrations.load(path)
+        since, rows = time.perf_counter(), min(games, RECORDED_AT_ONCE)
+        options = {"num_threads": active_plan().world, "workers": settings.workers, **self.vec.options}
+        with (
+            closing(make_vec(settings.env, rows, **options)) as vec,
+            self._display.games(f"recording the expert: {self.stage}", games) as advance,
+        ):
+            expert = make_expert(vec, teaching.oracle)
+            shown = record(vec, expert, games, RECORDING_SEED + seed, "the expert", on_progress=advance)
+        if path is not None:
+            shown.save(path)
+        self.clock.add("teaching", since)
+        return shown

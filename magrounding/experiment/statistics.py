@@ -128,11 +128,7 @@ def statistics_of(scores: Sequence[float | Reached], metric: str = "") -> Statis
     The interval is of the interquartile mean, by percentiles of a hierarchical bootstrap: in each sample seeds are
     drawn with replacement (Agarwal et al. 2021), and each seed's mean over games from what its games leave open
     (`Reached.drawn`). All seeds meet the same games, so games are as lucky for one seed of a sample as for the others.
-    With one seed it is the interval over games.
-
-    Args:
-        scores: of each seed.
-        metric: name of the quantity.
+    With one seed it is the interval over games. `metric` is the name of the quantity.
     """
     found = [each if isinstance(each, Reached) else Reached(float(each)) for each in scores]
     values = np.array([each.value for each in found])

@@ -100,7 +100,7 @@ def data_frame(rows: Sequence[Row]) -> Any:
 
 
 class Summary:
-    """Statistics over seeds of groups of rows; each is computed when it is asked for.
+    """Statistics of groups of rows, over seeds and whatever else `by` does not name; each computed when asked for.
 
     Args:
         rows: of any groups.
@@ -131,11 +131,6 @@ class Summary:
     def _of(self, key: tuple[Any, ...]) -> Statistics | None:
         rows = self._groups.get(key)
         return None if rows is None else statistics_of(list(map(reached, rows)), rows[0].metric)
-
-
-def summarise(rows: Iterable[Row], by: Sequence[str]) -> Summary:
-    """Statistics over the seeds, and whatever else `by` does not name, of rows."""
-    return Summary(rows, by)
 
 
 def reached(row: Row) -> Reached:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -18,7 +19,7 @@ from magrounding.experiment.config import RunConfig, read_config
 from magrounding.experiment.evaluate import Line, play_baselines
 from magrounding.experiment.progress import Display
 from magrounding.experiment.results import published_tables
-from magrounding.experiment.tables import Row, Summary, data_frame, summarise, tidy
+from magrounding.experiment.tables import Row, Summary, data_frame, tidy
 from magrounding.play.evaluate import GREEDY, PLAYS, REPORT_SEED, TRUE_MANUAL, evaluate
 from magrounding.play.loading import load_team
 from magrounding.play.origin import DescribedEnv
@@ -77,12 +78,10 @@ class EvaluatedRun:
 
     def look_at(self, evaluation_set: str) -> None:
         """Let a team decide one step in a game of an evaluation set; ConfigurationError where its networks cannot."""
-        vec, team = make_vec(self.settings.env, 1, **self.options(evaluation_set)), next(iter(self.teams.values()))
-        try:
+        team = next(iter(self.teams.values()))
+        with closing(make_vec(self.settings.env, 1, **self.options(evaluation_set))) as vec:
             observation, info = vec.reset(seed=0)
             team.act(observation, team.initial_memory(1), info)
-        finally:
-            vec.close()
 
     def play(self, team: Team, evaluation_set: str, play: str, episodes: int) -> Line:
         """The summary of a team, this run's or a mixed one, in the games of an evaluation set or of its alias."""
@@ -154,7 +153,7 @@ class ZeroShot:
     @cached_property
     def over_seeds(self) -> Summary:
         """Statistics by run or player, way of playing ("" of players), set and metric."""
-        return summarise(self.measured, ("run", "play", "set", "metric"))
+        return Summary(self.measured, ("run", "play", "set", "metric"))
 
     @property
     def players(self) -> list[tuple[str, str]]:
@@ -173,12 +172,7 @@ def open_runs(
     """Load the teams of several runs, to play the same games.
 
     The games have the first run's options (its limit of steps, say), even where the others were trained with others.
-
-    Args:
-        folders: name → run folder.
-        stage: whose weights and games; by default the last stage of the first run that all the runs have.
-        seeds: which of each run's seeds; all by default.
-        device: where the networks go.
+    By default the stage is the last one of the first run that all the runs have, and the seeds are all.
 
     Raises:
         ConfigurationError: runs of different environments or numbers of agents, no stage in common, a seed or stage
@@ -211,19 +205,14 @@ def zero_shot(
 ) -> ZeroShot:
     """Let all teams play evaluation sets, beside a random team and the oracle in the very same games.
 
-    Args:
-        evaluated: of `open_runs`.
-        sets: names of evaluation sets; all by default.
-        episodes: games on each; the first are those of the runs' own reports.
-        plays: ways of playing.
+    Of each set (by default all) so many episodes are played, the first of them those of the runs' own reports.
 
     Raises:
         ConfigurationError: a set that does not exist, or whose maps a network cannot look at; fewer than one game.
     """
     first = evaluated[0]
-    entry, workers = first.settings.entry, first.settings.workers
-    plan = entry.evaluation
-    sets_known = tuple(plan.sets_of(first.stage))
+    entry = first.settings.entry
+    sets_known = tuple(entry.evaluation.sets_of(first.stage))
     chosen = sets_known if sets is None else tuple(dict.fromkeys(sets))
     for name in chosen:
         check_choice(f"evaluation set of {entry.id}", name, sets_known)
@@ -238,7 +227,7 @@ def zero_shot(
         for seed, team in run.teams.items()
     ]
     own, others, ablations = published_tables(first.played)
-    how = {"diagnose": True, "workers": workers, "display": first.display}
+    how = {"diagnose": True, "workers": first.settings.workers, "display": first.display}
     baselines = {name: play_baselines(entry.id, first.options(name), name, episodes, **how) for name in chosen}
     known = (own, *others, *ablations)
     return ZeroShot(

@@ -23,8 +23,7 @@ def action_name(spec: EnvSpec, obs: Mapping[str, np.ndarray], game: int, agent: 
 def letters_of(names: Sequence[str], reserved: Sequence[str] = ()) -> dict[str, int]:
     """Return letter or digit → action: the first of each name that is neither reserved nor of an action before.
 
-    Raises:
-        ConfigurationError: a name of which no letter is left, or none that has any, as texts to choose from.
+    A name of which none is left, or texts to choose from, which have no names, are a ConfigurationError.
     """
     letters: dict[str, int] = {}
     for action, name in enumerate(names):

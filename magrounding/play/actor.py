@@ -14,14 +14,13 @@ from magrounding.vector import VectorEnv
 
 
 class Actor(Protocol):
-    """Source of actions for a batch.
+    """Source of actions for a batch: `act` returns them, [B, n] integers, and the memory for the next call.
 
-    Optional: `initial_memory(num_envs)`, handed on from call to call; `accepts_rows = True`, a keyword
-    `rows` of `act` with the games to think about; `draws = True`, a second argument of `initial_memory` is the seed of
-    its draws; `explains = True`, a keyword `explain` of `act`, after which `aux(memory)` has for each agent what
-    its network reports of the choice; `set_last_actions(memory, actions)`, what was done where others decided, too, as
-    in people's games; `best_actions(rows)`, labels for imitation; `for_games(vec)`, a player of
-    games with other words.
+    Optional: `initial_memory(num_envs)`, handed on from call to call; `accepts_rows = True`, a keyword `rows` of `act`
+    with the games to think about; `draws = True`, a second argument of `initial_memory` is the seed of its draws;
+    `explains = True`, a keyword `explain` of `act`, after which `aux(memory)` has for each agent what its network
+    reports of the choice; `set_last_actions(memory, actions)`, what was done where others decided, too, as in people's
+    games; `best_actions(rows)`, labels for imitation; `for_games(vec)`, a player of games with other words.
     """
 
     def act(self, obs: Any, memory: Any, info: Any, greedy: bool = True) -> tuple[Any, Any]: ...
@@ -69,9 +68,7 @@ class ExpertActor(Expert, Actor, Protocol):
 def has_expert(env: str, spec: EnvSpec | None = None) -> bool:
     """Return whether an environment has an expert, as an oracle or within its simulator.
 
-    Args:
-        env: its id.
-        spec: of the options in question, as a simulator may have one for some tasks only; by default of none.
+    A simulator may have one for some tasks only: `spec` is of the options in question, by default of none.
     """
     entry = env_entry(env)
     return entry.oracle is not None or EXPERT in (spec or entry.describe()).capabilities
@@ -89,14 +86,9 @@ def check_oracle(env: str, oracle: str) -> None:
 
 
 def make_expert(vec: VectorEnv, oracle: str = "") -> ExpertActor:
-    """Return the expert of a vector env.
+    """Return the expert of a vector env, its own or the `oracle` of this name of `EnvEntry.other_oracles`.
 
-    Args:
-        vec: the vector env.
-        oracle: one of the environment's `EnvEntry.other_oracles`; by default its own.
-
-    Raises:
-        ConfigurationError: no vector env, no expert, or none of this name.
+    No vector env, no expert, or none of this name is a ConfigurationError.
     """
     if not isinstance(getattr(vec, "spec", None), EnvSpec):
         raise ConfigurationError(f"an expert is for the games of a vector env, got {vec!r}")

@@ -39,21 +39,13 @@ class Kind(NamedTuple):
     shape: tuple[int, ...]
 
     @property
-    def ndim(self) -> int:
-        return len(self.shape)
-
-    @property
     def size(self) -> int:
         """Bytes."""
         return math.prod(self.shape) * self.dtype.itemsize
 
 
 class Archive:
-    """The arrays of an `.npz` file; every method raises one of DAMAGE for a file that is none, or false headers.
-
-    Args:
-        data: the file.
-    """
+    """The arrays of the `.npz` file `data`; every method raises one of DAMAGE for no such file, or false headers."""
 
     def __init__(self, data: bytes) -> None:
         self._file = zipfile.ZipFile(io.BytesIO(data))
@@ -86,7 +78,6 @@ class Archive:
         return kind
 
     def read(self, name: str) -> np.ndarray:
-        """Read an array."""
         self.kind(name)
         with self._file.open(self._members[name]) as file:
             return np.lib.format.read_array(file, allow_pickle=False)

@@ -57,12 +57,11 @@ class DemonstrationHeader(Options):
 
     Attributes:
         env, options: of the environment.
-        agents: n.
+        agents, games: n and G.
         vocabulary: hash of the words.
         action_names: A names.
         played_by: the player, in words of a report.
         seed: of the first row of the batch that was played.
-        games: G.
         version: of the package that recorded them.
         format: of the file.
     """
@@ -81,13 +80,6 @@ class DemonstrationHeader(Options):
     @property
     def stage(self) -> str:
         return _stage(self.env, self.options)
-
-    def field_names(self) -> tuple[str, ...] | None:
-        """Return the names of observed fields; None for an environment that is not known here."""
-        try:
-            return tuple(field.name for field in env_entry(self.env).describe(**self.options).fields)
-        except MagroundingError:
-            return None
 
     def check_origin(self, source: Path, games: EnvLike) -> None:
         """Raise a CheckpointError for another env, vocabulary, number of agents or set of actions."""
@@ -129,7 +121,7 @@ class Demonstrations:
 
     @property
     def steps(self) -> int:
-        """Environment steps."""
+        """Environment steps, in which any agent acted."""
         return int(self.acted.any(1).sum())
 
     def save(self, path: Path) -> None:
@@ -146,26 +138,30 @@ class Demonstrations:
     def load(cls, path: Path) -> Demonstrations:
         """Read a file; CheckpointError where it is missing, truncated, damaged or of another format."""
         data = _read(path)
-        return cls._parse(data, path, _parse_header(data, path).field_names())
+        header = _parse_header(data, path)
+        try:
+            fields = [field.name for field in env_entry(header.env).describe(**header.options).fields]
+        except MagroundingError:  # an environment that is not known here
+            fields = None
+        return cls._parse(data, path, header, fields)
 
     @classmethod
-    def _parse(cls, data: bytes, source: Path, fields: Collection[str] | None) -> Demonstrations:
+    def _parse(
+        cls, data: bytes, source: Path, header: DemonstrationHeader, fields: Collection[str] | None
+    ) -> Demonstrations:
         """Parse a file; of observations and texts only `fields` (None: all) are read."""
-        header = _parse_header(data, source)
         try:
             archive = Archive(data)
             own = _arrays(header, 0)
-            seen, read = (
-                [name for name in archive.names if name.startswith(kind) and _is_read(name, fields)]
-                for kind in (_OBSERVATION, _TEXT)
-            )
+            kept = [name for name in archive.names if fields is None or name.partition("/")[2] in fields]
+            seen, read = ([name for name in kept if name.startswith(kind)] for kind in (_OBSERVATION, _TEXT))
             kinds = {name: archive.kind(name) for name in (*own, *seen, *read) if name in archive.names}
             rows = next(iter(kinds["game"].shape), 0) if "game" in kinds else 0
             for name, (dtype, shape) in _arrays(header, rows).items():
                 _check_array(kinds, name, dtype, shape, source)
             for names, shape in ((seen, (rows, header.agents)), (read, (header.games,))):
                 for name in names:
-                    rest = [None] * (kinds[name].ndim - len(shape))
+                    rest = [None] * (len(kinds[name].shape) - len(shape))
                     _check_array(kinds, name, None, (*shape, *rest), source)
             size, there = sum(kind.size for kind in kinds.values()), machine_memory()
             if size > there:
@@ -183,7 +179,7 @@ class Demonstrations:
             raise CheckpointError(f"{source} has nothing to learn from: no step has a label")
         observation = {name.removeprefix(_OBSERVATION): arrays[name] for name in seen}
         texts = {name.removeprefix(_TEXT): arrays[name] for name in read}
-        return cls(header, observation, texts, **{name: arrays[name] for name in _arrays(header, 0)})
+        return cls(header, observation, texts, **{name: arrays[name] for name in own})
 
     def check(self, source: Path, games: EnvLike) -> None:
         """Raise a CheckpointError for other options than the run's, or arrays that no network could read."""
@@ -212,18 +208,14 @@ def digests(paths: Iterable[str]) -> dict[str, str]:
 
 
 def find_demonstrations(files: Mapping[str, str], games: EnvLike) -> tuple[Path, Demonstrations]:
-    """Find the file of a stage; return its path and content.
-
-    Args:
-        files: path → SHA-256.
-        games: the environment of the learners.
+    """Find the file of the stage of the learners' `games` among `files`, path → SHA-256; return its path and content.
 
     Raises:
         CheckpointError: a file that is missing, changed, damaged, or of other games.
         ConfigurationError: no file shows this stage, or two do.
     """
     stage = _stage(games.id, games.options)
-    found: dict[str, tuple[Path, bytes]] = {}
+    found: dict[str, tuple[Path, bytes, DemonstrationHeader]] = {}
     for name, digest in files.items():
         path = user_path(name)
         data = _read(path)
@@ -235,12 +227,12 @@ def find_demonstrations(files: Mapping[str, str], games: EnvLike) -> tuple[Path,
             raise CheckpointError(f"{path} shows {header.stage!r}, which is no stage of {games.id!r}: record it again")
         if header.stage in found:
             raise ConfigurationError(f"{found[header.stage][0]} and {path} both show {header.stage}: name one of them")
-        found[header.stage] = path, data
+        found[header.stage] = path, data, header
     if stage not in found:
         shown = ",".join(each for each in env_entry(games.id).stages if each in found)
         raise ConfigurationError(f"no demonstrations show {stage} of {games.id}: record some, or pass --stages {shown}")
-    path, data = found[stage]
-    demonstrations = Demonstrations._parse(data, path, [field.name for field in games.spec.fields])
+    path, data, header = found[stage]
+    demonstrations = Demonstrations._parse(data, path, header, [field.name for field in games.spec.fields])
     demonstrations.check(path, games)
     return path, demonstrations
 
@@ -263,16 +255,12 @@ def _arrays(header: DemonstrationHeader, rows: int) -> dict[str, tuple[type | No
     }
 
 
-def _is_read(name: str, fields: Collection[str] | None) -> bool:
-    return fields is None or name.partition("/")[2] in fields
-
-
 def _check_array(arrays: Mapping[str, Kind], name: str, dtype: type | None, shape: tuple, source: Path) -> None:
     """Refuse an array that is missing, or of another type or shape; None stands for any."""
     if name not in arrays:
         raise CheckpointError(f"{source} is damaged: it has no {name}; record it again")
     array = arrays[name]
-    fits = array.ndim == len(shape) and all(b in (None, a) for a, b in zip(array.shape, shape, strict=True))
+    fits = len(array.shape) == len(shape) and all(b in (None, a) for a, b in zip(array.shape, shape, strict=True))
     if not fits or (dtype is not None and array.dtype != dtype):
         expected = "×".join("any" if b is None else str(b) for b in shape)
         raise CheckpointError(

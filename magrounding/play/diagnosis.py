@@ -23,11 +23,10 @@ NOTHING = -1
 
 
 class Diagnosis:
-    """Sums and counts over all steps of the evaluated games; see `metrics`.
+    """Sums and counts over all steps of the evaluated games.
 
-    Args:
-        vec: the games. Without the capability PLACES there are no subgoal conflicts.
-        team: a `Team` also counts what its networks report of their choices (`Policy.diagnostics`).
+    Without the capability PLACES there are no subgoal conflicts. A `Team` also counts what its networks report of their
+    choices (`Policy.diagnostics`).
     """
 
     def __init__(self, vec: VectorEnv, team: Any) -> None:
@@ -57,8 +56,8 @@ class Diagnosis:
     def metrics(self) -> dict[str, float]:
         """Means over steps, without the metrics that never occurred.
 
-        subgoal_conflicts: share of the pairs of agents that pursue the same entity (see `pursued`), of those that both
-            pursue one in a step. The other metrics are those that the networks report.
+        `subgoal_conflicts` is the share of the pairs of agents that pursue the same entity (see `pursued`), of those
+        that both pursue one in a step. The other metrics are those that the networks report.
         """
         return {name: total / self._counts[name] for name, total in self._sums.items() if self._counts[name]}
 
@@ -86,10 +85,6 @@ def pursued(before: np.ndarray, after: np.ndarray, places: np.ndarray) -> np.nda
 
 
 def conflicts(goals: np.ndarray) -> np.ndarray:
-    """Return [pairs] bool, whether two agents pursue the same entity, of pairs in which both pursue something.
-
-    Args:
-        goals: [R, n] of `pursued`.
-    """
+    """Return [pairs] bool, whether both pursue the same entity, of the pairs in `goals` [R, n] that pursue any."""
     one, other = (goals[:, agents] for agents in np.triu_indices(goals.shape[1], 1))
     return (one == other)[(one != NOTHING) & (other != NOTHING)]

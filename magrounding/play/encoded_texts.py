@@ -21,8 +21,6 @@ _UNREAD = -1
 class EncodedTexts:
     """The encodings of one kind of text in a batch of episodes.
 
-    Encodings are as long as that of the longest text; shorter ones are padded with zeros (False in a mask).
-
     Args:
         policy: the network that reads. Call `forget` when its weights change.
         name: key of `policy.reads`, which names the fields.
@@ -30,7 +28,7 @@ class EncodedTexts:
             their slots are used again, so there are never more encodings than texts shown in all games.
 
     Attributes:
-        encoding: encodings of all texts that are kept.
+        encoding: of all texts that are kept, all as long as the longest, padded with zeros (False in a mask).
         encoded: number of texts encoded so far.
     """
 
@@ -44,7 +42,6 @@ class EncodedTexts:
         self._keys = self._index = np.zeros(0, np.int64)  # key and slot of the text that each game shows, [B, …]
 
     def forget(self) -> None:
-        """Drop every encoding, as the weights have changed."""
         self._slots.clear()
         self.encoding = {}
         self._keys = self._index = np.zeros(0, np.int64)
@@ -120,11 +117,9 @@ def overwrite(kept: TextEncoding, rows: Tensor, new: TextEncoding, size: int) ->
     """
     if all(len(tensor) == size and tensor.shape[1:] == new[name].shape[1:] for name, tensor in kept.items()):
         return {name: tensor.index_copy_(0, rows, new[name]) for name, tensor in kept.items()}
+    larger = {name: _pad_to(tensor, (size, *new[name].shape[1:])) for name, tensor in kept.items()}
     return {
-        name: _pad_to(tensor, (size, *new[name].shape[1:])).index_copy_(
-            0, rows, _pad_to(new[name], (0, *tensor.shape[1:]))
-        )
-        for name, tensor in kept.items()
+        name: tensor.index_copy_(0, rows, _pad_to(new[name], (0, *tensor.shape[1:]))) for name, tensor in larger.items()
     }
 
 

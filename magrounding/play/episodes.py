@@ -21,11 +21,9 @@ class Episodes:
             rows, numbers = episodes.play(actions)  # of the episodes that ended
 
     Args:
-        actor: chooses the actions.
-        vec: the vector env, which is reset.
+        actor, greedy: choose the actions.
+        vec: the vector env, which is reset; row b plays seed + b.
         count: E, how many count; the first rows play one more where the rows do not divide them evenly.
-        seed: row b plays seed + b.
-        greedy: as for `Actor.act`.
         draw_seed: of what an actor draws that `draws`.
         explain: an actor that `explains` reports of its choices.
         replay: where a fault of its simulator ended an episode, its row plays another one instead.
@@ -78,9 +76,8 @@ class Episodes:
 
     def choose(self) -> np.ndarray:
         """Return the actor's actions [B, n]."""
-        actions, self.memory = self._actor.act(
-            self.obs, self.memory, self.info, self._greedy, **self.which, **self._explain
-        )
+        keywords = {**self.which, **self._explain}
+        actions, self.memory = self._actor.act(self.obs, self.memory, self.info, self._greedy, **keywords)
         return actions
 
     def play(self, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

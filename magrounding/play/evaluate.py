@@ -6,6 +6,7 @@ Games are chosen before they are played, since the first games to end in a batch
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -123,7 +124,7 @@ def evaluate(
         on_progress: see `ProgressCallback`.
 
     Raises:
-        ConfigurationError: fewer than one game, an unknown manual, or bad options.
+        ConfigurationError: fewer than one game, an unknown manual, bad options, or what is no team.
     """
     check_choice("manual", manual, MANUALS)
     if not callable(on_progress):
@@ -135,16 +136,13 @@ def evaluate(
     rows = min(num_envs or entry.evaluation.max_envs or episodes, episodes)
     if manual == REASSIGNED:
         options = {**options, "manual": REASSIGNED}
-    vec = make_vec(env, rows, num_threads=num_threads, workers=workers, **options)
-    try:
+    with closing(make_vec(env, rows, num_threads=num_threads, workers=workers, **options)) as vec:
         actor = team(vec) if callable(team) else team
         actor = getattr(actor, "for_games", lambda games: actor)(vec)
         if not callable(getattr(actor, "act", None)):
             raise ConfigurationError(f"a team has a method `act`, or is a function that makes one, got {actor!r}")
         actor = ShuffledManuals(actor, entry.evaluation.rules_text) if manual == OTHER_GAME else actor
         return play(actor, vec, episodes, seed, greedy, Diagnosis(vec, actor) if diagnose else None, on_progress)
-    finally:
-        vec.close()
 
 
 def play(
@@ -158,11 +156,9 @@ def play(
 ) -> Evaluation:
     """Play `episodes` games on a vector env, the first rows taking one more where they do not divide evenly."""
     won, timed_out = np.zeros(episodes, np.bool_), np.zeros(episodes, np.bool_)
-    length = np.zeros(episodes, np.int32)
+    length, score = np.zeros(episodes, np.int32), np.zeros(episodes, np.float32)
     returns = np.zeros((episodes, vec.num_agents), np.float32)
-    score = np.zeros(episodes, np.float32)
     faults = 0
-
     games = Episodes(team, vec, episodes, seed, greedy, explain=diagnosis is not None)
     accuracy = fact_accuracy(team, vec, games.obs)
     while (open_rows := games.rows).size:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from typing import Any
 
 import numpy as np
@@ -22,18 +23,14 @@ def count_events(env: str, options: Mapping[str, Any], episodes: Sequence[SavedE
         "kills", monsters that an agent has killed, and "items", things that it has taken, each [G, n] int64. No kills
         where nothing can be killed, nothing at all without the capability EVENTS.
     """
-    single: Any = make(env, **options)
-    try:
+    with closing(make(env, **options)) as single:
         if not isinstance(single, WorldEnv) or EVENTS not in single.spec.capabilities:
             return {}
         counted = [_count(single, episode) for episode in episodes]
-    finally:
-        single.close()
     return {name: np.stack([each[name] for each in counted]) for name in counted[0]} if counted else {}
 
 
 def _count(single: WorldEnv, episode: SavedEpisode) -> dict[str, np.ndarray]:
-    """Count [n] in one episode."""
     single.reset(seed=episode.seed)
     events = single.world.events()
     counts = {name: np.zeros(single.world.num_agents, np.int64) for name in (KILLS, ITEMS) if name in (ITEMS, *events)}

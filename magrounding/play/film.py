@@ -31,11 +31,14 @@ _ON_PAGE = 960
 
 
 def film(pictures: list[Image.Image], ending: str, milliseconds: int) -> bytes:
-    """Encode pictures in the format of a file's ending; MissingExtra for an .mp4 without imageio."""
-    check_choice("ending of a film", ending, ENDINGS)
-    if ending == PNG:
+    """Encode pictures in the format of a file's ending, one of ENDINGS; a film stays at its end for a while.
+
+    Another ending is a ConfigurationError, an .mp4 without imageio a MissingExtra.
+    """
+    if check_choice("ending of a film", ending, ENDINGS) == PNG:
         return sheet(pictures)
-    return animate(pictures, milliseconds) if ending == GIF else encode(pictures, milliseconds)
+    shown = [*pictures, *pictures[-1:] * (_LAST_FRAMES - 1)]
+    return animate(shown, milliseconds) if ending == GIF else encode(shown, milliseconds)
 
 
 def picture_of(env: Any, marks: np.ndarray | None = None) -> Any:
@@ -47,13 +50,12 @@ def picture_of(env: Any, marks: np.ndarray | None = None) -> Any:
 
 
 def encode(pictures: list[Image.Image], milliseconds: int) -> bytes:
-    """Encode a film (.mp4, H.264) that stays at its end for a while."""
+    """Encode a film (.mp4, H.264); MissingExtra without imageio."""
     try:
         import imageio.v3 as imageio
     except ImportError:
         raise MissingExtra("a film in .mp4", "play") from None
-    shown = [*pictures, *pictures[-1:] * (_LAST_FRAMES - 1)]
-    frames = [np.asarray(picture.convert("RGB").resize([side // 2 * 2 for side in picture.size])) for picture in shown]
+    frames = [np.asarray(each.convert("RGB").resize([side // 2 * 2 for side in each.size])) for each in pictures]
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "film.mp4"
         imageio.imwrite(path, np.stack(frames), fps=1000 / milliseconds, macro_block_size=1, codec="libx264")
@@ -63,21 +65,16 @@ def encode(pictures: list[Image.Image], milliseconds: int) -> bytes:
 def page(title: str, pictures: Sequence[Image.Image], texts: Sequence[str], about: str, milliseconds: int = 600) -> str:
     """Return a self-contained page of HTML: a slider through the pictures, and beside each its text.
 
-    Keys: left and right arrow, Home, End; space plays.
-
-    Args:
-        title, about: of the whole episode, such as its manual.
-        pictures, texts: of each step.
-        milliseconds: for which a picture is shown while it plays.
+    Keys: left and right arrow, Home, End; space plays, each picture for so many milliseconds. `about` is a text of the
+    whole episode, such as its manual.
     """
     sources = []
     for picture in pictures:
         small = picture.convert("RGB")
         small.thumbnail((_ON_PAGE, 2 * _ON_PAGE), Image.Resampling.LANCZOS)
-        with io.BytesIO() as file:
-            # The median cut merges rare colours, such as an element's, which decides what beats a monster.
-            small.quantize(method=Image.Quantize.FASTOCTREE).save(file, "png", optimize=True)
-            sources.append("data:image/png;base64," + base64.b64encode(file.getvalue()).decode())
+        # The median cut merges rare colours, such as an element's, which decides what beats a monster.
+        encoded = _saved(small.quantize(method=Image.Quantize.FASTOCTREE), "png", optimize=True)
+        sources.append("data:image/png;base64," + base64.b64encode(encoded).decode())
     steps = json_text([{"src": src, "text": text} for src, text in zip(sources, texts, strict=True)])
     parts = {"title": html.escape(title), "about": html.escape(about), "steps": steps.replace("<", "\\u003c")}
     parts["milliseconds"] = str(milliseconds)
@@ -86,11 +83,8 @@ def page(title: str, pictures: Sequence[Image.Image], texts: Sequence[str], abou
 
 
 def animate(pictures: list[Image.Image], milliseconds: int) -> bytes:
-    """Encode a film (.gif) that goes on for ever, and stays at its end for a while."""
-    with io.BytesIO() as file:
-        shown = [*pictures, *pictures[-1:] * (_LAST_FRAMES - 1)]
-        shown[0].save(file, "gif", save_all=True, append_images=shown[1:], duration=milliseconds, loop=0)
-        return file.getvalue()
+    """Encode a film (.gif) that goes on for ever."""
+    return _saved(pictures[0], "gif", save_all=True, append_images=pictures[1:], duration=milliseconds, loop=0)
 
 
 def sheet(pictures: list[Image.Image]) -> bytes:
@@ -110,6 +104,10 @@ def sheet(pictures: list[Image.Image]) -> bytes:
     for k, picture in enumerate(chosen):
         part = picture if scale == 1 else picture.resize(size, Image.Resampling.LANCZOS)
         whole.paste(part, (k % columns * size[0], k // columns * size[1]))
+    return _saved(whole, "png", optimize=True)
+
+
+def _saved(picture: Image.Image, kind: str, **options: Any) -> bytes:
     with io.BytesIO() as file:
-        whole.save(file, "png", optimize=True)
+        picture.save(file, kind, **options)
         return file.getvalue()

@@ -28,12 +28,7 @@ class FunctionTeam:
       choices in words: a string each, or a list of strings for a field with rows, such as a manual.
 
     It returns a number or a name in `legal_actions`. The number of an action that is not legal now is played all the
-    same, and does nothing.
-
-    Args:
-        function: chooses.
-        spec: of the environment.
-        agents: those that it moves; the others get action 0.
+    same, and does nothing. Agents other than `agents` get action 0.
     """
 
     accepts_rows = True
@@ -49,11 +44,7 @@ class FunctionTeam:
         greedy: bool = True,
         rows: np.ndarray | None = None,
     ) -> tuple[np.ndarray, None]:
-        """Return actions [B, n] int64 for a vector env's observation.
-
-        Raises:
-            InvalidAction: the function returns what is no action.
-        """
+        """Return actions [B, n] int64 for a vector env's observation; InvalidAction where the function returns none."""
         mask = obs["action_mask"]
         alive = np.ones(mask.shape[:2], np.bool_) if info is None else info["alive"]
         actions = np.zeros(mask.shape[:2], np.int64)
@@ -64,8 +55,7 @@ class FunctionTeam:
         return actions, None
 
     def _ask(self, obs: Mapping[str, np.ndarray], info: Any, game: int, agent: int) -> int:
-        own = {each.name: obs[each.name][game] for each in self._spec.fields}
-        own = {each.name: own[each.name] if each.shared else own[each.name][agent] for each in self._spec.fields}
+        own = {each.name: obs[each.name][game if each.shared else (game, agent)] for each in self._spec.fields}
         legal: dict[str, int] = {}
         for action in np.flatnonzero(obs["action_mask"][game, agent]).tolist():
             legal.setdefault(action_name(self._spec, obs, game, agent, action), action)
@@ -86,7 +76,6 @@ class FunctionTeam:
         return int(action)
 
     def _texts(self, own: Mapping[str, np.ndarray]) -> dict[str, str | list[str]]:
-        """Return the agent's texts in words."""
         words = self._spec.words
         return {
             each.name: plain_text(words, own[each.name].tolist())

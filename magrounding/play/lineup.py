@@ -66,7 +66,7 @@ class PlayerSpec:
 
     @classmethod
     def parse(cls, player: Any) -> PlayerSpec:
-        """Return the player in a text, or of a function or an Actor; ConfigurationError for anything but these."""
+        """Return the player that a text names, or of a function or an Actor; ConfigurationError for anything else."""
         if not isinstance(player, str):
             if not callable(player) and not callable(getattr(player, "act", None)):
                 raise ConfigurationError(f"a player is {GRAMMAR}, a function or an actor, got {player!r}")
@@ -83,19 +83,16 @@ class PlayerSpec:
         return f"{self.kind}{source}{'@' if self.stage else ''}{self.stage}"
 
     def build_actor(self, vec: VectorEnv, seed: int, agents: Sequence[int] | None = None) -> Any:
-        """Build the Actor for a vector env, with the seed of its draws. That of a person does nothing.
+        """Build the Actor for a vector env, with the seed of its draws. That of a person chooses action 0.
 
-        Args:
-            vec: the vector env.
-            seed: of draws.
-            agents: those that it moves, by default all. A function is asked for no others.
+        A function is asked for `agents` only, by default all. Errors are those of `Lineup.build_actor`.
         """
         if hasattr(self.actor, "act"):
             return self.actor
         if self.kind == PYTHON:
             return FunctionTeam(self.actor, vec.spec, range(vec.num_agents) if agents is None else agents)
         if self.kind == HUMAN:
-            return IdleActor(vec.num_agents)
+            return FunctionTeam(lambda *_: 0, vec.spec, ())
         if self.kind == ORACLE:
             return make_expert(vec, self.source)
         if self.kind == RANDOM:
@@ -124,15 +121,10 @@ class Lineup:
 
     @classmethod
     def parse(cls, players: str | Sequence[Any], num_agents: int) -> Lineup:
-        """Return a line-up of one player for each agent, or one for all of them.
+        """Return a line-up of one player for each of n agents, or one for all of them.
 
-        Args:
-            players: as they are typed, separated by commas; or a list of such texts, functions (see `FunctionTeam`) and
-                actors.
-            num_agents: n.
-
-        Raises:
-            ConfigurationError: another number of players, or one that is none.
+        Players are typed, separated by commas; or a list of such texts, functions (see `FunctionTeam`) and actors.
+        Another number of players, or one that is none, is a ConfigurationError.
         """
         typed = [part for part in players.split(",") if part.strip()] if isinstance(players, str) else list(players)
         if len(typed) not in (1, num_agents):
@@ -153,6 +145,7 @@ class Lineup:
         Raises:
             ConfigurationError: a player that cannot play these episodes.
             CheckpointError: no trained team where one was named.
+            DataNotFound: a script that cannot be read.
         """
         order = [player.key for player in self.players]
         actors: dict[Any, Any] = {}
@@ -169,24 +162,8 @@ class Lineup:
         return MixedActor(list(actors.values()), [list(actors).index(key) for key in order])
 
 
-class IdleActor:
-    """Stand-in for a person: all agents take action 0, for the person to change."""
-
-    def __init__(self, num_agents: int) -> None:
-        self._num_agents = num_agents
-
-    def act(self, obs: Any, memory: Any = None, info: Any = None, greedy: bool = True) -> tuple[np.ndarray, None]:
-        """Return actions [B, n] int64."""
-        return np.zeros((len(obs["action_mask"]), self._num_agents), np.int64), None
-
-
 class MixedActor:
-    """Several actors in one batch of episodes: each thinks for all agents, and moves those that are its own.
-
-    Args:
-        actors: K of them.
-        plays: [n], which of them moves each agent.
-    """
+    """Several actors in one batch of episodes: each thinks for all agents; `plays` [n] says which one moves each."""
 
     accepts_rows = draws = explains = True
 
@@ -206,7 +183,6 @@ class MixedActor:
         rows: np.ndarray | None = None,
         explain: bool = False,
     ) -> tuple[np.ndarray, list[Any]]:
-        """Return actions [B, n] int64."""
         chosen: list[np.ndarray] = []
         for k, actor in enumerate(self._actors):
             more: dict[str, Any] = {"rows": rows} if getattr(actor, "accepts_rows", False) else {}
@@ -225,7 +201,7 @@ class MixedActor:
     def aux(self, memory: list[Any]) -> list[dict[str, np.ndarray]]:
         """Return `Team.aux` of each agent; nothing of one that no network moves."""
         aux = [
-            actor.aux(memory[k]) if getattr(actor, "explains", False) else [{}] * len(self._plays)
-            for k, actor in enumerate(self._actors)
+            actor.aux(own) if getattr(actor, "explains", False) else [{}] * len(self._plays)
+            for actor, own in zip(self._actors, memory, strict=True)
         ]
         return [aux[k][agent] for agent, k in enumerate(self._plays)]

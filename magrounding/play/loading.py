@@ -18,7 +18,7 @@ from magrounding.registry import env_entry
 def load_team(
     source: str | PathLike[str], seed: int | None = None, stage: str | None = None, device: str | torch.device = "cpu"
 ) -> Team:
-    """Load the agents of a run folder, or those that come with the package.
+    """Load trained agents.
 
     Args:
         source: the run folder, or "pretrained:<name>" (see `magrounding.pretrained`).

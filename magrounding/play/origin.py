@@ -48,12 +48,10 @@ class DescribedEnv:
 
 @dataclass(frozen=True)
 class Origin:
-    """Environment that a team was trained in.
+    """Environment that a team of n agents was trained in.
 
     Attributes:
-        spec: of the environment.
-        num_agents: n.
-        env, options: id and options of the environment; "" and none where they are not known.
+        env, options: its id and options; "" and none where they are not known.
     """
 
     __repr__ = brief
@@ -63,16 +61,11 @@ class Origin:
     env: str = ""
     options: Mapping[str, Any] = field(default_factory=dict)
 
-    @property
-    def description(self) -> str:
-        """The team in words."""
-        agents = f"{self.num_agents} agent{'s' if self.num_agents > 1 else ''}"
-        return f"this team was trained on {self.env or 'games'} with {agents}"
-
     def refuse(self, was_shown: str, *, expected: str = "") -> ConfigurationError:
         """Return the error for an environment or observation that does not fit."""
-        knows = f" and {expected}" if expected else ""
-        return ConfigurationError(f"{self.description}{knows}; it was shown {was_shown}: let it play games like those")
+        agents = f"{self.num_agents} agent{'s' if self.num_agents > 1 else ''}"
+        knows = f"this team was trained on {self.env or 'games'} with {agents}{f' and {expected}' if expected else ''}"
+        return ConfigurationError(f"{knows}; it was shown {was_shown}: let it play games like those")
 
     def check_games(self, spec: EnvSpec, env: str = "") -> None:
         """Raise a ConfigurationError for an environment that differs in more than size, stage, split or sentences."""
@@ -96,28 +89,21 @@ class Origin:
     def check_seen(self, seen: Mapping[str, Any], batch: tuple[int, ...], *, shared: tuple[int, ...]) -> None:
         """Raise a ConfigurationError for arrays that are no observation of such an environment.
 
-        Args:
-            seen: field → array.
-            batch: leading axes of each agent's own arrays, [B, n] or none in a single env.
-            shared: leading axes of shared arrays.
+        Leading axes of each agent's own arrays are `batch`, [B, n] or none in a single env, of others `shared`.
         """
         if not isinstance(seen, Mapping):
             raise self.refuse(f"a {type(seen).__name__}", expected="takes a dict of arrays")
         for each in self.spec.fields:
             array, axes = seen.get(each.name), shared if each.shared else batch
             if not isinstance(array, np.ndarray):
-                raise self.refuse(
-                    f"{', '.join(map(str, seen)) or 'nothing'}"
-                    if array is None
-                    else f"{each.name!r} as {type(array).__name__}",
-                    expected=f"looks at the array {each.name!r}",
-                )
+                names = ", ".join(map(str, seen)) or "nothing"
+                shown = names if array is None else f"{each.name!r} as {type(array).__name__}"
+                raise self.refuse(shown, expected=f"looks at the array {each.name!r}")
             if len(axes) > 1 and array.ndim == len(axes) + len(each.shape) and array.shape[1] != axes[1]:
                 raise self.refuse(f"games with {array.shape[1]}")
             if array.shape[: len(axes)] != axes:
-                raise self.refuse(
-                    f"{each.name!r} of shape {list(array.shape)}", expected=f"takes {[*axes, *each.shape]} here"
-                )
+                expected = f"takes {[*axes, *each.shape]} here"
+                raise self.refuse(f"{each.name!r} of shape {list(array.shape)}", expected=expected)
             self._check_shape(each, array.shape[len(axes) :], "games")
             if array.dtype.kind not in ("iu" if np.dtype(each.dtype).kind in "iu" else "iuf"):
                 raise self.refuse(f"{each.name!r} of {array.dtype}", expected=f"takes it as {each.dtype}")
@@ -141,8 +127,8 @@ class Origin:
             except (ConfigurationError, DataNotFound):  # no room for so many agents, or not one of these layouts
                 continue
         return {
-            name: {_but_size(spec[name], spec[name].shape) for spec in specs if name in spec}
-            for name in (each.name for each in self.spec.fields)
+            each.name: {_but_size(spec[each.name], spec[each.name].shape) for spec in specs if each.name in spec}
+            for each in self.spec.fields
         }
 
     def _check_shape(self, own: Field, shape: tuple[int, ...], games: str) -> None:

@@ -21,11 +21,7 @@ class OverlapTeam:
 
     A word's weight in a text is how often it occurs there, times log(N / n) where n of the N choices on offer have
     it (Salton & Buckley 1988). Equal similarities are decided at random. The task is the text of a whole
-    episode.
-
-    Raises:
-        ConfigurationError: an environment whose actions are no texts to choose from, or without a text for a whole
-            episode.
+    episode; ConfigurationError where there is none, or actions are no texts to choose from. `seed` is of the draws.
     """
 
     def __init__(self, spec: EnvSpec, seed: int = 0) -> None:
@@ -35,13 +31,9 @@ class OverlapTeam:
         self._spec, self.num_agents = spec, spec.num_agents
         self._rng = np.random.default_rng(check_count("seed", seed, 0, 2**62))
 
-    def initial_memory(self, num_envs: int) -> None:
-        """Return None: nothing is remembered."""
-
     def act(
         self, obs: Mapping[str, Any], memory: None = None, info: Any = None, greedy: bool = False
     ) -> tuple[np.ndarray, None]:
-        """Return actions [B, n] int64 for a vector env's observation."""
         agents = [shown_to(agent, obs, self._spec, None) for agent in range(self.num_agents)]
         chosen = [
             [

@@ -60,11 +60,9 @@ class Choice(NamedTuple):
 
 
 class Player:
-    """One policy in B episodes.
+    """One policy in B episodes; its network stays where it is (CPU or GPU).
 
     Args:
-        policy: its network; it stays where it is (CPU or GPU).
-        spec: of the games.
         num_envs: B.
         generator: CPU random numbers of the sampled actions; None plays with torch's own.
         bf16: compute in bfloat16 where autocast does.
@@ -84,25 +82,16 @@ class Player:
         *,
         bf16: bool = False,
     ) -> None:
-        self.policy = policy
-        self.spec = spec
-        self.num_envs = num_envs
-        self.generator = generator
-        self.bf16 = bf16
+        self.policy, self.spec, self.num_envs = policy, spec, num_envs
+        self.generator, self.bf16 = generator, bf16
         self.device = next(policy.parameters()).device
-        self.memory = policy.initial_memory(num_envs)
-        if self.memory is not None:
-            self.memory = self.memory.to(self.device)
+        memory = policy.initial_memory(num_envs)
+        self.memory = None if memory is None else memory.to(self.device)
         self.aux: dict[str, np.ndarray] = {}
         self.last_action = np.full(num_envs, -1, np.int64)
         self._texts = {
             name: EncodedTexts(policy, name, keep=_changes(spec, names)) for name, names in policy.reads.items()
         }
-
-    @property
-    def texts_encoded(self) -> int:
-        """Texts encoded so far."""
-        return sum(texts.encoded for texts in self._texts.values())
 
     def forget_texts(self) -> None:
         """Read every text afresh: the weights have changed."""
@@ -171,7 +160,6 @@ class Player:
         )
 
     def _read(self, shown: Shown, rows: np.ndarray | None) -> dict[str, Reading]:
-        """Return the encoded texts of R episodes; new ones are encoded."""
         document = shown.document if rows is None or shown.document is None else shown.document[rows]
         readings = {}
         for name, texts in self._texts.items():
@@ -197,5 +185,5 @@ def _array(tensor: Tensor) -> np.ndarray:
 
 def _changes(spec: EnvSpec, names: tuple[str, ...]) -> bool:
     """Return whether any of some text fields may change within an episode."""
-    fields = [spec[name] for name in names if name in spec]
+    fields = (spec[name] for name in names if name in spec)
     return any(isinstance(each, Text) and each.lifetime != EPISODE for each in fields)

@@ -32,7 +32,7 @@ def record(
     played_by: str,
     on_progress: ProgressCallback = lambda finished: None,
 ) -> Demonstrations:
-    """Let an actor play, and keep the first episodes of every row, so that short ones are not favoured.
+    """Let an actor play greedily, and keep the first episodes of every row, so that short ones are not favoured.
 
     An episode that a fault of its simulator ended is no demonstration: it is left out, and its row plays another.
 
@@ -40,12 +40,11 @@ def record(
     it was masked it did nothing, and every legal move is labelled: there is nothing to learn.
 
     Args:
-        vec: the vector env.
-        actor: plays greedily; StopRecording ends the recording early.
         games: G.
         seed: row b plays seed + b.
-        played_by: for the header.
-        on_progress: see `ProgressCallback`.
+        actor: its StopRecording ends the recording early.
+        played_by: for the header, see `DemonstrationHeader`.
+        vec, on_progress: the vector env, and see `ProgressCallback`.
 
     Raises:
         ConfigurationError: no game to keep, more of them than half of this machine's memory holds, or a text that

@@ -13,27 +13,21 @@ from magrounding.storage import read_json, remove_partial, write_json
 
 CONFIG_FILE = "config.json"
 OWNER_FILE = "owner.json"
-REPORT_FILE = "report.md"
 CURVES_FILE = "curves.png"
-BASELINES_FILE = "baselines.json"
 METRICS_FILE = "metrics.jsonl"
-TENSORBOARD_FOLDER = "tensorboard"
-CHECKPOINT_FILE = "checkpoint.safetensors"
-DEMONSTRATIONS_FILE = "demonstrations.npz"
 
 
 class SeedFolder:
     """The files of one seed of a run.
 
     Attributes:
-        path: the folder.
         metrics, tensorboard, checkpoint: what it learnt by, as text, as curves, and its whole state.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.metrics, self.tensorboard = path / METRICS_FILE, path / TENSORBOARD_FOLDER
-        self.checkpoint = path / CHECKPOINT_FILE
+        self.metrics, self.tensorboard = path / METRICS_FILE, path / "tensorboard"
+        self.checkpoint = path / "checkpoint.safetensors"
 
     def weights(self, stage: str) -> Path:
         """The folder of the weights after a stage, or after one of its phases, "<stage>/<phase>"."""
@@ -41,7 +35,7 @@ class SeedFolder:
 
     def demonstrations(self, stage: str) -> Path:
         """The file of the expert's games that a stage has recorded to learn from."""
-        return self.path / stage / DEMONSTRATIONS_FILE
+        return self.path / stage / "demonstrations.npz"
 
     def state(self, stage: str) -> dict[str, Any]:
         """The record of the weights after a stage, which makes them valid."""
@@ -61,19 +55,13 @@ class SeedFolder:
 
 
 class RunFolder:
-    """The files of a run.
-
-    Args:
-        path: the folder; it need not exist.
-
-    Attributes:
-        config_file, owner, report, curves, baselines_file: files in it.
-    """
+    """The files of a run, whose folder `path` need not exist."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.config_file, self.owner = path / CONFIG_FILE, path / OWNER_FILE
-        self.report, self.curves, self.baselines_file = path / REPORT_FILE, path / CURVES_FILE, path / BASELINES_FILE
+        self.report, self.curves = path / "report.md", path / CURVES_FILE
+        self.baselines_file = path / "baselines.json"
 
     @classmethod
     def find(cls, source: str | PathLike[str]) -> RunFolder:
@@ -101,7 +89,6 @@ class RunFolder:
         return read_json(self.baselines_file) if self.baselines_file.exists() else {}
 
     def write_baselines(self, content: dict[str, Any]) -> None:
-        """Keep what other players have played."""
         write_json(self.baselines_file, content, sealed=True)
 
     def seed(self, seed: int | str, num_seeds: int) -> SeedFolder:

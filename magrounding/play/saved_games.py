@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from textwrap import shorten
@@ -45,7 +46,8 @@ class Header(Options):
         actions: names of the actions; none where these are texts.
         players: the player of each agent, in the words of a line-up.
         play: "greedy" or "sampled", how trained agents chose.
-        format, version, package: of the file, and of the package that wrote it.
+        format, version: of the file.
+        package: version of the package that wrote it.
     """
 
     env: str
@@ -61,7 +63,6 @@ class Header(Options):
 
     @classmethod
     def of(cls, vec: VectorEnv, players: Sequence[str], play: str) -> Header:
-        """Return the header of a vector env's episodes."""
         actions = vec.spec.actions
         names = actions.names if isinstance(actions, FixedActions) else ()
         options = {**env_entry(vec.id).options, **vec.options}  # defaults may be others one day
@@ -78,10 +79,10 @@ class SavedEpisode(Options):
     """The first episode of a seed.
 
     Attributes:
-        seed: of the episode.
         actions: [T][n], of every step; those of agents who are out are 0.
         seen: digests of the observations before steps 0, EVERY, 2 EVERY, …
-        won, score, length, returns: of its end; returns is each agent's sum of rewards.
+        won, score, length: of its end, length in steps.
+        returns: [n] sums of rewards.
         timed_out: ended by the time limit.
     """
 
@@ -98,11 +99,10 @@ class SavedEpisode(Options):
 class EpisodeWriter:
     """Appends episodes to a file, each whole or not at all; a file that exists goes on. One without any is not made.
 
+    A file with another header is a CheckpointError.
+
     Attributes:
         episodes: those of the file.
-
-    Raises:
-        CheckpointError: a file with another header.
     """
 
     def __init__(self, path: Path, header: Header) -> None:
@@ -114,7 +114,6 @@ class EpisodeWriter:
                 raise CheckpointError(f"{path} holds other games: name another folder with --out")
 
     def write(self, episodes: Sequence[SavedEpisode]) -> None:
-        """Append some episodes."""
         if not self._begun:  # without a line that a kill cut short
             write_atomic(self._path, to_text(self._header, self.episodes))
             self._begun = True
@@ -137,15 +136,9 @@ def read_episodes(path: Path) -> tuple[Header, list[SavedEpisode]]:
 
 
 def parse_episodes(data: bytes, source: Path | str, *, whole: bool = True) -> tuple[Header, list[SavedEpisode]]:
-    """Parse the content of a file, which may hold no episode.
+    """Parse the content of a file, which may hold no episode; CheckpointError as in `read_episodes`.
 
-    Args:
-        data: the content.
-        source: its file, for errors.
-        whole: a last line without its end is refused; else it is left out.
-
-    Raises:
-        CheckpointError: as `read_episodes`.
+    A last line without its end is refused if the file has to be `whole`, else left out.
     """
     lines = data.splitlines(keepends=True)
     if lines and not lines[-1].endswith(b"\n") and not whole:
@@ -169,25 +162,17 @@ def to_text(header: Header, episodes: Sequence[SavedEpisode]) -> str:
 def replayed(
     path: Path, header: Header, episodes: Sequence[SavedEpisode], numbers: Sequence[int] | None = None
 ) -> Iterator[int]:
-    """Play episodes again, compare, and yield the number of each that was found equal.
+    """Play episodes of a file again, by default all, compare, and yield the number of each that was found equal.
 
-    Args:
-        path, header, episodes: of a file.
-        numbers: of those to play; all by default.
-
-    Raises:
-        CheckpointError: an episode that goes another way now, or options of another environment by now.
+    One that goes another way now, or options of another environment by now, are a CheckpointError.
     """
-    vec = open_env(path, header)
-    try:
+    with closing(open_env(path, header)) as vec:
         for number in range(len(episodes)) if numbers is None else numbers:
             if _play_again(vec, episodes[number]) != episodes[number]:
                 raise CheckpointError(
                     f"{path}: game {number} goes another way now than when it was saved; it is not shown"
                 )
             yield number
-    finally:
-        vec.close()
 
 
 def _play_again(vec: VectorEnv, episode: SavedEpisode) -> SavedEpisode:
@@ -211,11 +196,7 @@ def actions_of(env: Any, actions: Sequence[int]) -> dict[str, int]:
 class ReplayActor:
     """Actor that plays saved episodes again, one in each row, in a batch that was reset with the first one's seed.
 
-    Args:
-        episodes: of consecutive seeds.
-
-    Raises:
-        ConfigurationError: no episode, or seeds with a gap.
+    No episode, or seeds that are not consecutive, are a ConfigurationError.
     """
 
     def __init__(self, episodes: Sequence[SavedEpisode]) -> None:
@@ -236,11 +217,9 @@ class ReplayActor:
 
 
 class SavedLineup:
-    """The players of saved episodes, with the same moves: a line-up for a `Session` without choices.
+    """The players of a file's episodes, with the same moves: a line-up for a `Session` without choices.
 
-    Args:
-        path, header, episodes: of a file.
-        first: number of the episode that is meant, should several have its seed.
+    `first` is the number of the episode that is meant, should several have its seed.
 
     Attributes:
         players: of each agent.
@@ -252,9 +231,8 @@ class SavedLineup:
     def __init__(self, path: Path, header: Header, episodes: Sequence[SavedEpisode], first: int = 0) -> None:
         self.players = header.players
         self._path, self._header, self._episodes = path, header, episodes
-        self._numbers = {episode.seed: number for number, episode in enumerate(episodes)} | {
-            episodes[first].seed: first
-        }
+        self._numbers = {episode.seed: number for number, episode in enumerate(episodes)}
+        self._numbers[episodes[first].seed] = first
 
     def build_actor(self, vec: VectorEnv, seed: int) -> ReplayActor:
         """Return the actor that makes the moves of the episode of a seed.
@@ -283,11 +261,7 @@ def open_env(path: Path, header: Header) -> VectorEnv:
 
 
 class Recorder:
-    """Records the first episodes of a batch.
-
-    Args:
-        num_envs: B.
-        spec: of the environment.
+    """Records the first episodes of a batch of B.
 
     Attributes:
         lost: [B] bool, where a fault of its simulator ended the first episode.
@@ -299,28 +273,27 @@ class Recorder:
         self._open = np.ones(num_envs, np.bool_)
         self._actions: list[list[tuple[int, ...]]] = [[] for _ in range(num_envs)]
         self._seen: list[list[str]] = [[] for _ in range(num_envs)]
-        self._ends: list[dict[str, Any]] = [
-            {"won": False, "score": 0.0, "length": 0, "returns": (), "timed_out": False} for _ in range(num_envs)
-        ]
+        not_ended = {"won": False, "score": 0.0, "length": 0, "returns": (), "timed_out": False}
+        self._ends: list[dict[str, Any]] = [not_ended] * num_envs
 
     def observe(self, obs: Observation, info: Info) -> None:
         """Record the observations before a step."""
-        rows = [row for row in np.flatnonzero(self._open) if len(self._actions[row]) % EVERY == 0]
-        for row in rows:
-            self._seen[row].append(_digest(obs, info.alive, int(row), self._spec))
+        for row in np.flatnonzero(self._open).tolist():
+            if len(self._actions[row]) % EVERY == 0:
+                self._seen[row].append(_digest(obs, info.alive, row, self._spec))
 
     def record(self, actions: np.ndarray, truncated: np.ndarray, info: Info) -> None:
         """Record a step: its actions [B, n], and what `VectorEnv.step` returned."""
         self.lost |= self._open & info.lost
         for row in np.flatnonzero(self._open):
-            self._actions[row].append(tuple(int(action) for action in actions[row]))
+            self._actions[row].append(tuple(map(int, actions[row])))
             if info.done[row]:
                 self._open[row] = False
                 self._ends[row] = {
                     "won": bool(info.won[row]),
                     "score": float(info.score[row]),
                     "length": int(info.length[row]),
-                    "returns": tuple(float(each) for each in info.returns[row]),
+                    "returns": tuple(map(float, info.returns[row])),
                     "timed_out": bool(truncated[row].any()),
                 }
 
@@ -330,7 +303,6 @@ class Recorder:
 
 
 def _digest(obs: Observation, alive: np.ndarray, row: int, spec: EnvSpec) -> str:
-    """Return the digest of all that the living agents of a row see."""
     content = hashlib.sha256(alive[row].tobytes())
     for field in spec.fields:
         part = obs[field.name][row]

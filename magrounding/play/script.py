@@ -90,13 +90,8 @@ class Script:
 class ScriptedTeam:
     """All agents of a batch play one script, each episode from its first line.
 
-    Args:
-        script: the moves.
-        spec: of the environment.
-        seed: of the draws where any legal action will do.
-
-    Raises:
-        ConfigurationError: a move that is no action of the environment.
+    Where any legal action will do, `seed` decides the draws. A move that is no action of the environment is a
+    ConfigurationError.
     """
 
     def __init__(self, script: Script, spec: EnvSpec, seed: int = 0) -> None:
@@ -124,7 +119,6 @@ class ScriptedTeam:
         info: Mapping[str, Any] | None = None,
         greedy: bool = True,
     ) -> tuple[np.ndarray, None]:
-        """Return actions [B, n] int64 for a vector env's observation."""
         mask = obs["action_mask"]
         if info is not None:
             self._steps[info["done"]] = 0
@@ -139,13 +133,7 @@ class ScriptedTeam:
         return actions, None
 
     def _find(self, move: str, choices: np.ndarray, mask: np.ndarray) -> list[int]:
-        """Return for each agent the row of the choice with these words, or a row without a choice.
-
-        Args:
-            move: the words.
-            choices: ids [C, L] of all agents' choices, or [n, C, L].
-            mask: [n, C], rows with a choice.
-        """
+        """Return for each agent the row of `choices`, ids [(n,) C, L], with these words, or one that is masked."""
         words, found = " ".join(split(move)), []
         for legal, rows in zip(mask != 0, np.broadcast_to(choices, (len(mask), *choices.shape[-2:])), strict=True):
             rows_of = {plain_text(self._spec.words, rows[j].tolist()): int(j) for j in np.flatnonzero(legal)}

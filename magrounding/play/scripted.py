@@ -13,13 +13,9 @@ from magrounding.vector import VectorEnv, check_count
 
 
 class RandomTeam:
-    """Every agent draws uniformly, with the `act` of a trained team.
+    """Each of n agents draws one of A actions uniformly, with the `act` of a trained team; `seed` is of the draws.
 
-    Args:
-        num_agents: n.
-        num_actions: A.
-        seed: of the draws.
-        obey_mask: draw among the legal actions only; by default among all (an illegal one does nothing).
+    With `obey_mask` it draws among the legal actions only; by default among all (an illegal one does nothing).
     """
 
     def __init__(self, num_agents: int, num_actions: int, seed: int = 0, *, obey_mask: bool = False) -> None:
@@ -34,7 +30,10 @@ class RandomTeam:
     def act(
         self, obs: Mapping[str, Any], memory: None = None, info: Mapping[str, Any] | None = None, greedy: bool = False
     ) -> tuple[Any, None]:
-        """Return actions [B, n] int64 for a vector env's observation, {agent: int} for a single env's dict of dicts."""
+        """Return actions [B, n] int64 for a vector env's observation, {agent: int} for a single env's dict of dicts.
+
+        What is no observation, or has no 'action_mask' of A actions, is a ConfigurationError.
+        """
         if not isinstance(obs, Mapping):
             raise ConfigurationError(f"a team acts on the observation of an env, a dict, got {type(obs).__name__}")
         if obs and all(isinstance(seen, Mapping) for seen in obs.values()):
@@ -42,7 +41,6 @@ class RandomTeam:
         return self._draw(self._mask(obs, 3)), None
 
     def _mask(self, seen: Mapping[str, Any], axes: int) -> np.ndarray:
-        """Return the mask of an observation; ConfigurationError where there is none."""
         mask = seen.get("action_mask")
         if not isinstance(mask, np.ndarray) or mask.ndim != axes or mask.shape[-1] != self.num_actions:
             got = list(mask.shape) if isinstance(mask, np.ndarray) else type(mask).__name__
@@ -52,7 +50,6 @@ class RandomTeam:
         return mask
 
     def _draw(self, mask: np.ndarray) -> np.ndarray:
-        """Draw actions [...] for masks [..., A]."""
         if not self.obey_mask:
             return self._rng.integers(self.num_actions, size=mask.shape[:-1], dtype=np.int64)
         return np.where(mask != 0, self._rng.random(mask.shape), -1.0).argmax(-1)

@@ -81,15 +81,11 @@ class Session:
 
     Raises:
         ConfigurationError: options of no environment, or a player that cannot act in it.
+        CheckpointError: no trained team where one was named, or a saved episode that goes another way now.
     """
 
     def __init__(
-        self,
-        env: str,
-        options: Mapping[str, Any],
-        lineup: Lineup | SavedLineup,
-        seed: int = 0,
-        greedy: bool = True,
+        self, env: str, options: Mapping[str, Any], lineup: Lineup | SavedLineup, seed: int = 0, greedy: bool = True
     ) -> None:
         self.vec = make_vec(env, 1, **options)
         # The batch begins anew in the step that ends a game; a single env of the same seed still shows the end.
@@ -103,7 +99,7 @@ class Session:
         self.begin(seed)
 
     def begin(self, seed: int) -> None:
-        """Start the episode of a seed; the one before goes on if a player refuses."""
+        """Start the episode of a seed; the one before goes on if a player refuses, with the errors of the class."""
         self._actor: Any = self.lineup.build_actor(self.vec, seed)
         self.seed, self.chosen = seed, {}
         self._recorder = Recorder(1, self.vec.spec)
@@ -115,6 +111,7 @@ class Session:
 
     @property
     def now(self) -> View:
+        """The present."""
         return self.views[-1]
 
     @property
@@ -133,14 +130,13 @@ class Session:
 
     def moves(self, agent: int) -> list[Move]:
         """Return the legal actions of an agent."""
-        mask = self._game.obs["action_mask"][0, agent]
-        return [Move(int(action), self._name(agent, int(action))) for action in np.flatnonzero(mask)]
+        legal = np.flatnonzero(self._game.obs["action_mask"][0, agent]).tolist()
+        return [Move(action, self._name(agent, action)) for action in legal]
 
     def choose(self, agent: int, action: int) -> None:
         """Set a person's action, which can be changed until the episode moves.
 
-        Raises:
-            InvalidAction: an agent that is no person's or does not act, or a move that is not legal.
+        An agent that is no person's or does not act, or a move that is not legal, is an InvalidAction.
         """
         if agent not in self.people or agent not in self.living:
             waiting = ", ".join(map(self._called, self.waiting)) or "no player"
@@ -160,8 +156,8 @@ class Session:
         actions = np.where(self._game.info.alive, self._planned, 0)
         for agent, action in self.chosen.items():
             actions[0, agent] = action
-        done = [f"agent {agent}: {self._name(agent, int(actions[0, agent]))}" for agent in self.living]
         living, self.chosen = self.living, {}
+        done = [f"agent {agent}: {self._name(agent, int(actions[0, agent]))}" for agent in living]
         self._shown.step({self._shown.possible_agents[agent]: int(actions[0, agent]) for agent in living})
         self._game.play(actions)
         if hasattr(self._actor, "set_last_actions"):  # people may have done something else than their stand-ins thought
@@ -169,9 +165,8 @@ class Session:
         rewards, info = self._game.rewards, self._game.info
         self._recorder.record(actions, self._game.truncated, info)
         for k, agent in enumerate(living):
-            blocked = ", which it could not" if info.illegal[0, agent] else ""
-            paid = f", reward {rewards[0, agent]:+.2f}" if rewards[0, agent] else ""
-            done[k] += blocked + paid
+            done[k] += ", which it could not" if info.illegal[0, agent] else ""
+            done[k] += f", reward {rewards[0, agent]:+.2f}" if rewards[0, agent] else ""
         self._think()
         self.views.append(self._look(tuple(done)))
         return True
@@ -193,10 +188,14 @@ class Session:
             self._planned = self._game.choose()
 
     def _look(self, last: tuple[str, ...]) -> View:
-        """Return the present."""
-        info, shown, reports = self._game.info, self._shown, self._reports()
+        info, shown = self._game.info, self._shown
+        explains = getattr(self._actor, "explains", False) and not self._over
+        reports = self._actor.aux(self._game.memory) if explains else [{}] * self.vec.num_agents
         claims = {agent: reports[agent][MARKS][0] for agent in self.living if MARKS in reports[agent]}
-        marks = {"marks": self._claimed(claims)} if claims and isinstance(shown, WorldEnv) else {}
+        marks = {}
+        if claims and isinstance(shown, WorldEnv):
+            nothing = np.full_like(next(iter(claims.values())), -1)
+            marks["marks"] = np.stack([claims.get(agent, nothing) for agent in range(self.vec.num_agents)])
         won, score = bool(info.won[0]) and self._over, float(info.score[0])
         statements, attention = self._attend(reports)
         scene = None
@@ -205,20 +204,9 @@ class Session:
         picture = str(shown.render(**marks))
         return View(len(self.views), picture, last, self._over, won, score, statements, attention, scene, claims)
 
-    def _claimed(self, claims: Mapping[int, np.ndarray]) -> np.ndarray:
-        """Return [n, H, W] int8 of `View.claims`, −1 for agents without claims."""
-        nothing = np.full_like(next(iter(claims.values())), -1)
-        return np.stack([claims.get(agent, nothing) for agent in range(self.vec.num_agents)])
-
-    def _reports(self) -> list[dict[str, np.ndarray]]:
-        """Return the reports of each agent's network on the coming choice."""
-        explains = getattr(self._actor, "explains", False) and not self._over
-        return self._actor.aux(self._game.memory) if explains else [{}] * self.vec.num_agents
-
     def _attend(
         self, reports: Sequence[Mapping[str, np.ndarray]]
     ) -> tuple[tuple[str, ...], dict[int, tuple[float, ...] | None]]:
-        """Return `View.statements` and `View.attention` of the present."""
         spec, attention = self.vec.spec, dict[int, tuple[float, ...] | None].fromkeys(range(self.vec.num_agents))
         if MANUAL not in spec.shared_texts or len(spec[MANUAL].shape) < 2 or self._over:
             # The batch has begun anew at the end: the statements are those of the moment before.

@@ -18,11 +18,7 @@ class ShuffledManuals:
     """A team to which game b of a vector env shows the rules of game b + 1 (the last one those of the first).
 
     Everything else is the game's own. By chance the other text may agree with the game. It changes when the other game
-    restarts, even in the middle of an episode.
-
-    Args:
-        team: who plays.
-        text: the field that states the rules.
+    restarts, even in the middle of an episode. `text` is the field that states the rules.
     """
 
     draws = True
@@ -32,7 +28,6 @@ class ShuffledManuals:
         self.accepts_rows = bool(getattr(team, "accepts_rows", False))
 
     def initial_memory(self, num_envs: int, seed: int = 0) -> Any:
-        """Return the team's own memory."""
         return begin_memory(self._team, num_envs, seed)
 
     def act(
@@ -46,35 +41,17 @@ class ShuffledManuals:
     ) -> tuple[Any, Any]:
         """Let the team act, as `Team.act` of a vector env.
 
-        Raises:
-            ConfigurationError: a single env, or a vector env of one game: there is no other manual.
+        A single env, or a vector env of one game, is a ConfigurationError: there is no other manual.
         """
-        shuffled, info = self._shuffle(obs, info)
-        return self._team.act(shuffled, memory, info, greedy, **({} if rows is None else {"rows": rows}))
-
-    def _shuffle(
-        self, obs: Mapping[str, Any], info: Mapping[str, Any] | None
-    ) -> tuple[dict[str, Any], Mapping[str, Any] | None]:
-        """Return the observation and info with the rules of the next row."""
         rules = obs.get(self._text) if isinstance(obs, Mapping) else None
         if not isinstance(rules, np.ndarray) or not rules.ndim or len(rules) < 2:
             raise ConfigurationError(
                 f"texts can be exchanged among two games of a vector env or more, not in one game or one without "
                 f"{self._text or 'rules'}"
             )
-        if isinstance(info, Mapping) and isinstance(info.get("document"), np.ndarray):
-            info = {**info, "document": _pair_keys(info["document"], _of_next(info["document"]))}
-        return {**obs, self._text: _of_next(rules)}, info
-
-
-def _of_next(array: np.ndarray) -> np.ndarray:
-    """Return an array [B, …] with row b + 1 at b."""
-    return np.roll(array, -1, axis=0)
-
-
-def _pair_keys(own: np.ndarray, other: np.ndarray) -> np.ndarray:
-    """Keys [B] int64 of a goal of document `own` with a manual of document `other`; sums wrap around.
-
-    The key of a text is not negative. A change of one of the two always changes it, since _ODD is odd.
-    """
-    return (own * _ODD + other) & _POSITIVE
+        if isinstance(info, Mapping) and isinstance(key := info.get("document"), np.ndarray):
+            # Keys of a goal with the next row's manual, not negative as that of any text; sums wrap around. A change of
+            # one of the two always changes them, since _ODD is odd.
+            info = {**info, "document": (key * _ODD + np.roll(key, -1)) & _POSITIVE}
+        shuffled = {**obs, self._text: np.roll(rules, -1, axis=0)}
+        return self._team.act(shuffled, memory, info, greedy, **({} if rows is None else {"rows": rows}))

@@ -34,7 +34,9 @@ class Team:
         env, options: of the environment that it was trained in; "" where these are not known.
 
     Attributes:
-        policies, spec, num_agents: as given.
+        policies, spec: as given.
+        num_agents: n.
+        origin: the environment that it was trained in.
         depends_on_names: whether any of its networks does, see `Policy`.
     """
 
@@ -58,13 +60,8 @@ class Team:
     def for_games(self, games: Any) -> Team:
         """Return this team where an environment uses its own words; else a copy that reads those of the environment.
 
-        A word's embedding goes with its spelling; a new word has none of its own.
-
-        Args:
-            games: a vector env or a single one, of `make_vec` or `make`; what has their `id`, `options` and `spec`.
-
-        Raises:
-            ConfigurationError: other words than networks were made for that read no others.
+        A word's embedding goes with its spelling; a new word has none of its own. `games` are of `make_vec` or `make`,
+        or have their `id`, `options` and `spec`; ConfigurationError where networks read no other words.
         """
         spec, own = getattr(games, "spec", None), self.spec
         if not isinstance(spec, EnvSpec) or not hasattr(games, "id"):
@@ -130,8 +127,7 @@ class Team:
 
         def choose_for(i: int) -> np.ndarray:
             shown = shown_to(i, obs, self.spec, document)
-            choice = memory[i].choose(shown, restarts, rows=rows, greedy=greedy, explain=explain)
-            return choice.action
+            return memory[i].choose(shown, restarts, rows=rows, greedy=greedy, explain=explain).action
 
         actions = np.zeros((num_envs, self.num_agents), np.int64)
         for i, action in enumerate(map_agents(choose_for, range(self.num_agents))):
@@ -159,7 +155,7 @@ class Team:
         if origin is not None and origin != self._known:
             self.origin.check_games(origin[1], origin[0])
             self._known = origin
-        shown = next((len(array) for array in obs.values() if isinstance(array, np.ndarray) and array.ndim), num_envs)
+        shown = _games_shown(obs, num_envs)
         if shown != num_envs:
             raise ConfigurationError(f"the memory is of {num_envs} games, {shown} are shown: initial_memory({shown})")
         self.origin.check_seen(obs, (num_envs, self.num_agents), shared=(num_envs,))
@@ -172,11 +168,7 @@ class Team:
         return info["done"], info["document"]
 
     def set_last_actions(self, memory: TeamMemory, actions: np.ndarray) -> None:
-        """Set the actions of the step that `act` chose for, where others decided in part.
-
-        Args:
-            memory: of that `act`; changed in place.
-            actions: [B, n] integers.
+        """Set the actions [B, n] of the step that `act` chose for, where others decided in part; changes its `memory`.
 
         Raises:
             ConfigurationError: a memory of another team.
@@ -190,15 +182,9 @@ class Team:
     def relate_words(self, obs: Mapping[str, np.ndarray], subjects: np.ndarray, names: np.ndarray) -> np.ndarray | None:
         """Return how much each episode's text relates some words to some names, as the agents read it.
 
-        Args:
-            obs: a vector env's observation.
-            subjects, names: [M] and [N, W] ids, see `Policy.relate_words`.
-
-        Returns:
-            [B, M, N], the mean of its networks; None where one relates no words.
-
-        Raises:
-            ConfigurationError: games of other agents, words or fields than it was trained for.
+        `subjects` and `names` are [M] and [N, W] ids, see `Policy.relate_words`. The result is [B, M, N], the sum over
+        distinct networks; None where one relates no words. Games of other agents, words or fields than it was trained
+        for, or what are no ids, are a ConfigurationError.
         """
         if not isinstance(obs, Mapping):
             raise ConfigurationError(f"a team reads the observation of a vector env, a dict, got {type(obs).__name__}")
@@ -211,7 +197,7 @@ class Team:
                 raise ConfigurationError(
                     f"{what} are ids in [0, {self.spec.vocabulary_size}), got {ids.min()} … {ids.max()}"
                 )
-        num_envs = next((len(array) for array in obs.values() if isinstance(array, np.ndarray) and array.ndim), 0)
+        num_envs = _games_shown(obs)
         self.origin.check_seen(obs, (num_envs, self.num_agents), shared=(num_envs,))
         shown = shown_to(0, obs, self.spec, None).texts
         asked = [torch.from_numpy(each.astype(np.int64)) for each in (subjects, names)]
@@ -255,10 +241,9 @@ class Team:
         Returns:
             name → [R, n], nan where nothing is to be counted; nothing where networks count different things.
         """
-        num_envs = self._check_memory(memory)
-        rows = check_rows(rows, num_envs)
+        shape = self._check_memory(memory), self.num_agents
+        rows = check_rows(rows, shape[0])
         for name, array, kinds in (("actions", actions, "iu"), ("alive", alive, "b")):
-            shape = num_envs, self.num_agents
             if not isinstance(array, np.ndarray) or array.shape != shape or array.dtype.kind not in kinds:
                 raise ConfigurationError(f"{name} are an array {list(shape)} of a vector env's step, got {array!r}")
         diagnose = common_diagnostics(self.policies)
@@ -272,42 +257,41 @@ class Team:
         greedy: bool,
         explain: bool,
     ) -> dict[str, int]:
-        actions = {}
-        restarts, fields = np.array([info is None]), self.spec.fields
+        actions, restarts = {}, np.array([info is None])
         if memory[0].num_envs != 1:
             raise ConfigurationError(f"the memory is of {memory[0].num_envs} games, 1 is shown: initial_memory(1)")
         places = {agent: self._place_of(agent) for agent in obs}
         if max(places.values(), default=0) >= self.num_agents or (info is None and 0 < len(obs) < self.num_agents):
             raise self.origin.refuse(f"a game of the agents {', '.join(obs)}")
         for agent, seen in obs.items():
-            about = {} if info is None else info.get(agent, {})
+            about = None if info is None else info.get(agent)
+            about = about if isinstance(about, Mapping) else {}
             seen = self._with_mask(seen, about)
             self.origin.check_seen(seen, (), shared=())
-            key = about.get("document") if isinstance(about, Mapping) else None
+            key = about.get("document")
             if key is not None and not isinstance(key, int | np.integer):
                 raise ConfigurationError(f"'document' in the infos of {agent} is a whole number, got {key!r}")
             self._check_words(seen, about)
-            own = {each.name: seen[each.name][None] for each in fields}
+            own = {each.name: seen[each.name][None] for each in self.spec.fields}
             texts = {text.name: own.pop(text.name) for text in self.spec.texts}
             shown = Shown(own, texts, None if key is None else np.array([key], np.int64))
             player = memory[places[agent]]
             actions[agent] = int(player.choose(shown, restarts, greedy=greedy, explain=explain).action[0])
         return actions
 
-    def _with_mask(self, seen: Any, about: Any) -> Any:
+    def _with_mask(self, seen: Any, about: Mapping[str, Any]) -> Any:
         """An observation with the mask of a game that need not show one: as in its infos, else every action counts."""
         if not isinstance(seen, Mapping) or MASK in seen or MASK not in self.spec:
             return seen
-        given = about.get(MASK) if isinstance(about, Mapping) else None
-        mask = self.spec[MASK]
+        given, mask = about.get(MASK), self.spec[MASK]
         return {**seen, MASK: np.ones(mask.shape, mask.dtype) if given is None else np.asarray(given)}
 
-    def _check_words(self, seen: Mapping[str, np.ndarray], about: Any) -> None:
+    def _check_words(self, seen: Mapping[str, np.ndarray], about: Mapping[str, Any]) -> None:
         """Raise a ConfigurationError for a manual whose ids stand for other words than those in the infos of an env.
 
         Ids that are no spelling at all of the words there are another manual's, which may be shown.
         """
-        text = about.get("text") if isinstance(about, Mapping) else None
+        text = about.get("text")
         rules = text.get(_RULES) if isinstance(text, Mapping) else None
         if _RULES not in seen or seen[_RULES].ndim != 2 or not isinstance(rules, list) or not self.spec.words:
             return
@@ -320,20 +304,22 @@ class Team:
             raise self.origin.refuse(f"a game that says {rules[0]!r} with other ids: `team.for_games(env)` may read it")
 
     def _place_of(self, agent: str) -> int:
-        """Return the number behind the last underscore of an agent's name."""
         number = agent.rpartition("_")[2] if isinstance(agent, str) else ""
         if not number.isdecimal():
             raise ConfigurationError(f"agents are called agent_0, agent_1, …; the observations are of {agent!r}")
         return int(number)
 
 
+def _games_shown(obs: Mapping[str, Any], default: int = 0) -> int:
+    """Return the number of games of an observation, the length of its first array."""
+    return next((len(array) for array in obs.values() if isinstance(array, np.ndarray) and array.ndim), default)
+
+
 def mixed_team(teams: Sequence[Team]) -> Team:
     """Return a team of agents that were not trained together: agent i is agent i of `teams[i]`.
 
     `mixed_team([one, other, other])` is the first agent of one team with the second and third of another.
-
-    Raises:
-        ConfigurationError: not one team for each agent, or teams that observe different things.
+    ConfigurationError for anything but one team for each agent, or teams that observe different things.
     """
     if not isinstance(teams, Sequence) or not all(isinstance(team, Team) for team in teams):
         raise ConfigurationError(f"a mixed team is made of a list of teams, got {teams!r}")

@@ -38,11 +38,8 @@ class Terminal(App[None]):
     one plays a single step. Tab chooses the agent whose legal moves are shown and, where its network reports it,
     its attention to the statements of the manual. The footer names the other keys.
 
-    Args:
-        session: the game.
-        save: called at the end of every game.
-        pause: seconds between two steps where only agents play.
-        paused: agents that play alone begin by waiting for a key.
+    `save` is called at the end of every game. Where only agents play there are `pause` seconds between two steps, or,
+    if it begins `paused`, they wait for a key.
     """
 
     CSS = """
@@ -80,7 +77,8 @@ class Terminal(App[None]):
         super().__init__()
         self.session, self._save = session, save
         self._pause, self._paused = pause, paused
-        self._at, self._agent = 0, self._first_reader()
+        readers = (agent for agent, weights in session.now.attention.items() if weights is not None)
+        self._at, self._agent = 0, next(readers, 0)
         names = session.vec.spec.actions.names
         self._listed = len(names) > _FEW
         self._letters = {} if self._listed else letters_of(names)
@@ -114,29 +112,24 @@ class Terminal(App[None]):
         self.set_interval(self._pause, self._play_on)
 
     def on_key(self, event: events.Key) -> None:
-        """Make the move of a key."""
         action = self._keys.get(event.key if event.key in _ARROWS else (event.character or ""))
         if action is not None and self._turn is not None:
             event.stop()
             self._choose(self._turn, action)
 
     def on_input_changed(self, event: Input.Changed) -> None:
-        """Show the moves that contain what was typed."""
         self._offer(event.value)
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
-        """Take the first of them."""
         found = self._found(event.value)
         if found and self._turn is not None:
             event.input.value = ""
             self._choose(self._turn, found[0].action)
 
     def action_again(self) -> None:
-        """Begin the episode again."""
         self._begin(self.session.seed)
 
     def action_following(self) -> None:
-        """Begin the episode of the next seed."""
         self._begin(self.session.seed + 1)
 
     def action_look(self, by: int) -> None:
@@ -150,18 +143,15 @@ class Terminal(App[None]):
         self._refresh()
 
     def action_pause(self) -> None:
-        """Stop agents who play alone, or let them go on."""
         self._paused = not self._paused
         self._at = self._at if self._paused else len(self.session.views) - 1
         self._refresh()
 
     def action_agent(self) -> None:
-        """Choose the next agent."""
         self._agent = (self._agent + 1) % self.session.vec.num_agents
         self._refresh()
 
     def action_scroll(self, by: int) -> None:
-        """Scroll what is longer than the screen."""
         for pane in ("#game", "#side"):
             self.query_one(pane).scroll_relative(y=by * max(1, self.size.height // 3), animate=False)
 
@@ -175,10 +165,6 @@ class Terminal(App[None]):
         """True when agents play on alone: no person plays, or those who do have no agent that still acts."""
         people, living = self.session.people, self.session.living
         return not people or (bool(living) and not set(people) & set(living))
-
-    def _first_reader(self) -> int:
-        """The first agent whose network reports its attention, or agent 0."""
-        return next((agent for agent, weights in self.session.now.attention.items() if weights is not None), 0)
 
     def _begin(self, seed: int) -> None:
         try:
@@ -229,10 +215,10 @@ class Terminal(App[None]):
         weights = view.attention.get(self._agent)
         shown = marked("\n".join(texts), weights, f"bars: what agent {self._agent} goes by")
         self.query_one("#texts", Static).update(shown)
-        listed = self._listed and self._turn is not None
-        self.query_one("#filter", Input).display = listed
-        if listed:
-            self.query_one("#filter", Input).focus()
+        typed = self.query_one("#filter", Input)
+        typed.display = self._listed and self._turn is not None
+        if typed.display:
+            typed.focus()
         self._offer()
         self.query_one("#status", Static).update(self._status(view))
         keys = self.query_one("#keys", Static)
@@ -241,7 +227,6 @@ class Terminal(App[None]):
         self.query_one("#last", Static).update("\n".join(["", *view.last, ""] if view.last else [""]))
 
     def _status(self, view: View) -> Text:
-        """Return seed, step, turn and players in words."""
         session = self.session
         text = Text(f"seed {session.seed}, step {view.step}\n", style="bold")
         if view.over:
@@ -267,7 +252,6 @@ class Terminal(App[None]):
 
 
 def _is_terminal(stream: TextIO | None) -> bool:
-    """Return whether a person can be behind a stream of this process."""
     return stream is not None and not stream.closed and stream.isatty()
 
 
@@ -293,10 +277,7 @@ def coloured(shown: str) -> Text:
 def marked(texts: str, weights: Sequence[float] | None, legend: str) -> Text:
     """Colour goal and manual, with a bar before each statement (a line behind "manual:") that is as high as its weight.
 
-    Args:
-        texts: the lines of a picture that begin with its goal or manual.
-        weights: of the statements; None: no bars.
-        legend: of the bars, shown behind "manual:".
+    Without weights there are no bars; their legend stands behind "manual:".
     """
     if weights is None:
         return coloured(texts)

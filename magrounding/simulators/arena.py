@@ -64,14 +64,9 @@ class Arena:
                 end_of_visible = stop
         self.visible = self.memory[:end_of_visible]
 
-    def __getstate__(self) -> tuple[EnvSpec, int, np.ndarray]:
+    def __reduce__(self) -> tuple[type[Arena], tuple[EnvSpec, int, np.ndarray]]:
         """Return what a copy is made of: memory of its own, which all its arrays are views of once more."""
-        return *self._made_of, self.memory.copy()
-
-    def __setstate__(self, state: tuple[EnvSpec, int, np.ndarray]) -> None:
-        spec, num_envs, memory = state
-        self.__init__(spec, num_envs)
-        self.memory[:] = memory
+        return type(self), (*self._made_of, self.memory.copy())
 
     def visible_arrays(self) -> list[np.ndarray]:
         """Return the arrays within `visible`."""
@@ -79,16 +74,9 @@ class Arena:
 
 
 class View:
-    """Some rows of an arena as a caller sees them: the same array objects in every step, or copies.
+    """Some rows of an arena, side by side, as a caller sees them: the same array objects in every step, or copies."""
 
-    Args:
-        arena: the arrays.
-        rows: the rows, side by side.
-        origin: see `Info`.
-        copy: show fresh arrays instead of those that the next step overwrites.
-    """
-
-    def __init__(self, arena: Arena, rows: slice, origin: tuple[str, EnvSpec], *, copy: bool) -> None:
+    def __init__(self, arena: Arena, rows: slice, origin: tuple[str, EnvSpec], copy: bool) -> None:
         self._arguments = arena, rows, origin, copy
         self._first, self._origin, self._copy = rows.start, origin, copy
         self._observation = {name: array[rows] for name, array in arena.observation.items()}
@@ -98,20 +86,14 @@ class View:
             for name in ("done", "won", "score", "length", "returns", "alive", "illegal", "document")
         }
 
-    def __getstate__(self) -> tuple[Arena, slice, tuple[str, EnvSpec], bool]:
+    def __reduce__(self) -> tuple[type[View], tuple[Arena, slice, tuple[str, EnvSpec], bool]]:
         """Return what a copy is made of: it shows the rows of the copied arena."""
-        return self._arguments
-
-    def __setstate__(self, state: tuple[Arena, slice, tuple[str, EnvSpec], bool]) -> None:
-        arena, rows, origin, copy = state
-        self.__init__(arena, rows, origin, copy=copy)
+        return type(self), self._arguments
 
     def start(self, final_observation: Observation, fault: np.ndarray | None) -> tuple[Observation, Info]:
-        """Return what `VectorEnv.reset` does, for these rows.
+        """Return what `VectorEnv.reset` does, for these rows, with faults [B] bool of theirs.
 
-        Args:
-            final_observation: of an arena; the rows that have ended are copied from it.
-            fault: [B] bool of these rows, or None.
+        Of an arena's `final_observation`, the rows that have ended are copied.
         """
         final = self._arrays["done"].nonzero()[0]
         last = {name: array[final + self._first] for name, array in final_observation.items()}
@@ -122,7 +104,7 @@ class View:
         return dict(observation), info
 
     def after(self, final_observation: Observation, fault: np.ndarray | None) -> StepResult:
-        """Return what `VectorEnv.step` does, for these rows; arguments as of `start`."""
+        """Return what `VectorEnv.step` does, for these rows; see `start`."""
         observation, info = self.start(final_observation, fault)
         rewards, terminated, truncated = (array.copy() for array in self._flags) if self._copy else self._flags
         return observation, rewards, terminated, truncated, info
@@ -148,29 +130,24 @@ def anonymous_file() -> int:
 _PER_ROW = {**PER_ENV, "episode": np.int64}
 
 
-def _arrays(spec: EnvSpec, num_envs: int) -> Iterator[tuple[str, Shape, Any]]:
+def _places(spec: EnvSpec, num_envs: int) -> Iterator[tuple[str, int, int, Shape, np.dtype]]:
+    """Yield (name, start, stop, shape, dtype) of each array, in bytes."""
     row, each = (num_envs,), (num_envs, spec.num_agents)
     fields = [(f.name, (*(row if f.shared else each), *f.shape), f.dtype) for f in spec.fields]
-    for name, shape, dtype in fields:
-        yield f"observation/{name}", shape, dtype
-    for name, dtype in PER_AGENT.items():
-        yield name, each, dtype
-    for name, dtype in _PER_ROW.items():
-        yield name, row, dtype
-    for name, shape, dtype in fields:
-        yield f"final_observation/{name}", shape, dtype
-    yield "actions", each, np.int64
-    yield "seeds", row, np.int64
-    yield "selected", row, np.bool_
-    yield "held", row, np.bool_
-    yield "state", (num_envs, spec.state_size), np.int16
-    yield "labels", (*each, spec.num_actions if EXPERT in spec.capabilities else 0), np.bool_
-
-
-def _places(spec: EnvSpec, num_envs: int) -> Iterator[tuple[str, int, int, Shape, np.dtype]]:
-    """(name, start, stop, shape, dtype) of each array, in bytes."""
+    arrays: list[tuple[str, Shape, Any]] = [
+        *((f"observation/{name}", shape, dtype) for name, shape, dtype in fields),
+        *((name, each, dtype) for name, dtype in PER_AGENT.items()),
+        *((name, row, dtype) for name, dtype in _PER_ROW.items()),
+        *((f"final_observation/{name}", shape, dtype) for name, shape, dtype in fields),
+        ("actions", each, np.int64),
+        ("seeds", row, np.int64),
+        ("selected", row, np.bool_),
+        ("held", row, np.bool_),
+        ("state", (num_envs, spec.state_size), np.int16),
+        ("labels", (*each, spec.num_actions if EXPERT in spec.capabilities else 0), np.bool_),
+    ]
     start = 0
-    for name, shape, kind in _arrays(spec, num_envs):
+    for name, shape, kind in arrays:
         dtype = np.dtype(kind)
         stop = start + int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
         yield name, start, stop, shape, dtype

@@ -1,4 +1,4 @@
-"""The first thing a worker process runs, as a script: it ties its life to its parent's, then becomes a worker.
+"""The first thing a child process runs, as a script: it ties its life to its parent's, then becomes a worker, or Java.
 
 Only the standard library is imported until then. The interpreter is fresh, never a fork: the parent may hold threads of
 torch and numba. Its main module is not run again, so scripts need no `if __name__ == "__main__"`.
@@ -19,13 +19,10 @@ _GRACE_SECONDS = 3.0
 
 
 def die_with(parent: int, commands: int) -> None:
-    """Have this process killed when its parent ends, however it ends.
+    """Have this process killed when its parent, given by its id, ends, however it ends.
 
-    Linux does so even if this process is stopped, or inside a long call into C. Elsewhere a thread watches the pipe.
-
-    Args:
-        parent: process id of the parent.
-        commands: descriptor of a pipe that only the parent writes to.
+    Linux does so even if this process is stopped, or inside a long call into C. Elsewhere a thread watches a pipe that
+    only the parent writes to, given by its descriptor.
     """
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
@@ -44,8 +41,25 @@ def die_with_pipe(pipe: int) -> None:
     os._exit(1)
 
 
+def become_program() -> None:
+    """Become another program; behind "exec" come the parent's id, descriptors to read and to write, and a command.
+
+    Linux kills it with its parent; everywhere it has to end when its standard input does, which only the parent holds.
+    """
+    parent, source, sink = map(int, sys.argv[2:5])
+    if sys.platform == "linux":
+        die_with(parent, source)
+    for place, descriptor in enumerate((source, sink, sink)):
+        os.dup2(descriptor, place)
+    for descriptor in (source, sink):
+        os.set_inheritable(descriptor, False)
+    os.execv(sys.argv[5], sys.argv[5:])
+
+
 def main() -> None:
     """Become a worker; the arguments are what `WorkerHandle.start` writes."""
+    if sys.argv[1] == "exec":
+        become_program()
     parent, commands, answers, arena, recipe, *bounds = map(int, sys.argv[1:])
     die_with(parent, commands)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle

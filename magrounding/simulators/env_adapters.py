@@ -22,13 +22,8 @@ ByAgent = Mapping[Any, Any]
 class PettingZooAdapter:
     """A PettingZoo parallel env as it is, if it answers as one.
 
-    Attributes:
-        env: the env behind it.
-        possible_agents: all agents, in the order of the columns of a batch.
-
-    Raises:
-        ConfigurationError: an env whose agents are no list of different names; in `reset` and `step`, for what these
-            may not return.
+    A ConfigurationError for an env whose agents are no list of different names, and for wrong results of `reset` and
+    `step`.
     """
 
     def __init__(self, env: Any) -> None:

@@ -29,18 +29,13 @@ class EnvRow:
     terminated; a step that is both the end and the limit is an end. A copy, or a pickle, goes on in the copy of its
     arena.
 
-    Args:
-        adapter: the env.
-        spec: of the arena.
-        arena: where it reads and writes.
-        row: its row.
-
     Raises:
         ConfigurationError: in `reset`, `step`, `label` and `write_state`, for what an env may not show or say.
     """
 
     def __init__(self, adapter: EnvAdapter, spec: EnvSpec, arena: Arena, row: int) -> None:
         self._adapter, self._spec, self._arena, self._row = adapter, spec, arena, row
+        self.env = adapter.env
         self._agents = adapter.possible_agents
         self._first_action = int(getattr(adapter.action_space(self._agents[0]), "start", 0))
         self._alive: list[bool] = []
@@ -52,12 +47,9 @@ class EnvRow:
 
     def _bind(self) -> None:
         """Find the row's places in the arena."""
-        parts, seen, row = (
-            observed(self._adapter.observation_space(self._agents[0])),
-            self._arena.observation,
-            self._row,
-        )
-        self._mask_may_lack, env = MASK not in parts, self._adapter.env
+        parts, env = observed(self._adapter.observation_space(self._agents[0])), self.env
+        seen, row = self._arena.observation, self._row
+        self._mask_may_lack = MASK not in parts
         ours = type(env).__module__.startswith(f"{_PACKAGE}.")  # an env itself, not what somebody wraps around it
         self._shared: list[FieldWriter] = []
         self._own: list[list[FieldWriter]] = [[] for _ in self._agents]
@@ -67,9 +59,8 @@ class EnvRow:
                 view = seen[field.name][row : row + 1] if field.shared else seen[field.name][row, i : i + 1]
                 writer = FieldWriter(field, view.reshape(field.shape), *bounds, env, trusted=ours)
                 (self._shared if field.shared else self._own[i]).append(writer)
-        arrays = self._arena
-        each = arrays.rewards, arrays.returns, arrays.terminated, arrays.truncated, arrays.illegal
-        self._each = [array[row] for array in each]
+        each = ("rewards", "returns", "terminated", "truncated", "illegal")
+        self._each = [getattr(self._arena, name)[row] for name in each]
 
     def __getstate__(self) -> dict[str, Any]:
         """All but the places in the arena: copies of views would be arrays of their own."""
@@ -119,7 +110,7 @@ class EnvRow:
         won = done and self._success(infos)
         score = _first(infos, "score")
         if score is not None:
-            self._score = number(score, "the score", adapter.env)
+            self._score = number(score, "the score", self.env)
         arena.done[row], arena.won[row], arena.length[row] = done, won, self._length
         arena.score[row] = won if self._score is None else self._score
         if done:
@@ -134,7 +125,7 @@ class EnvRow:
         self, rewards: ByAgent, terminations: ByAgent, truncations: ByAgent, infos: ByAgent, acting: Collection[Any]
     ) -> None:
         """Write each agent's results of a step, and note which are still alive."""
-        env, alive, ended, totals = self._adapter.env, self._alive, self._ended, self._returns
+        env, alive, ended, totals = self.env, self._alive, self._ended, self._returns
         gains, returns, terminated, truncated, illegal = self._each
         for i, agent in enumerate(self._agents):
             gain, terminates, truncates, wrong = 0.0, False, False, False
@@ -152,20 +143,16 @@ class EnvRow:
 
     def label(self) -> None:
         """Write the env's best actions; every action where it knows none, as no label is ever empty."""
-        env, labels = self._adapter.env, self._arena.labels[self._row]
+        env, labels = self.env, self._arena.labels[self._row]
         labels[...] = converted(attribute(env, "best_actions")(), labels, "best_actions()", env, reshape=True)
         labels[~labels.any(1)] = True
 
     def write_state(self) -> None:
-        env, state = self._adapter.env, self._arena.state[self._row]
+        env, state = self.env, self._arena.state[self._row]
         state[...] = converted(attribute(env, "state")(), state, "state()", env, reshape=True)
 
-    @property
-    def env(self) -> Any:
-        return self._adapter.env
-
     def _start(self) -> None:
-        arena, row, env = self._arena, self._row, self._adapter.env
+        arena, row, env = self._arena, self._row, self.env
         seed, episode = int(arena.seeds[row]), int(arena.episode[row])
         observations, infos = self._adapter.reset(episode_seed(seed, episode))
         acting = self._adapter.agents
@@ -195,7 +182,7 @@ class EnvRow:
                 shared = ()
             elif agent in acting:
                 raise ConfigurationError(
-                    f"{name_of(self._adapter.env)} shows {short_repr(agent)} nothing, who acts next: "
+                    f"{name_of(self.env)} shows {short_repr(agent)} nothing, who acts next: "
                     "there has to be an observation for each of its agents"
                 )
 
@@ -213,14 +200,14 @@ class EnvRow:
             else:
                 shows = ", ".join(map(str, observation)) or "nothing"
                 raise ConfigurationError(
-                    f"{name_of(self._adapter.env)} shows {shows}, but not {name!r}, which its spec names: "
+                    f"{name_of(self.env)} shows {shows}, but not {name!r}, which its spec names: "
                     "every observation has to have it"
                 )
 
     def _success(self, infos: ByAgent) -> bool:
         """Tell whether an agent is reported to have won, by the first of the known keys that is there."""
         for name in _SUCCESS:
-            found = [flag(i[name], f"{name!r} in infos", self._adapter.env) for i in infos.values() if name in i]
+            found = [flag(i[name], f"{name!r} in infos", self.env) for i in infos.values() if name in i]
             if found:
                 return any(found)
         return False

@@ -17,14 +17,7 @@ class SimulatorError(MagroundingError):
 
 @dataclass(frozen=True)
 class Fault:
-    """A worker that was replaced.
-
-    Attributes:
-        time: seconds since the epoch.
-        worker: which one.
-        reason: what happened to it.
-        rows: of its episodes, all of them lost.
-    """
+    """A worker that was replaced, when (seconds since the epoch), why, and the rows of the episodes that were lost."""
 
     __repr__ = brief
 

@@ -25,13 +25,7 @@ _LOOK_SECONDS = 0.5
 
 @dataclass(frozen=True)
 class Failure:
-    """Reason for which a worker gave no answer.
-
-    Attributes:
-        reason: in one line.
-        error: what its simulator raised, if it did.
-        trace: and where.
-    """
+    """Reason for which a worker gave no answer, in one line, and what its simulator raised and where, if it did."""
 
     reason: str
     error: BaseException | None = None
@@ -50,11 +44,9 @@ class WorkerHandle:
         files: descriptors of the arena and of the recipe (see `bootstrap`).
 
     Attributes:
-        rows: all its rows.
         has_rows: in each half, true where there are some.
         failures: how often it was replaced since it last finished a step.
         report: the message of the last answer that had one.
-        sent, answered: commands.
         answers: descriptor that answers come from.
     """
 
@@ -125,7 +117,6 @@ class WorkerHandle:
         return 0 if self._process is None else self._process.pid
 
     def has_ended(self) -> bool:
-        """Tell whether the process has ended."""
         return self._process is None or self._process.poll() is not None
 
     def exit_reason(self) -> str:

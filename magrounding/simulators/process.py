@@ -12,7 +12,6 @@ from magrounding.capabilities import Expert, HasHalves, HasState, require_capabi
 from magrounding.errors import CallOrderError, ConfigurationError
 from magrounding.simulators import worker as command
 from magrounding.simulators.arena import Arena, View
-from magrounding.simulators.faults import Fault
 from magrounding.simulators.handle import WorkerHandle
 from magrounding.simulators.simulator_env import SimulatorVectorEnv
 from magrounding.simulators.worker_pool import WorkerPool
@@ -36,6 +35,7 @@ class ProcessVectorEnv(SimulatorVectorEnv, HasHalves):
 
     Attributes:
         groups: the rows of each half; one where there is a single env.
+        faults: workers that were replaced so far.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class ProcessVectorEnv(SimulatorVectorEnv, HasHalves):
         self._halves = slice(0, half), slice(half, num_envs)
         self.groups = self._halves if num_envs > 1 else self._halves[:1]
         self._pool = WorkerPool(command.Recipe(make_env, num_envs, spec), min(workers, num_envs), self._halves, timeout)
-        self.spec = self._pool.spec
+        self.spec, self.faults = self._pool.spec, self._pool.faults
         self.num_agents = self.spec.num_agents
         self._arena = self._pool.arena()
         self._shown = Arena(self.spec, num_envs)  # the caller's: what a dying worker writes is never seen
@@ -68,11 +68,6 @@ class ProcessVectorEnv(SimulatorVectorEnv, HasHalves):
         self._tickets: dict[int, dict[WorkerHandle, int]] = {}  # by group, of steps that are being played
         self._lost: set[tuple[WorkerHandle, int]] = set()  # by worker and group: episodes whose loss is yet to be shown
         self._started = False
-
-    @property
-    def faults(self) -> list[Fault]:
-        """Workers that were replaced so far."""
-        return self._pool.faults
 
     @property
     def pids(self) -> list[int]:
@@ -113,11 +108,7 @@ class ProcessVectorEnv(SimulatorVectorEnv, HasHalves):
         return self._receive(_BOTH, self._rows, self._all_views)
 
     def send(self, actions: ArrayLike, group: int) -> None:
-        """Begin a step of one group.
-
-        Args:
-            actions: [R, n] for the rows `groups[group]`.
-            group: 0 or 1.
+        """Begin a step of group 0 or 1: actions [R, n] of the rows `groups[group]`.
 
         Raises:
             InvalidAction: wrong actions.
@@ -129,11 +120,7 @@ class ProcessVectorEnv(SimulatorVectorEnv, HasHalves):
     def receive(self, group: int | None = None) -> StepResult:
         """Wait for the step of one group; return as `step` does, for its rows alone (`info.final_rows` count from 0).
 
-        Args:
-            group: 0 or 1; None waits for both, and returns what `step` does.
-
-        Raises:
-            CallOrderError: nothing was sent.
+        Without a group, wait for both, and return what `step` does. A CallOrderError where nothing was sent.
         """
         groups = tuple(range(len(self.groups))) if group is None else (self._check_group(group),)
         for each in groups:

@@ -29,23 +29,15 @@ class SimulatorVectorEnv(HasState, Expert):
         self.id, self.options, self.num_envs = id, dict(options), num_envs
 
     def hold(self, rows: np.ndarray) -> None:
-        """Leave episodes as they are in the steps to come.
+        """Leave the episodes of rows [B] bool as they are in the steps to come; actions given for them are ignored.
 
-        Args:
-            rows: [B] bool; they must have begun anew in the step before. The actions given for them are ignored.
-
-        Raises:
-            ConfigurationError: anything but an array of so many truth values.
+        They must have begun anew in the step before. A ConfigurationError for anything but an array of truth values.
         """
         self._arena.held[:] = check_flags("rows", rows, self.num_envs)
 
     @abstractmethod
     def reset(self, seed: int | None = None, rows: ArrayLike | None = None) -> tuple[Observation, Info]:
-        """Start afresh: row b plays seed + b. Without a seed every row goes on to its next episode.
-
-        Args:
-            seed: an integer in [0, 2**62).
-            rows: rows [R] that are started, by default all; the others stay as they are.
+        """Start all rows afresh, or rows [R] alone: row b plays seed + b, without a seed its next episode.
 
         Raises:
             ConfigurationError: a wrong seed or wrong rows.

@@ -36,11 +36,7 @@ def spec_of(env: Any) -> EnvSpec:
 
 
 def common_spec(adapters: Iterable[EnvAdapter], given: EnvSpec | None) -> EnvSpec:
-    """Return the one spec of all envs of a batch.
-
-    Args:
-        adapters: the envs.
-        given: what they show and take, where the envs do not say.
+    """Return the one spec of all envs of a batch, which is `given` where the envs do not say what they show and take.
 
     Raises:
         ConfigurationError: envs with different specs, or as `spec_of`.

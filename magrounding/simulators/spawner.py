@@ -26,10 +26,7 @@ _requests: dict[int, SimpleQueue[_Request]] = {}
 def spawn(command: list[str], files: tuple[int, ...], folder: str = "") -> subprocess.Popen[bytes]:
     """Start a process that inherits some descriptors; SimulatorError where the system refuses.
 
-    Args:
-        command: what it runs.
-        files: descriptors.
-        folder: for its temporary files; "": where this process has its own.
+    Its temporary files go to `folder`, or with "" to where those of this process go.
     """
     with _lock:
         if os.getpid() not in _requests:

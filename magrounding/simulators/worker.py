@@ -33,13 +33,7 @@ LENGTH = struct.Struct("<Q")
 
 @dataclass(frozen=True)
 class Recipe:
-    """Instructions by which a worker makes its envs.
-
-    Attributes:
-        make_env: makes one env.
-        num_envs: rows of the arena.
-        spec: what the envs show and take, where they do not say.
-    """
+    """Instructions by which a worker makes its envs, for an arena of so many rows; `spec` as of `vectorize`."""
 
     make_env: Callable[[], Any]
     num_envs: int
@@ -51,8 +45,7 @@ def serve(packed: bytes, commands: int, answers: int, arena_file: int, groups: S
 
     Args:
         packed: a pickled Recipe.
-        commands, answers: descriptors of pipes.
-        arena_file: descriptor of the arena's memory, which has its size from the first command on.
+        commands, answers, arena_file: descriptors; the arena's memory has its size from the first command on.
         groups: two ranges of rows.
     """
     adapters = []
@@ -80,25 +73,18 @@ def serve(packed: bytes, commands: int, answers: int, arena_file: int, groups: S
 
 
 def _run_command(command: bytes, arena: Arena, envs: dict[int, EnvRow], groups: Sequence[range]) -> None:
-    if command in STEP_GROUP:
-        for row in groups[STEP_GROUP.index(command)]:
+    steps = command in (*STEP_GROUP, STEP_BOTH)
+    for row in groups[STEP_GROUP.index(command)] if command in STEP_GROUP else envs:
+        if steps:
             envs[row].step()
-    elif command == STEP_BOTH:
-        for env in envs.values():
-            env.step()
-    elif command == RESET:
-        for row, env in envs.items():
-            if arena.selected[row]:
-                env.reset()
-            else:
-                env.rest()
-    elif command == LABEL:
-        for row, env in envs.items():
-            if arena.selected[row]:
-                env.label()
-    elif command == STATE:
-        for env in envs.values():
-            env.write_state()
+        elif command == STATE:
+            envs[row].write_state()
+        elif command == RESET and not arena.selected[row]:
+            envs[row].rest()
+        elif command == RESET:
+            envs[row].reset()
+        elif arena.selected[row]:
+            envs[row].label()
 
 
 def _answer(answers: int, kind: bytes, message: bytes) -> None:

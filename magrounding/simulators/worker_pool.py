@@ -37,15 +37,8 @@ class WorkerPool:
     """The worker processes of a batch; garbage collection and the end of this process end them.
 
     Args:
-        recipe: how a worker makes its envs.
-        workers: number of workers.
         halves: rows of the two groups of the batch, each of which is spread over all workers.
         timeout: seconds without an answer after which a worker counts as hung.
-
-    Attributes:
-        spec: description of their envs.
-        workers: their handles.
-        faults: failures so far after which a worker was replaced.
 
     Raises:
         SimulatorError: a worker that does not start; what make_env raises is raised as it is.
@@ -72,10 +65,7 @@ class WorkerPool:
         return Arena(self.spec, self._num_envs, mmap.mmap(self._arena_file, size))
 
     def answered(self, tickets: Mapping[WorkerHandle, int]) -> list[WorkerHandle]:
-        """Wait until every worker has answered its ticket.
-
-        Returns:
-            Workers that did not and were started anew; their episodes are lost.
+        """Wait until every worker has answered its ticket; return those started anew, whose episodes are lost.
 
         Raises:
             MagroundingError: an error that a simulator raises for its user; the pool has ended then.

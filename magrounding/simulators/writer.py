@@ -21,8 +21,7 @@ class FieldWriter:
     field's own dtype, as it is called in every step.
 
     Args:
-        field: what is written.
-        view: [*shape] of the field's dtype, in an arena.
+        field, view: what is written, and where in an arena: [*shape] of the field's dtype.
         low, high: inclusive bounds, for each number or for all.
         env: whose it is.
         trusted: leave out the bounds, of an env that tests hold to them.
@@ -68,17 +67,10 @@ class FieldWriter:
 
 
 def converted(value: Any, like: np.ndarray, name: str, env: Any, *, reshape: bool = False) -> np.ndarray:
-    """Return a value as an array of the shape and dtype of another, with every number unchanged.
+    """Return a value of an env as an array of the shape and dtype of another, with every number unchanged.
 
-    Args:
-        value: of an env.
-        like: the other array.
-        name: what it is, in a sentence.
-        env: whose it is.
-        reshape: any shape of as many numbers will do.
-
-    Raises:
-        ConfigurationError: no numbers, another shape, or a number that this dtype cannot hold.
+    With `reshape` any shape of as many numbers will do. A ConfigurationError, which calls it `name`, for no numbers,
+    another shape, or a number that this dtype cannot hold.
     """
     try:
         array = np.asarray(value)

@@ -16,30 +16,30 @@ from magrounding.vector import DeepCopied, Observation, action_numbers, row_seed
 from magrounding.vocabulary import Vocabulary
 
 AGENT = "agent_0"
-_CLOSED = "the env is closed: make another"
+Shown = tuple[dict[str, Observation], dict[str, dict[str, Any]]]
+"""Observations and infos, by agent."""
 
 
 class OneAgentEnv(DeepCopied, ParallelEnv[str, Observation, SupportsIndex]):
     """One game for agent_0; a subclass begins it (`_begin`), plays it (`_play`) and shows it (`_observe`, `_info`).
 
-    `infos["agent_0"]` has what the subclass gives (`_info`), `illegal` (True) after a masked action, and `won` in the
-    last step. A copy, or a pickle, plays the episode again: a simulator does not travel.
+    Every array it returns is the caller's own. `infos["agent_0"]` has `action_mask` [A] int8, `document` (equal keys
+    mean equal goals), what the subclass gives (`_info`), `illegal` (True) after a masked action, which did nothing, and
+    `won` in the last step. A copy, or a pickle, plays the episode again: a simulator does not travel.
 
     Args:
-        config: the options, a frozen dataclass with `describe` and `as_dict`.
+        config: the options.
         vocabulary: words of the texts.
-        render_mode: None or one of render_modes.
-        render_modes: what there is.
+        render_mode: None or one of render_modes; ConfigurationError for another.
         frames_per_second: of films.
 
     Attributes:
         played: the actions of the episode, that which is being played included.
-
-    Raises:
-        ConfigurationError: an unknown render mode.
     """
 
     id = ""
+    _kept: tuple[str, ...] = ()
+    """What a copy has beside the episode that it plays again."""
 
     def __init__(
         self,
@@ -71,33 +71,22 @@ class OneAgentEnv(DeepCopied, ParallelEnv[str, Observation, SupportsIndex]):
         self._seed: int | None = None
         self._episode = 0
         self._begun = False  # a first reset that fails leaves a seed and no game
-        self._over = self._won = self._illegal = False
-        self._closed = False
+        self._over = self._won = self._illegal = self._closed = False
+        self._document = 0
 
     def observation_space(self, agent: str) -> spaces.Dict:
-        """Return the observation space; the same object on each call."""
         check_choice("agent", agent, self.possible_agents)
         return self._observation_space
 
     def action_space(self, agent: str) -> spaces.Discrete:
-        """Return the action space; the same object on each call."""
         check_choice("agent", agent, self.possible_agents)
         return self._action_space
 
-    def reset(
-        self, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[dict[str, Observation], dict[str, dict[str, Any]]]:
+    def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> Shown:
         """Start an episode: the first of a seed or, without one, the next after the last (at first, of a random seed).
 
-        Args:
-            seed: an integer in [0, 2**62).
-            options: ignored; PettingZoo's interface has it.
-
-        Returns:
-            observations, infos: by agent.
-
         Raises:
-            ConfigurationError: a seed that is none.
+            ConfigurationError: a seed that is no integer in [0, 2**62).
             CallOrderError: after `close`.
         """
         self._require_open()
@@ -108,19 +97,12 @@ class OneAgentEnv(DeepCopied, ParallelEnv[str, Observation, SupportsIndex]):
         self.agents = []
         self._play_again(())
         self.agents = [AGENT]
-        return {AGENT: self._observe()}, {AGENT: self._make_info()}
+        return self._show_step()
 
     def step(
         self, actions: Mapping[str, SupportsIndex]
     ) -> tuple[dict[str, Observation], dict[str, float], dict[str, bool], dict[str, bool], dict[str, dict[str, Any]]]:
-        """Play one step.
-
-        Args:
-            actions: an integer in [0, A) for "agent_0".
-
-        Returns:
-            observations, rewards, terminations, truncations, infos: by agent; five empty dicts where the episode is
-            over and no action is given.
+        """Play one step; five empty dicts where the episode is over and no action is given.
 
         Raises:
             InvalidAction: an action outside the space, a missing or unknown agent. Nothing has happened then: the step
@@ -128,28 +110,25 @@ class OneAgentEnv(DeepCopied, ParallelEnv[str, Observation, SupportsIndex]):
             CallOrderError: before `reset`, after the episode's end, or after `close`.
         """
         self._require_open()
-        if not self.agents and self._seed is not None and isinstance(actions, Mapping) and not actions:
-            return {}, {}, {}, {}, {}
-        action, acting = self._check(actions), self.agents
+        acting, begun = self.agents, self._seed is not None
+        if not acting:
+            if begun and isinstance(actions, Mapping) and not actions:
+                return {}, {}, {}, {}, {}
+            raise CallOrderError("the episode is over: call reset()" if begun else "call reset() before step()")
+        action = action_numbers(actions, acting, self._num_actions)[0]
         self.played.append(action)
         self.agents = []  # of no game, if the simulator is lost now
         reward, terminated, truncated = self._play(action)
         self._over = terminated or truncated
         if not self._over:
             self.agents = acting
-        return (
-            {AGENT: self._observe()},
-            {AGENT: reward},
-            {AGENT: terminated},
-            {AGENT: truncated},
-            {AGENT: self._make_info()},
-        )
+        observations, infos = self._show_step()
+        return observations, {AGENT: reward}, {AGENT: terminated}, {AGENT: truncated}, infos
 
     def render(self) -> str | np.ndarray | None:
         """Return the game as text ("ansi") or as a picture [height, width, 3] uint8; None without a render mode.
 
-        Raises:
-            CallOrderError: before `reset`, or after `close`.
+        A CallOrderError before `reset` and after `close`.
         """
         if self.render_mode is None:
             return None
@@ -162,7 +141,7 @@ class OneAgentEnv(DeepCopied, ParallelEnv[str, Observation, SupportsIndex]):
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what is needed to play the episode again."""
-        kept = ("config", "render_mode", "agents", "played", "_seed", "_episode", "_closed")
+        kept = ("config", "render_mode", "agents", "played", "_seed", "_episode", "_closed", *self._kept)
         return {name: getattr(self, name) for name in kept}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -173,11 +152,12 @@ class OneAgentEnv(DeepCopied, ParallelEnv[str, Observation, SupportsIndex]):
         self.__dict__.update({**state, "agents": list(state["agents"])})
         if self._seed is not None and not self._closed:
             self._play_again(self.played)
+        self.__dict__.update({name: state[name] for name in self._kept})
 
     def _require_open(self) -> None:
         """Raise CallOrderError after `close`."""
         if self._closed:
-            raise CallOrderError(_CLOSED)
+            raise CallOrderError("the env is closed: make another")
 
     def _require_start(self, what: str) -> None:
         """Raise CallOrderError before `reset` and after `close`."""
@@ -197,14 +177,14 @@ class OneAgentEnv(DeepCopied, ParallelEnv[str, Observation, SupportsIndex]):
             _, terminated, truncated = self._play(action)
             self._over = terminated or truncated
 
-    def _make_info(self) -> dict[str, Any]:
-        """Return a new info."""
-        info = self._info()
+    def _show_step(self) -> Shown:
+        observation = self._observe()
+        info = {"action_mask": observation["action_mask"].copy(), "document": self._document, **self._info()}
         if self._illegal:
             info["illegal"] = True
         if self._over:
             info["won"] = self._won
-        return info
+        return {AGENT: observation}, {AGENT: info}
 
     def _begin(self, seed: int, episode: int) -> None:
         """Start the game of an episode."""
@@ -223,13 +203,5 @@ class OneAgentEnv(DeepCopied, ParallelEnv[str, Observation, SupportsIndex]):
         raise NotImplementedError
 
     def _info(self) -> dict[str, Any]:
-        """Return `action_mask`, `text`, `document` and what else a game reports, in a new dict."""
+        """Return `text` and what else a game reports, in a new dict."""
         raise NotImplementedError
-
-    def _check(self, actions: Mapping[str, SupportsIndex]) -> int:
-        """Return the action; InvalidAction for what is none, CallOrderError where no game goes on."""
-        if not self.agents:
-            raise CallOrderError(
-                "call reset() before step()" if self._seed is None else "the episode is over: call reset()"
-            )
-        return action_numbers(actions, self.agents, self._num_actions)[0]

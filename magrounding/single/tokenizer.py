@@ -33,11 +33,9 @@ _LETTERS = string.ascii_lowercase + string.digits
 class Tokenizer:
     """Tokenizer with a fixed vocabulary, for any text.
 
-    Args:
-        words: lower-case words and signs that are one id each; letters and signs by themselves are added.
-
     Attributes:
-        vocabulary: those words, then single letters, digits and signs, those that continue a word, and UNKNOWN.
+        vocabulary: the given words and signs, in lower case, then single letters, digits and signs, those that continue
+            a word, and UNKNOWN.
         words: the word of each id, for an EnvSpec.
         last: the largest id.
     """
@@ -82,8 +80,7 @@ class ChoiceTable:
     """Cache of the ids of valid actions: the same few thousand texts come up again and again.
 
     Args:
-        tokenizer: the world's.
-        max_choices, max_tokens: C, actions of a step, and L, ids of an action.
+        tokenizer, max_choices, max_tokens: the world's; C actions of a step have L ids each.
         remembered: texts that the cache holds; when it is full, it is emptied.
     """
 
@@ -95,11 +92,7 @@ class ChoiceTable:
         self._places: dict[str, int] = {}
 
     def rows(self, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-        """Return the field `choices` [C, L] int16 and its `action_mask` [C] int8.
-
-        Raises:
-            ConfigurationError: more texts than rows.
-        """
+        """Return `choices` [C, L] int16 and `action_mask` [C] int8; ConfigurationError for more texts than rows."""
         if len(texts) > self.max_choices:
             raise ConfigurationError(f"{len(texts)} texts to choose from, {self.max_choices} rows: raise max_choices")
         choices = np.zeros((self.max_choices, self.max_tokens), np.int16)
@@ -134,10 +127,5 @@ def split(text: str) -> list[str]:
 
 
 def plain_text(words: Sequence[str], row: Iterable[int]) -> str:
-    """Return a text that `Tokenizer` has written: lower case, a space between words and signs.
-
-    Args:
-        words: the word of each id, as in the EnvSpec.
-        row: the text's ids; padding is dropped.
-    """
+    """Return the text of some ids, given the word of each: lower case, a space between words and signs, no padding."""
     return " ".join(words[i] for i in row if i != PAD).replace(" " + CONTINUATION, "")

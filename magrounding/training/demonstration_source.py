@@ -27,14 +27,8 @@ class DemonstrationSource:
     next T steps of each: what a player remembers (`Player.memory`, which the learner fills in: `Trajectory.carried`)
     goes on from rollout to rollout. Only where an epoch begins does memory start in mid-game.
 
-    Args:
-        demonstrations: what to show.
-        players: of the learners, one for each agent; they give the memory with which a chunk begins, and play nothing.
-        num_envs: B.
-        unroll: T.
-        clock: where the seconds are booked.
-        team_reward: part of each agent's reward that is the acting agents' mean instead of its own.
-        carry_memory: see above.
+    Players, one for each agent, give the memory with which a chunk begins, and play nothing. The other arguments are
+    those of `RolloutWorker`.
     """
 
     def __init__(

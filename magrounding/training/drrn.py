@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import numpy as np
@@ -92,14 +91,11 @@ class DrrnLearnerConfig(QLearningConfig):
 class TargetTexts:
     """The parts of one reader's texts in a target network's hidden layer, each read once for each of its versions.
 
-    Args:
-        read: gives the parts [U, hidden] of texts, by the ids [U, …] of each of their fields. Call `forget` when the
-            target network's weights change, or when texts change their places.
-        device: of the network.
+    Call `forget` when the network's weights change, or when texts change their places.
     """
 
-    def __init__(self, read: Callable[[dict[str, Tensor]], Tensor], device: torch.device) -> None:
-        self._read, self._device = read, device
+    def __init__(self, network: ChoiceValues, reader: str, device: torch.device) -> None:
+        self._network, self._reader, self._device = network, reader, device
         self._parts = torch.zeros(0)
         self._known = np.zeros(0, np.bool_)
 
@@ -120,7 +116,8 @@ class TargetTexts:
             self._known = np.append(self._known, np.zeros(size + size // 4 - len(self._known), np.bool_))
         new = np.flatnonzero(~self._known[places])
         if len(new):
-            read = self._read({field: torch.from_numpy(array[new]).to(self._device) for field, array in texts.items()})
+            ids = {field: torch.from_numpy(array[new]).to(self._device) for field, array in texts.items()}
+            read = self._network.encode(self._reader, ids)["part"]
             if len(self._parts) < len(self._known):
                 grown = read.new_zeros(len(self._known), read.shape[1])
                 grown[: len(self._parts)] = self._parts.to(grown).view(-1, read.shape[1])
@@ -133,12 +130,6 @@ class TargetTexts:
 class DrrnLearner(QLearner[DrrnLearnerConfig, ChoiceReplay, Transitions]):
     """One-step Q-learning with a replay. The best of what follows is sought among all valid actions, always.
 
-    Args:
-        policy: the network.
-        config: options.
-        spec: of the games.
-        seed: of what is drawn from the replay.
-
     Attributes:
         network: the policy.
         target: its copy, which gives the value after a step, or the network itself.
@@ -150,8 +141,7 @@ class DrrnLearner(QLearner[DrrnLearnerConfig, ChoiceReplay, Transitions]):
         self._known: dict[str, TargetTexts] = {}
         if config.target_every:
             self.target = copy.deepcopy(policy).requires_grad_(False)
-            read = partial(_parts_of, self.target)
-            self._known = {name: TargetTexts(partial(read, name), self.device) for name in policy.reads}
+            self._known = {name: TargetTexts(self.target, name, self.device) for name in policy.reads}
         learning = [parameter for parameter in policy.parameters() if parameter.requires_grad]
         self.optimizer = torch.optim.Adam(learning, config.learning_rate, fused=True)
         texts = {
@@ -266,8 +256,3 @@ def _row(spec: EnvSpec, field: str, name: str) -> tuple[int, ...]:
     """The shape of one text of a field; a choice is a text of its own."""
     shape = spec[field].shape
     return shape[1:] if name == CHOICES else shape
-
-
-def _parts_of(network: ChoiceValues, name: str, ids: Mapping[str, Tensor]) -> Tensor:
-    """The summands [U, hidden] of texts of one reader, by their ids, in a network's hidden layer."""
-    return network.encode(name, ids)["part"]

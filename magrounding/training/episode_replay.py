@@ -67,14 +67,7 @@ class EpisodeReplay:
         done: np.ndarray,
         truncated: np.ndarray,
     ) -> None:
-        """Add one step of all games.
-
-        Args:
-            seen: [B, …] of each key.
-            action: [B, n] int64.
-            reward: [B] of the team.
-            done, truncated: [B] bool, the episode ended; by a time-out that is no loss.
-        """
+        """Add one step of all games [B, …]: of each key; whether the episode ended; by a time-out that is no loss."""
         at = self._added % self._ring
         arrays = {f"obs.{name}": array for name, array in seen.items()}
         for name, array in (arrays | {"act": action, "rew": reward, "truncated": truncated}).items():

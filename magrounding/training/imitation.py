@@ -86,12 +86,7 @@ class ImitationLearner(MinibatchLearner[ImitationConfig]):
         """Learn from one agent's labelled trajectory; see `Learner.update`."""
         if LABELS not in trajectory.extras:
             raise TypeError("an imitation learner needs a rollout with labels: collect it with a teacher")
-        rate = self.rate(steps)
-        self.set_rate(rate)
-        logs = []
-        for games in self.minibatches(trajectory, steps):
-            logs += self.minibatch_update(trajectory, games, self.loss)
-        return self.report(logs, rate)
+        return self.learn(trajectory, steps, self.loss)
 
     def loss(self, minibatch: Minibatch) -> Loss:
         """The loss of some games [b], and its parts; "agreement" is the share of best moves taken."""

@@ -68,12 +68,7 @@ class ImpalaConfig(AlgorithmConfig):
 
 
 class ImpalaLearner(Learner[ImpalaConfig]):
-    """V-trace with RMSProp.
-
-    Args:
-        policy: the network, on its device.
-        config: options.
-    """
+    """V-trace with RMSProp."""
 
     def __init__(self, policy: Policy, config: ImpalaConfig) -> None:
         super().__init__(policy, config)

@@ -46,11 +46,7 @@ class Reevaluation(NamedTuple):
 
 
 class Learner(ABC, Generic[Config]):
-    """One agent's network and what trains it.
-
-    Args:
-        policy: the network, on its device.
-        config: options.
+    """One agent's network, on its device, and what trains it.
 
     Attributes:
         optimizer: set by the subclass; the rate is set through it, and checkpoints keep its state.
@@ -90,11 +86,7 @@ class Learner(ABC, Generic[Config]):
 
     @abstractmethod
     def update(self, trajectory: Trajectory, steps: int) -> dict[str, float]:
-        """Learn from one agent's trajectory.
-
-        Args:
-            trajectory: this agent's experience.
-            steps: environment steps of the schedule before this rollout.
+        """Learn from one agent's trajectory, after so many environment steps of the schedule.
 
         Returns:
             losses, gradient norm, mean entropy of a step in nats and the rate, for the log.
@@ -294,13 +286,7 @@ class MinibatchLearner(Learner[MinibatchOptions]):
     ) -> list[dict[str, Tensor]]:
         """Take a gradient step on games [b] of a trajectory, in parts by several threads.
 
-        Args:
-            trajectory: experience of the agent.
-            games: [b] of the minibatch.
-            loss: function of some of them, a mean over living steps.
-
-        Returns:
-            Logs of the parts; their sum is that of the minibatch.
+        `loss` of some of them is a mean over living steps. The sum of the logs is that of the minibatch.
         """
         living = max(1, int(trajectory.alive[trajectory.place(games)].sum()))
 
@@ -317,8 +303,12 @@ class MinibatchLearner(Learner[MinibatchOptions]):
         self.optimizer.step()
         return [*logs, {"gradient_norm": norm}]
 
-    def report(self, logs: Sequence[dict[str, Tensor]], rate: float) -> dict[str, float]:
-        """Return the means over all gradient steps of an update, from the logs of each, and the rate."""
+    def learn(self, trajectory: Trajectory, steps: int, loss: Callable[[Minibatch], Loss]) -> dict[str, float]:
+        """Take all gradient steps on a trajectory; return means of their logs, and the rate. See `minibatch_update`."""
+        rate, logs = self.rate(steps), []
+        self.set_rate(rate)
+        for games in self.minibatches(trajectory, steps):
+            logs += self.minibatch_update(trajectory, games, loss)
         totals: dict[str, Tensor] = {}
         for log in logs:
             for name, each in log.items():

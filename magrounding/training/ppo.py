@@ -61,8 +61,7 @@ class PPOLearner(MinibatchLearner[PPOConfig]):
 
     def update(self, trajectory: Trajectory, steps: int) -> dict[str, float]:
         """Learn from one agent's trajectory; see `Learner.update`."""
-        rate, coefficient = self.rate(steps), self.entropy_coefficient(steps)
-        self.set_rate(rate)
+        coefficient = self.entropy_coefficient(steps)
         estimates = [torch.cat(each.chunk(trajectory.segments), 1) for each in self.estimates(trajectory)]
 
         def loss(minibatch: Minibatch) -> Loss:
@@ -71,10 +70,7 @@ class PPOLearner(MinibatchLearner[PPOConfig]):
             total = parts["policy_loss"] + value - coefficient * parts["entropy"]
             return total + parts.get("auxiliary_loss", 0.0), parts
 
-        logs = []
-        for games in self.minibatches(trajectory, steps):
-            logs += self.minibatch_update(trajectory, games, loss)
-        return self.report(logs, rate)
+        return self.learn(trajectory, steps, loss)
 
     @torch.no_grad()
     def estimates(self, trajectory: Trajectory) -> tuple[Tensor, Tensor, Tensor]:

@@ -64,12 +64,7 @@ Buffer = TypeVar("Buffer", bound=ReplayBuffer)
 
 
 class QLearner(Learner[Config], Generic[Config, Buffer, Drawn]):
-    """Stores what was played, and makes the updates that are due.
-
-    Args:
-        policy: the network, on its device.
-        config: options.
-        seed: of what is drawn from the replay.
+    """Stores what was played, and makes the updates that are due; `seed` is that of what is drawn from the replay.
 
     Attributes:
         replay_buffer: what is drawn from.

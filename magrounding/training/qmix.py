@@ -83,14 +83,8 @@ class QmixConfig(QLearningConfig):
 class QmixLearner(QLearner[QmixConfig, EpisodeReplay, EpisodeBatch]):
     """Double Q-learning (van Hasselt et al. 2016) of the value of a team, mixed from those of its agents.
 
-    Its trajectory is that of the whole team, side by side (`Rollout.joined`), with the games' states.
-
-    Args:
-        policy: the Q-network that all agents share.
-        config: options.
-        spec: of the games.
-        num_envs: B.
-        seed: of the mixer's weights, and of what is drawn from the replay.
+    Its trajectory is that of the whole team, side by side (`Rollout.joined`), with the games' states. `policy` is the
+    Q-network that all agents share, `seed` that of the mixer's weights and of what is drawn from the replay.
 
     Attributes:
         networks: everything with weights: "agent" and "mixer", and the copies "target_agent" and "target_mixer".

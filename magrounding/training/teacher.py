@@ -33,13 +33,7 @@ class Teacher:
         self.knows_costs = self._judge is not None
 
     def begin(self, num_envs: int, beta: float, steps: int) -> None:
-        """Before a rollout: choose the games to lead.
-
-        Args:
-            num_envs: B.
-            beta: of DAgger, the probability of each game to be led.
-            steps: environment steps so far; a resumed run draws the same.
-        """
+        """Before a rollout: choose the games to lead, each with probability `beta`; a resumed run draws the same."""
         self._rng = np.random.default_rng((self._seed, steps))
         self.leads = self._rng.random(num_envs) < beta
 

@@ -90,7 +90,7 @@ def test_it_grounds_symbols_without_reward_or_label():
     entities = vec.world._games.entities[:, 1:]
     with torch.no_grad():
         kin = policy.reader.similarity(torch.arange(14), policy.encode_text(*texts))  # [U, symbols, S]
-    about = {sentence: cell[0] for cell in CELLS for sentence in our_corpus()["test"][cell]}
+    about = {sentence: cell[0] for cell in CELLS for sentence in our_corpus().sentences["test"][cell]}
     right = [
         ENTITIES[kind] == about[vec.world.text(b)["manual"][int(kin[b, 2 + kind].argmax())]]
         for b in range(200)

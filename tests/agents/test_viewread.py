@@ -5,8 +5,8 @@ import pytest
 import torch
 
 from magrounding.agents.building import make_policy
+from magrounding.agents.language import distinct_ids
 from magrounding.agents.policy import Batch, Reading
-from magrounding.agents.viewread import distinct
 from magrounding.errors import ConfigurationError
 from magrounding.spec import EPISODE, EnvSpec, Field, FixedActions, Grid, Mask, Text
 
@@ -246,7 +246,7 @@ def test_a_view_of_another_size_is_refused():
 @pytest.mark.parametrize("bound", [40, 1 << 40])
 def test_distinct_codes_are_those_of_unique(bound):
     codes = torch.randint(0, 40, (7, 9), generator=torch.Generator().manual_seed(0))
-    values, which = distinct(codes, bound)
+    values, which = distinct_ids(codes, bound)
     expected, expected_which = torch.unique(codes, return_inverse=True)
     assert torch.equal(values, expected)
     assert torch.equal(which, expected_which)

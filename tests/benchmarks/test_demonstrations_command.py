@@ -16,7 +16,7 @@ from magrounding.agents.weights import save_weights
 from magrounding.cli import record as command
 from magrounding.cli import train
 from magrounding.cli.command import CommandLine
-from magrounding.cli.keyboard import Keyboard
+from magrounding.cli.record import Keyboard
 from magrounding.envs.make import make_vec
 from magrounding.envs.render import ansi
 from magrounding.play.actor import make_expert

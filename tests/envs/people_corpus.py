@@ -37,7 +37,7 @@ def small_corpus(*, whole=False):
 def our_sentences():
     """Ours, as files have them."""
     data = {}
-    for text, cells in our_corpus().items():
+    for text, cells in our_corpus().sentences.items():
         for (entity, role, movement), sentences in cells.items():
             data.setdefault(text, {}).setdefault(entity, {}).setdefault(role, {})[movement] = list(sentences)
     return data

@@ -95,7 +95,7 @@ def test_where_nothing_moves_every_sentence_of_both_lists_is_as_likely(own):
 
 def test_our_own_sentences_in_files_make_the_same_games(tmp_path):
     folder = write_corpus(tmp_path, our_sentences())
-    assert find_corpus(folder).sentences == our_corpus()
+    assert find_corpus(folder).sentences == our_corpus().sentences
     for stage in ("s1", "s2"):
         ours, theirs = (mg.make_vec("messenger", 50, stage=stage, split="test", corpus=c) for c in (None, folder))
         (seen, info), (other, _) = ours.reset(seed=1), theirs.reset(seed=1)

@@ -49,7 +49,7 @@ def test_no_role_of_an_entity_is_both_trained_and_held_out():
 
 
 def test_no_sentence_is_shared_and_there_are_as_many_as_the_original_has():
-    corpus = our_corpus()
+    corpus = our_corpus().sentences
     sentences = {text: {s for cell in CELLS for s in corpus[text][cell]} for text in TEXTS}
     assert not sentences["train"] & (sentences["val"] | sentences["test"])
     assert not sentences["val"] & sentences["test"]
@@ -60,7 +60,7 @@ def test_no_sentence_is_shared_and_there_are_as_many_as_the_original_has():
 
 def _read(text, split):
     """(entity, role, movement) of each sentence, looked up in the corpus."""
-    where = {s: cell for cell in CELLS for s in our_corpus()[SPLITS[split].text][cell]}
+    where = {s: cell for cell in CELLS for s in our_corpus().sentences[SPLITS[split].text][cell]}
     return [where[sentence] for sentence in text]
 
 

@@ -14,7 +14,7 @@ import pytest
 from pettingzoo.utils import BaseParallelWrapper
 
 import magrounding as mg
-from magrounding.envs.parallel import WorldEnv, _distance_from, distances
+from magrounding.envs.parallel import WorldEnv, distances
 from magrounding.envs.single_agent import SingleAgentEnv
 from magrounding.errors import CallOrderError, ConfigurationError, InvalidAction
 from magrounding.spec import SCORES
@@ -319,17 +319,17 @@ def test_render_modes():
 
 @pytest.mark.parametrize(("height", "width"), [(4, 6), (5, 5)])
 def test_distance_points_from_the_agent_to_each_cell(height, width):
-    every = np.array([*np.ndindex(height, width), (-1, -1)], np.float32)
-    for position, at_once in zip(np.ndindex(height, width), distances(every, height, width), strict=False):
-        np.testing.assert_array_equal(at_once, _distance_from(*position, height, width))
-    assert not distances(every, height, width)[-1].any()
-    for position in np.ndindex(height, width):
-        found = _distance_from(*position, height, width)
+    every = np.array([*np.ndindex(height, width), (-1, -1)])
+    for cell, at_once in zip(np.ndindex(height, width), distances(*every.T, height, width), strict=False):
+        np.testing.assert_array_equal(at_once, distances(*cell, height, width))
+    assert not distances(*every.T, height, width)[-1].any()
+    for cell in np.ndindex(height, width):
+        found = distances(*cell, height, width)
         assert found.dtype == np.float32
-        np.testing.assert_array_equal(found, distance_from(np.array(position), height, width))
+        np.testing.assert_array_equal(found, distance_from(np.array(cell), height, width))
         assert np.abs(found).max() < 1
         found[:] = 9  # the caller's own
-    assert not _distance_from(-1, -1, height, width).any()
+    assert not distances(-1, -1, height, width).any()
 
 
 @pytest.mark.parametrize(

@@ -10,10 +10,9 @@ import pytest
 import magrounding as mg
 from examples.picture import find_moment
 from magrounding.envs.drawing import rgb_array, sprites
-from magrounding.envs.drawing.figures import figures
 from magrounding.envs.drawing.pen import AGENT_COLOURS, ELEMENTS, hashed, quality_colour
 from magrounding.envs.drawing.picture import _BACKGROUND, HEIGHT, WIDTH, _text_block
-from magrounding.envs.drawing.sprites import sprite
+from magrounding.envs.drawing.sprites import figures, sprite
 from magrounding.envs.messenger.entities import ENTITIES
 from magrounding.envs.render import Figure, Scene, ansi
 from magrounding.envs.rtfm import ontology

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import magrounding as mg
+from magrounding.envs.compiled import RUNNING
 from magrounding.envs.rtfm.arrays import (
     COLUMN,
     ELEMENT,
@@ -16,7 +17,6 @@ from magrounding.envs.rtfm.arrays import (
     OUTCOME,
     PRESENT,
     ROW,
-    RUNNING,
     STEP,
     TARGET,
     TARGETS_LEFT,

@@ -13,7 +13,7 @@ from magrounding.envs.rtfm import oracle
 from magrounding.experiment import compiling
 from magrounding.experiment.compiling import compiled_beside
 from magrounding.experiment.config import make_config
-from magrounding.experiment.stage import make_session
+from magrounding.experiment.stage import StageSession
 from magrounding.jit import cached_njit
 
 pytestmark = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="nothing is compiled")
@@ -92,7 +92,7 @@ def test_what_is_compiled_beside_is_what_a_session_calls():
         found = [each for module in (kernels, oracle) for each in vars(module).values() if hasattr(each, "signatures")]
         return {each.__name__: list(each.signatures) for each in found}
 
-    session = make_session(make_config("ma_rtfm", preset="demo", stages=("s1",)), "s1", 0, 0, torch.device("cpu"))
+    session = StageSession(make_config("ma_rtfm", preset="demo", stages=("s1",)), "s1", 0, 0, torch.device("cpu"))
     for function, arguments in session._called_later(session.vec):
         function(*arguments)
     before = compiled()

@@ -12,7 +12,7 @@ from magrounding.experiment.config import read_config
 from magrounding.experiment.curriculum import run_curriculum
 from magrounding.experiment.metrics import read_metrics
 from magrounding.experiment.phase import Promotion
-from magrounding.experiment.stage import StageSession, make_session
+from magrounding.experiment.stage import StageSession
 from magrounding.play.run_folder import METRICS_FILE
 from magrounding.registry import ENVS
 from magrounding.storage import read_json
@@ -249,7 +249,7 @@ def test_a_phase_may_learn_from_games_of_its_own():
     """Its own options count for what is learnt from, and for nothing that is measured."""
     phases = {"s1": (replace(TAUGHT["s1"][0], env_options={"split": "eval", "max_cycles": 5}), TAUGHT["s1"][1])}
     settings = taught_settings(stages=("s1",), phases=phases)
-    sessions = [make_session(settings, "s1", phase, 0, torch.device("cpu")) for phase in range(2)]
+    sessions = [StageSession(settings, "s1", phase, 0, torch.device("cpu")) for phase in range(2)]
     told = [(session.vec.options.get("split"), session.vec.options["max_cycles"]) for session in sessions]
     assert told == [("eval", 5), (None, 8)]  # of training, as nothing else is said
     assert settings.stage_options("s1", "eval_new") == {

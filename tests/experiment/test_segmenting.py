@@ -17,7 +17,7 @@ from magrounding.experiment import segmenting
 from magrounding.experiment.config import make_config
 from magrounding.experiment.phase import Promotion
 from magrounding.experiment.presets import default_preset
-from magrounding.experiment.stage import make_session
+from magrounding.experiment.stage import StageSession
 from magrounding.play.evaluate import evaluate
 from magrounding.play.loading import load_team
 from tests.experiment.tiny_runs import LEARNER, phases_of, tiny_settings
@@ -40,7 +40,7 @@ def session(agent, stage="s1", segments="learnt", **changes):
         env_options={"max_cycles": 8, "layout": "stream"},
         **changes,
     )
-    return make_session(settings, stage, 0, 0, torch.device("cpu"))
+    return StageSession(settings, stage, 0, 0, torch.device("cpu"))
 
 
 def cut(session):

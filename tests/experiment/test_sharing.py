@@ -12,7 +12,7 @@ from magrounding.experiment.config import read_config
 from magrounding.experiment.curriculum import run_curriculum
 from magrounding.experiment.metrics import read_metrics
 from magrounding.experiment.phase import Promotion
-from magrounding.experiment.stage import make_session
+from magrounding.experiment.stage import StageSession
 from magrounding.play.run_folder import METRICS_FILE
 from magrounding.training.impala import ImpalaConfig, ImpalaLearner
 from magrounding.training.teacher import Teacher
@@ -97,7 +97,7 @@ def test_no_labels_are_made_up():
 
 def session_of(learner, **changes):
     settings = tiny_settings(agents=3, phases=phases_of({"*": Promotion(steps=60)}, learner), **changes)
-    session = make_session(settings, "s1", 0, 0, torch.device("cpu"))
+    session = StageSession(settings, "s1", 0, 0, torch.device("cpu"))
     session.start()
     return session
 

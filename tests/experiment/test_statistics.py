@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import beta, bootstrap, norm, trim_mean
 
 from magrounding.experiment.statistics import Reached, mean_interval, statistics_of
-from magrounding.experiment.tables import summarise, tidy
+from magrounding.experiment.tables import Summary, tidy
 
 
 @pytest.mark.parametrize("size", [4, 5, 8, 10, 40])
@@ -90,7 +90,7 @@ def test_intervals_over_games_and_seeds_cover(seeds):
 
 
 def over_seeds(summaries, metric):
-    return summarise(tidy(summaries), ("metric",))(metric)
+    return Summary(tidy(summaries), ("metric",))(metric)
 
 
 def test_scores_have_the_deviation_from_game_to_game():

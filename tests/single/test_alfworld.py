@@ -15,9 +15,8 @@ import pytest
 from magrounding.errors import CallOrderError, ConfigurationError, InvalidAction, MissingExtra
 from magrounding.single.alfworld import SPLITS, TASKS, ALFWorld, package
 from magrounding.single.alfworld.games import Games, shipped_scenes
-from magrounding.single.alfworld.options import FEEDBACK_WORDS, GOAL_WORDS
+from magrounding.single.alfworld.options import FEEDBACK_WORDS, GOAL_WORDS, TOKENIZER
 from magrounding.single.alfworld.problem import game_of
-from magrounding.single.alfworld.words import TOKENIZER
 from magrounding.single.tokenizer import split as words_of
 from tests.single.alfworld_speed import Stock, beside_the_stock_engine
 from tools.alfworld.generate import main, solvable

@@ -9,10 +9,9 @@ import pytest
 from magrounding.errors import ConfigurationError
 from magrounding.single.alfworld import ALFWorld, package
 from magrounding.single.alfworld import env as module
-from magrounding.single.alfworld.choices import choices_of, things_shown
 from magrounding.single.alfworld.engine import Moment
-from magrounding.single.alfworld.options import FEEDBACK_WORDS, MAX_COMMANDS, MAX_ITEMS
-from magrounding.single.alfworld.words import TOKENIZER
+from magrounding.single.alfworld.env import choices_of, things_shown
+from magrounding.single.alfworld.options import FEEDBACK_WORDS, MAX_COMMANDS, MAX_ITEMS, TOKENIZER
 
 AGENT = "agent_0"
 PLACES = [*(f"cabinet {number}" for number in range(1, 52)), "desk 1"]

@@ -4,16 +4,18 @@ import gzip
 import json
 from dataclasses import asdict
 
+import msgspec
 import numpy as np
 import pytest
 
 from magrounding.errors import ConfigurationError
 from magrounding.single.alfworld import SPLITS, TASKS, ALFWorld, kinds
+from magrounding.single.alfworld.env import thing_ids, things_in
 from magrounding.single.alfworld.expert import Task, read_task
 from magrounding.single.alfworld.games import SHIPPED, shipped_scenes
+from magrounding.single.alfworld.options import TOKENIZER
 from magrounding.single.alfworld.problem import problem
 from magrounding.single.alfworld.scenes import LOOK, Scene
-from magrounding.single.alfworld.words import TOKENIZER, thing_ids, things_in
 from magrounding.single.tokenizer import UNKNOWN
 from tools.alfworld.drawing import ROOM_NUMBERS, draw_scenes, furniture, targets
 from tools.alfworld.generate import COUNTS, main, save_scenes
@@ -77,7 +79,7 @@ def test_things_lie_where_they_may_and_the_task_is_neither_done_nor_impossible(s
         assert scene.goal in scene.receptacles
         assert scene.target in kinds.HOLDS[scene.goal]
         assert all(scene.receptacles[place] != scene.goal for place in of_target)
-    assert Scene.from_dict(json.loads(json.dumps(asdict(scene)))) == scene
+    assert msgspec.convert(json.loads(json.dumps(asdict(scene))), Scene) == scene
 
 
 def test_a_problem_declares_what_it_speaks_of():

@@ -9,8 +9,7 @@ import magrounding as mg
 from magrounding.errors import ConfigurationError
 from magrounding.single.one_agent import AGENT
 from magrounding.single.touchdown import CLASSES, SPLITS, Touchdown, files
-from magrounding.single.touchdown.city import load_city
-from magrounding.single.touchdown.graph import FAR
+from magrounding.single.touchdown.city import FAR, load_city
 from magrounding.single.touchdown.layout import COLUMNS, DEGREES, column_of, turn
 from tests.full import in_full
 from tools.touchdown import generate as command

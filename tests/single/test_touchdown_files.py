@@ -9,7 +9,7 @@ import pytest
 from magrounding.errors import ConfigurationError, DataNotFound
 from magrounding.single.alfworld.games import find_games
 from magrounding.single.touchdown import Touchdown, files
-from magrounding.single.touchdown.graph import FAR, Graph
+from magrounding.single.touchdown.city import FAR, Graph
 from tools.touchdown.statistics import PUBLIC, check_public_graph, graph_statistics, route_statistics
 from tools.touchdown.statistics import main as statistics_command
 

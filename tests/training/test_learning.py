@@ -13,7 +13,7 @@ import torch
 from magrounding.agents.policy import LABELS
 from magrounding.experiment.config import RunConfig
 from magrounding.experiment.phase import Phase, Promotion
-from magrounding.experiment.stage import make_session
+from magrounding.experiment.stage import StageSession
 from magrounding.play.evaluate import REPORT_SEED, evaluate
 from magrounding.play.scripted import RandomTeam
 from magrounding.play.team import Team
@@ -69,7 +69,7 @@ def shuffle_advantages(seed):
 def trained(preset, task, seed, steps):
     """One agent's session after so many environment steps."""
     settings = replace(preset, env="rtfm", stages=(task,), seeds=(seed,))
-    session = make_session(settings, task, 0, seed, torch.device("cpu"))
+    session = StageSession(settings, task, 0, seed, torch.device("cpu"))
     session.start()
     for done in range(0, steps, session.steps_per_update):
         session.iterate(done)

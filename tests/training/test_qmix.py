@@ -16,7 +16,7 @@ from magrounding.experiment.config import make_config, parse_config, read_config
 from magrounding.experiment.curriculum import run_curriculum
 from magrounding.experiment.metrics import read_metrics
 from magrounding.experiment.phase import Promotion
-from magrounding.experiment.stage import make_session
+from magrounding.experiment.stage import StageSession
 from magrounding.play.evaluate import play
 from magrounding.play.run_folder import METRICS_FILE
 from magrounding.play.team import Team
@@ -322,7 +322,7 @@ def test_games_that_begin_anew_are_not_glued_to_those_before():
     """Worlds without snapshots: no episode in the replay is longer than a game can be, nor paid as two."""
 
     def session():
-        return make_session(settings_of(), "s1", 0, 0, torch.device("cpu"))
+        return StageSession(settings_of(), "s1", 0, 0, torch.device("cpu"))
 
     first, second = session(), session()
     first.start()

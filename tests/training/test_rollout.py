@@ -13,6 +13,7 @@ from magrounding.play.player import Player
 from magrounding.threads import ThreadPlan, using
 from magrounding.training.rollout import RolloutWorker
 from tests.tiny_rooms import TinyRooms
+from tests.training.text_games import texts_encoded
 from tests.training.toy_games import ToyGames, ToyPolicy, players_of
 
 T = 12
@@ -231,7 +232,7 @@ def test_workers_change_nothing_of_a_rollout():
             worker = RolloutWorker(vec, [player], T)
             worker.start(seed=0)
             (trajectory,) = worker.collect().trajectories
-            return trajectory, player.texts_encoded
+            return trajectory, texts_encoded(player)
 
     (serial, read), (halves, read_by_halves) = rollout(0), rollout(2)
     np.testing.assert_array_equal(halves.record["noise"], serial.record["noise"])

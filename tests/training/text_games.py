@@ -162,3 +162,8 @@ class TextPolicy(Policy):
         """Means over the words of texts."""
         states, spoken = (reading.encoding[name][reading.index] for name in ("states", "spoken"))
         return (states * spoken.unsqueeze(-1)).sum(-2) / spoken.sum(-1, keepdim=True).clamp(min=1)
+
+
+def texts_encoded(player):
+    """Texts that a player has encoded so far."""
+    return sum(texts.encoded for texts in player._texts.values())

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from magrounding.single.alfworld import kinds
-
 ROOMY = frozenset("Bed Cart CoffeeTable CounterTop Desk DiningTable Dresser Fridge Shelf SideTable Sofa".split())
 """Receptacles in which up to ROOMY_SPACE objects lie at first; in the others up to NARROW_SPACE."""
 ROOMY_SPACE, NARROW_SPACE = 6, 2
@@ -70,11 +68,14 @@ ROOMS = {
 FOUND = {
     room: tuple(sorted(objects.split()))
     for room, objects in {
-        "kitchen": f"{kinds.KITCHENWARE} Book CellPhone CreditCard DishSponge Statue Vase",
-        "livingroom": f"{kinds.ON_SOFAS} Bowl Candle Pen Pencil Plate Statue TissueBox Vase Watch WateringCan",
-        "bedroom": f"{kinds.READING} {kinds.POCKET} {kinds.LARGE} AlarmClock "
-        "BaseballBat BasketBall Bowl Cloth Mug Pillow Statue TennisRacket",
-        "bathroom": f"{kinds.CARE} {kinds.SPRAYS} Candle Towel",
+        "kitchen": "Apple Bread Egg Lettuce Potato Tomato Bowl Cup Mug Plate Kettle Pan Pot ButterKnife Fork Knife "
+        "Ladle Spatula Spoon Glassbottle WineBottle PepperShaker SaltShaker SoapBottle SprayBottle Book CellPhone "
+        "CreditCard DishSponge Statue Vase",
+        "livingroom": "Book Newspaper Box Laptop CellPhone CreditCard KeyChain Pillow RemoteControl Bowl Candle Pen "
+        "Pencil Plate Statue TissueBox Vase Watch WateringCan",
+        "bedroom": "Book Newspaper CD CellPhone CreditCard KeyChain Pen Pencil RemoteControl Watch Box Laptop "
+        "AlarmClock BaseballBat BasketBall Bowl Cloth Mug Pillow Statue TennisRacket",
+        "bathroom": "Cloth DishSponge HandTowel SoapBar TissueBox ToiletPaper SoapBottle SprayBottle Candle Towel",
     }.items()
 }
 """Room → the kinds of objects that lie there."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from magrounding.single.touchdown.graph import Graph
+from magrounding.single.touchdown.city import Graph
 
 _ANYWHERE = -1
 

@@ -12,7 +12,7 @@ from magrounding.errors import ConfigurationError, MagroundingError
 from magrounding.output import show_anything
 from magrounding.single.tokenizer import split as words_of
 from magrounding.single.touchdown import files
-from magrounding.single.touchdown.graph import FAR, Graph
+from magrounding.single.touchdown.city import FAR, Graph
 from magrounding.single.touchdown.layout import LIMIT, SPLITS
 
 PUBLIC = {"nodes": 29_641, "links": 61_319, "least": 1, "most": 5}

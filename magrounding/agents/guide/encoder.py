@@ -18,7 +18,7 @@ PARTS = (3, 4, 5)
 """Letters of the parts of a word."""
 
 REMEMBERED = 2**16
-"""Texts whose features are kept; past them the cache begins anew."""
+"""Texts, and words, whose features are kept."""
 
 
 class HashedEncoder(nn.Module):
@@ -37,11 +37,10 @@ class HashedEncoder(nn.Module):
         nn.init.normal_(self.embedding.weight, std=width**-0.5)
         self.norm = nn.LayerNorm(width)
         self.more = nn.Sequential(nn.Linear(width, hidden), nn.GELU(), nn.Linear(hidden, width))
-        self._known: dict[str, np.ndarray] = {}
 
     def forward(self, texts: Sequence[str]) -> Tensor:
         """Return vectors [U, width] of U texts."""
-        ids, offsets = bag([self._features(text) for text in texts])
+        ids, offsets = bag([hashed_features(text, self.options["buckets"]) for text in texts])
         device = self.embedding.weight.device
         mean = self.norm(self.embedding(ids.to(device), offsets.to(device)))
         return mean + self.more(mean)
@@ -49,15 +48,8 @@ class HashedEncoder(nn.Module):
     def save_files(self, folder: Path) -> None:
         """Write nothing: no file is needed beside the weights."""
 
-    def _features(self, text: str) -> np.ndarray:
-        found = self._known.get(text)
-        if found is None:
-            if len(self._known) >= REMEMBERED:
-                self._known.clear()
-            found = self._known[text] = hashed_features(text, self.options["buckets"])
-        return found
 
-
+@lru_cache(maxsize=REMEMBERED)
 def hashed_features(text: str, buckets: int) -> np.ndarray:
     """Return the features [F] int64, below `buckets`, of a text: of each word, its letters, and it with the next."""
     words = split(text)
@@ -73,7 +65,7 @@ def bag(texts: Sequence[np.ndarray]) -> tuple[Tensor, Tensor]:
     return torch.from_numpy(np.concatenate(texts)), torch.from_numpy(offsets)
 
 
-@lru_cache(maxsize=2**16)
+@lru_cache(maxsize=REMEMBERED)
 def _of_word(word: str, buckets: int) -> tuple[int, ...]:
     bounded = f"<{word}>"
     parts = {bounded[i : i + n] for n in PARTS for i in range(len(bounded) - n + 1)} - {bounded}

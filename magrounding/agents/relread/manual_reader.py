@@ -10,6 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from magrounding.agents.language import distinct_ids
 from magrounding.agents.policy import TextEncoding
 from magrounding.agents.relread import kernels
 from magrounding.agents.relread.motion import FRAMES, MOTION_CLASSES, StatedMotion
@@ -251,9 +252,7 @@ class ManualReader(nn.Module):
         """Return the distinct ids [P] below `size`, and the index of each [...] (`unique` would sort them all)."""
         if kernels.suits(words):
             return kernels.distinct(words, size)
-        is_there = torch.zeros(size, dtype=torch.bool, device=words.device)
-        is_there[words.long()] = True
-        return is_there.nonzero().squeeze(1), (is_there.cumsum(0) - 1)[words.long()]
+        return distinct_ids(words.long(), size)
 
 
 def _absence(text: TextEncoding) -> Tensor:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 import pickle
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -74,7 +75,7 @@ def check_parallel_env(
     if len(seeds) < 2:
         raise ValueError(f"two episodes or more are compared, got seeds {list(seeds)}")
     if isinstance(make, ParallelEnv):
-        make = _copier(make)
+        make = partial(copy.deepcopy, copy.deepcopy(make))
     env = make()
     spec = check_declarations(env)
     episodes = []
@@ -87,7 +88,9 @@ def check_parallel_env(
         compare("determinism", f"seed {seed} in a fresh env", replay(make(), seed, episode), episode)
         scribbled = replay(env, seed, episode, scribble=True)
         compare("ownership", "after the caller changed what it got", scribbled, episode)
-    _check_seeds(seeds, episodes)
+    first = episodes[0].results[0][0]
+    differ = any(difference(episode.results[0][0], first) for episode in episodes[1:])
+    require(differ, "seeds", f"seeds {list(seeds)} all begin with the same observations")
     if going_on:
         _check_going_on(env, seeds[0], episodes[0])
     for seed, episode in zip(seeds, episodes, strict=True):
@@ -103,11 +106,6 @@ def check_parallel_env(
     if render and SCENE in spec.capabilities:
         check_rendering(make, seeds[0], episodes[0])
     _check_closed(env, episodes[0])
-
-
-def _copier(env: Any) -> Callable[[], ParallelEnv]:
-    original = copy.deepcopy(env)
-    return lambda: copy.deepcopy(original)
 
 
 def _play_and_check(env: Any, seed: int, max_steps: int) -> Episode:
@@ -157,12 +155,6 @@ def _check_end(env: Any, episode: Episode) -> None:
     require(_refuses(env, episode.actions[-1]), "end", "step() after the end accepts actions")
 
 
-def _check_seeds(seeds: Sequence[int], episodes: list[Episode]) -> None:
-    first = episodes[0].results[0][0]
-    differ = any(difference(episode.results[0][0], first) for episode in episodes[1:])
-    require(differ, "seeds", f"seeds {list(seeds)} all begin with the same observations")
-
-
 def _check_going_on(env: Any, seed: int, episode: Episode) -> None:
     """Without a seed, reset() goes on to the next episode: another one, and always the same, whatever was played."""
     env.reset(seed=seed)
@@ -181,7 +173,8 @@ def _check_copies(env: Any, seed: int, episode: Episode) -> None:
     go_to(env, seed, episode, middle)
     for how, twin in ((how, make_copy(env)) for how, make_copy in COPIES.items()):
         require(list(twin.agents) == list(env.agents), "copies", f"{how} taken after step {middle} has other agents")
-        require(_same_state(twin, env), "copies", f"{how} taken after step {middle} has another state")
+        same = STATE not in env.spec.capabilities or np.array_equal(twin.state(), env.state())
+        require(same, "copies", f"{how} taken after step {middle} has another state")
         again = replay(twin, None, episode, middle)
         compare("copies", f"in {how} taken after step {middle}", again, episode, middle + 1)
 
@@ -208,10 +201,6 @@ def _check_closed(env: Any, episode: Episode) -> None:
         except Exception as error:
             raise ConformanceError("close", f"{name} after close() raises {error!r}, no CallOrderError") from error
         raise ConformanceError("close", f"{name} is answered after close()")
-
-
-def _same_state(a: Any, b: Any) -> bool:
-    return STATE not in a.spec.capabilities or np.array_equal(a.state(), b.state())
 
 
 def _check_bad_actions(env: Any, seed: int, episode: Episode) -> None:

@@ -19,11 +19,7 @@ STEP_NAMES = ("observations", "rewards", "terminations", "truncations", "infos")
 
 
 class ConformanceError(MagroundingError, AssertionError):
-    """An environment breaks a rule; the sentence begins with the name of the check.
-
-    Attributes:
-        check: that name.
-    """
+    """An environment breaks a rule; the sentence begins with the name of the `check`."""
 
     def __init__(self, check: str, message: str) -> None:
         super().__init__(check, message)  # both, so that it can be pickled
@@ -64,19 +60,19 @@ def record(env: Any, episode: Episode, result: tuple[dict[str, Any], ...]) -> No
 def replay(env: Any, seed: int | None, episode: Episode, start: int = 0, *, scribble: bool = False) -> Episode:
     """Play the actions of an episode again from step `start` on; with a seed, after a reset."""
     again = Episode()
-    if seed is not None:
-        result = env.reset(seed=seed)
+
+    def keep(result: tuple[dict[str, Any], ...]) -> None:
         record(env, again, result)
         if scribble:
             _scribble(result)
+
+    if seed is not None:
+        keep(env.reset(seed=seed))
     for actions in episode.actions[start:]:
         if list(env.agents) != list(actions):
             break  # it has gone another way; the comparison will say where
-        result = env.step(dict(actions))
         again.actions.append(actions)
-        record(env, again, result)
-        if scribble:
-            _scribble(result)
+        keep(env.step(dict(actions)))
     return again
 
 
@@ -91,14 +87,10 @@ def _scribble(value: Any) -> None:
     """Overwrite everything that can be."""
     if isinstance(value, np.ndarray):
         value.fill(99)
-    elif isinstance(value, dict):
-        for part in value.values():
+    elif isinstance(value, dict | tuple):
+        for part in value.values() if isinstance(value, dict) else value:
             _scribble(part)
-        value.clear()
-    elif isinstance(value, tuple):
-        for part in value:
-            _scribble(part)
-    elif isinstance(value, list):
+    if isinstance(value, dict | list):
         value.clear()
 
 
@@ -107,10 +99,9 @@ def compare(check: str, how: str, again: Episode, episode: Episode, start: int =
     results, states = episode.results[start:], episode.states[start:]
     for step, (a, b) in enumerate(zip(again.results, results, strict=False), start):
         names = ("observations", "infos") if len(b) == 2 else STEP_NAMES
-        where = next(
-            (f"{name}{path}" for name, x, y in zip(names, a, b, strict=True) if (path := difference(x, y))), ""
-        )
-        require(not where, check, f"{how}, {where} of step {step} differs")
+        for name, x, y in zip(names, a, b, strict=True):
+            where = difference(x, y)
+            require(not where, check, f"{how}, {name}{where} of step {step} differs")
     for step, (a, b) in enumerate(zip(again.states, states, strict=False), start):
         require(np.array_equal(a, b), check, f"{how}, state() after step {step} differs")
     require(len(again.results) == len(results), check, f"{how}, the episode has another length")

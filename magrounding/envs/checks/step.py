@@ -9,25 +9,19 @@ from gymnasium import spaces
 
 from magrounding.envs.checks.episode import STEP_NAMES, require
 from magrounding.errors import ConfigurationError
-from magrounding.spec import EPISODE, MASK, SCORE, SCORES, STATE, WON, EnvSpec, Text
+from magrounding.spec import EPISODE, MASK, SCORE, SCORES, STATE, WON, EnvSpec
 
 
-def spec_of(env: Any) -> EnvSpec:
-    """Return the spec of an env; ConfigurationError where it has none."""
-    spec = getattr(env, "spec", None)
+def check_declarations(env: Any) -> EnvSpec:
+    """Check agents' names, metadata and spaces against the spec, and return it; ConfigurationError without a spec."""
+    parallel = hasattr(env, "possible_agents") and hasattr(env, "observation_space")
+    require(parallel, "agents", f"a PettingZoo ParallelEnv is checked, this is a {type(env).__name__}")
+    agents, spec = env.possible_agents, getattr(env, "spec", None)
     if not isinstance(spec, EnvSpec):
         raise ConfigurationError(
             f"{type(env).__name__}.spec is {type(spec).__name__}, where checks read what to expect: set it to a "
             "magrounding.spec.EnvSpec"
         )
-    return spec
-
-
-def check_declarations(env: Any) -> EnvSpec:
-    """Check agents' names, metadata and spaces against the spec, and return the spec."""
-    parallel = hasattr(env, "possible_agents") and hasattr(env, "observation_space")
-    require(parallel, "agents", f"a PettingZoo ParallelEnv is checked, this is a {type(env).__name__}")
-    agents, spec = env.possible_agents, spec_of(env)
     require(len(agents) > 0 and len(set(agents)) == len(agents), "agents", f"possible_agents is {agents}")
     require(len(agents) == spec.num_agents, "agents", f"there are {len(agents)}, the spec says {spec.num_agents}")
     for key in ("name", "render_modes"):
@@ -63,7 +57,9 @@ def check_step(env: Any, acting: list[str], result: tuple[dict[str, Any], ...]) 
             _check_mask(agent, observations[agent], infos[agent], env.action_space(agent))
         for key, promised in (("text", spec.texts), ("document", spec.shared_texts)):
             require(not promised or key in infos[agent], "infos", f"infos of {agent} lack {key!r}")
-    _check_shared(spec, acting, observations)
+    for name in (field.name for field in spec.fields if field.shared):
+        same = all(np.array_equal(observations[agent][name], observations[acting[0]][name]) for agent in acting)
+        require(same, "shared", f"the spec says that all agents see one {name!r}, but what they see differs")
     if STATE in spec.capabilities:
         state, space = env.state(), env.state_space
         good = isinstance(state, np.ndarray) and state.dtype == space.dtype and space.contains(state)
@@ -71,11 +67,8 @@ def check_step(env: Any, acting: list[str], result: tuple[dict[str, Any], ...]) 
 
 
 def _check_observation(agent: str, observation: Any, space: spaces.Dict) -> None:
-    require(
-        isinstance(observation, dict) and set(observation) == set(space.spaces),
-        "observations",
-        f"{agent} sees {sorted(observation)}, its space has {sorted(space.spaces)}",
-    )
+    complete = isinstance(observation, dict) and set(observation) == set(space.spaces)
+    require(complete, "observations", f"{agent} sees {sorted(observation)}, its space has {sorted(space.spaces)}")
     for key, part in space.spaces.items():
         value = observation[key]
         where = f"{key} of {agent}"
@@ -96,20 +89,12 @@ def _check_mask(agent: str, observation: dict[str, Any], info: dict[str, Any], s
     require(same, "masks", f"the masks of {agent} in observations and infos differ")
 
 
-def _check_shared(spec: EnvSpec, acting: list[str], observations: dict[str, Any]) -> None:
-    for name in (field.name for field in spec.fields if field.shared):
-        first = observations[acting[0]][name]
-        same = all(np.array_equal(observations[agent][name], first) for agent in acting)
-        require(same, "shared", f"the spec says that all agents see one {name!r}, but what they see differs")
-
-
 def check_texts(spec: EnvSpec, first: dict[str, Any], later: dict[str, Any]) -> None:
     """Check that texts that last for an episode have not changed since its beginning."""
-    for text in spec.fields:
-        if isinstance(text, Text) and text.lifetime == EPISODE:
-            for agent in later:
-                lasts = np.array_equal(first[agent][text.name], later[agent][text.name])
-                require(lasts, "texts", f"{text.name!r} of {agent} changes in an episode, its spec says that it stays")
+    for text in spec.texts:
+        for agent in later if text.lifetime == EPISODE else ():
+            lasts = np.array_equal(first[agent][text.name], later[agent][text.name])
+            require(lasts, "texts", f"{text.name!r} of {agent} changes in an episode, its spec says that it stays")
 
 
 def check_flags(env: Any, acting: list[str], result: tuple[dict[str, Any], ...]) -> None:
@@ -140,8 +125,5 @@ def check_illegal(acting: list[str], actions: dict[str, int], seen: dict[str, An
     """Check that infos flag masked actions, and no others."""
     for agent in acting:
         illegal, flagged = not seen[agent][MASK][actions[agent]], bool(infos[agent].get("illegal", False))
-        require(
-            flagged == illegal,
-            "illegal",
-            f"{agent} played {actions[agent]}, its mask makes illegal {illegal}, its infos say {flagged}",
-        )
+        played = f"{agent} played {actions[agent]}, its mask makes illegal {illegal}, its infos say {flagged}"
+        require(flagged == illegal, "illegal", played)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from functools import lru_cache
 from itertools import pairwise
@@ -232,7 +233,7 @@ def _text_block(
 ) -> Image.Image:
     """Sentences (read-only), wrapped, in the largest letters that fit; names of what is in the game stand out."""
     width, height = room
-    sentences = [_tidy(text) for text in texts if text]
+    sentences = [re.sub(r" ([,.;:!?])", r"\1", text) for text in texts if text]  # as people write
     bullets = len(texts) > 1
     size = largest
     while True:
@@ -267,13 +268,6 @@ def _draw_word(
     elif bare in words:
         draw.line((x, y + size * 0.58, x + length, y + size * 0.58), INK, 2)
     draw.text((x, y), word, INK if bare in words or bare in ELEMENTS else colour, font(size), anchor="lm")
-
-
-def _tidy(text: str) -> str:
-    """A text of tokens as people write it."""
-    for mark in (",", ".", ";", ":", "!", "?"):
-        text = text.replace(f" {mark}", mark)
-    return text
 
 
 def _wrap(text: str, size: int, width: float) -> list[list[str]]:

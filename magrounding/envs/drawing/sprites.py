@@ -1,14 +1,22 @@
-"""Figures as small pictures: creatures, people, things, weapons, rune stones, numbered agents, each on its outline."""
+"""Figures as small pictures: creatures, people, things, weapons, rune stones, numbered agents, each on its outline.
+
+`data/figures.json` has a palette and, by group and name, the shapes of a figure on a canvas of 100 × 100: a method of
+`Pen`, its numbers and points, and a colour. A colour is "#rrggbb", a name of the palette, "tint" (the figure's own), or
+one of its `mixes`: the tint with a share of a palette's colour in it.
+"""
 
 from __future__ import annotations
 
-from functools import lru_cache
+import json
+from functools import cache, lru_cache
+from importlib.resources import files
+from typing import Any, Literal
 
 from PIL import Image, ImageDraw, ImageFilter
 
-from magrounding.envs.drawing.figures import draw_figure, figures
 from magrounding.envs.drawing.pen import AGENT_COLOURS, INK, PAPER, TINTS, Colour, Pen, hashed, mix, quality_colour
 
+Group = Literal["creatures", "entities", "weapons"]
 LETTERS_ON_STONE = 2
 """A name so short is written on a rune stone."""
 
@@ -19,6 +27,26 @@ _OUTLINE = 2.6  # of 100
 def agent_colour(name: str) -> str:
     """The colour of an agent, by its number."""
     return AGENT_COLOURS[int(name) % len(AGENT_COLOURS)] if name.isdigit() else hashed(name, AGENT_COLOURS)
+
+
+@cache
+def figures() -> dict[str, dict[str, Any]]:
+    """Return the palette, and name → figure of each group."""
+    return json.loads(files("magrounding.envs.drawing").joinpath("data/figures.json").read_text(encoding="utf-8"))
+
+
+def draw_figure(pen: Pen, group: Group, name: str, tint: str = "") -> None:
+    """Draw a figure of a group in a tint; an unlisted name always gets the same one of those with shapes."""
+    data = figures()
+    listed = data[group]
+    name = listed.get(name, {}).get("like", name)
+    if name not in listed:
+        name = hashed(name, [each for each, figure in listed.items() if "shapes" in figure])
+    colours: dict[str, Colour] = {**data["palette"], "tint": tint}
+    for mixed, (other, share) in listed[name].get("mixes", {}).items():
+        colours[mixed] = mix(tint, data["palette"][other], share)
+    for shape, *numbers, colour in listed[name]["shapes"]:
+        getattr(pen, shape)(*numbers, colours.get(colour, colour))
 
 
 def _token(pen: Pen, name: str, tint: str) -> None:

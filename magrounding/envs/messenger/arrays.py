@@ -10,8 +10,6 @@ import numpy as np
 # Columns of Games.scalars [B, NUM_SCALARS] int64; WITH_MESSAGE: the agents began with messages.
 SEED, EPISODE, STEP, DRAWS, WITH_MESSAGE, OUTCOME = range(6)  # the first three as `compiled`
 NUM_SCALARS = 6
-# Values of OUTCOME.
-RUNNING, WON, LOST, TIMED_OUT = range(4)
 
 # Columns of Games.entities [B, E, NUM_COLUMNS] int16. Slots: agents, enemy, messages, goals, decoys.
 # Y, X: upper left corner of its square, in half cells. KIND: number of ENTITIES. ROLE: what touching it means, for a

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from magrounding.envs.compiled import LOST, RUNNING, TIMED_OUT, WON
 from magrounding.envs.messenger.arrays import (
     CELL,
     CHASING,
@@ -15,17 +16,13 @@ from magrounding.envs.messenger.arrays import (
     FLEEING,
     GOAL,
     HOLDS,
-    LOST,
     MESSAGE,
     MOVEMENT,
     OUTCOME,
     PRESENT,
     ROLE,
-    RUNNING,
     STEP,
-    TIMED_OUT,
     TURN,
-    WON,
     X_STEP,
     Y_STEP,
     X,

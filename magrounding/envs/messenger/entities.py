@@ -1,10 +1,6 @@
-"""Entities on the board, the symbols that stand for them, and the vocabulary."""
+"""Entities on the board, the symbols that stand for them."""
 
 from __future__ import annotations
-
-from collections.abc import Iterable
-
-from magrounding.vocabulary import Vocabulary
 
 ENTITIES = tuple("airplane mage dog bird fish scientist thief ship ball robot queen sword".split())
 ROLES = ("enemy", "message", "goal")
@@ -15,8 +11,3 @@ FIRST_SYMBOL = 2
 """The symbol of entity e is 2 + e. No symbol is a word, and nothing maps one to the other but the manual's use."""
 ME_ID, ME_WITH_MESSAGE_ID, ALLY_ID, ALLY_WITH_MESSAGE_ID = 15, 16, 17, 18
 FIRST_WORD = 19
-
-
-def messenger_vocabulary(words: Iterable[str]) -> Vocabulary:
-    """Symbols, then the words of a corpus."""
-    return Vocabulary([f"<symbol {k}>" for k in range(1, FIRST_WORD)] + list(words))

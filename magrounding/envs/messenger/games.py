@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Annotated, ClassVar
 
+from magrounding import spec
 from magrounding.envs.messenger.arrays import ACTION_NAMES, AGENT_WIDTH, SIZE, STARTING_CELLS, TEAMMATE_WIDTH
 from magrounding.envs.messenger.entities import ALLY_ID, ALLY_WITH_MESSAGE_ID, ME_ID, ME_WITH_MESSAGE_ID, ROLES
 from magrounding.envs.messenger.manual import LAYOUTS, STATEMENTS, STREAM, Corpus, find_corpus, layout_shape
@@ -16,20 +17,6 @@ from magrounding.envs.messenger.stages import STAGES, TEAM_STAGES, Stage
 from magrounding.errors import ConfigurationError
 from magrounding.options import WorldOptions
 from magrounding.schema import Count, OneOf
-from magrounding.spec import (
-    EPISODE,
-    EVENTS,
-    PLACES,
-    SCENE,
-    SNAPSHOT,
-    STATE,
-    EnvSpec,
-    Field,
-    FixedActions,
-    Grid,
-    Mask,
-    Text,
-)
 from magrounding.vocabulary import PAD
 
 _MOST_OCCUPANTS = 6
@@ -105,12 +92,8 @@ class MessengerGame(WorldOptions):
         """K: occupants that a cell shows."""
         return min(self.slots, _MOST_OCCUPANTS)
 
-    def describe(self) -> EnvSpec:
-        """Describe the world; nothing is started for it.
-
-        Raises:
-            DataNotFound: a corpus that is missing, damaged, or lacks a sentence that these games need.
-        """
+    def describe(self) -> spec.EnvSpec:
+        """Describe the world; DataNotFound for a corpus that is missing, damaged, or lacks a sentence."""
         return _describe(self, find_corpus(self.corpus))
 
 
@@ -147,14 +130,14 @@ class MaMessenger(MessengerGame):
 
 
 @lru_cache(maxsize=64)
-def _describe(game: MessengerGame, corpus: Corpus) -> EnvSpec:
+def _describe(game: MessengerGame, corpus: Corpus) -> spec.EnvSpec:
     sentences_of(game)  # refuses what games would miss
     n, words = game.agents, corpus.vocabulary.words
-    longest = corpus.longest_in_stream if game.layout == STREAM else corpus.longest
+    longest = corpus.longest[game.layout == STREAM]
     manual = (1, len(ROLES)) if game.game_id else layout_shape(game.layout, game.statements, longest)
     board = (SIZE, SIZE, game.occupants)
-    fields: list[Field] = [
-        Grid(
+    fields: list[spec.Field] = [
+        spec.Grid(
             "grid",
             board,
             0,
@@ -162,20 +145,20 @@ def _describe(game: MessengerGame, corpus: Corpus) -> EnvSpec:
             scenery_ids=(PAD,),
             avatar_ids=(ME_ID, ME_WITH_MESSAGE_ID, ALLY_ID, ALLY_WITH_MESSAGE_ID),
         ),
-        Field("position", (2,), -1, SIZE - 1),
-        Text("manual", manual, 0, len(words) - 1, shared=True, lifetime=EPISODE),
-        Field("inventory", (1,), 0, ME_WITH_MESSAGE_ID),
-        Mask("action_mask", (len(ACTION_NAMES),)),
+        spec.Field("position", (2,), -1, SIZE - 1),
+        spec.Text("manual", manual, 0, len(words) - 1, shared=True, lifetime=spec.EPISODE),
+        spec.Field("inventory", (1,), 0, ME_WITH_MESSAGE_ID),
+        spec.Mask("action_mask", (len(ACTION_NAMES),)),
     ]
     if n > 1:
-        fields.append(Field("teammates", (n - 1, TEAMMATE_WIDTH), -1, ME_WITH_MESSAGE_ID))
-    return EnvSpec(
+        fields.append(spec.Field("teammates", (n - 1, TEAMMATE_WIDTH), -1, ME_WITH_MESSAGE_ID))
+    return spec.EnvSpec(
         fields=tuple(fields),
         num_agents=n,
-        actions=FixedActions(ACTION_NAMES),
+        actions=spec.FixedActions(ACTION_NAMES),
         words=words,
         source=corpus.source,
         max_cycles=game.limit,
-        capabilities=frozenset({STATE, SNAPSHOT, PLACES, SCENE, EVENTS}),
+        capabilities=frozenset({spec.STATE, spec.SNAPSHOT, spec.PLACES, spec.SCENE, spec.EVENTS}),
         state_parts=(("grid", board), ("agents", (n, AGENT_WIDTH))),
     )

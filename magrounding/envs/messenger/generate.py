@@ -5,30 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from magrounding.envs.compiled import copy_row, document_key, shuffled_place
-from magrounding.envs.messenger.arrays import (
-    CELL,
-    DONE,
-    DRAWS,
-    ENEMY,
-    EPISODE,
-    GOAL,
-    HOLDS,
-    KIND,
-    MESSAGE,
-    MOVEMENT,
-    OUTCOME,
-    PRESENT,
-    ROLE,
-    RUNNING,
-    SEED,
-    SIZE,
-    STEP,
-    UNKNOWN,
-    WITH_MESSAGE,
-    X,
-    Y,
-)
+from magrounding.envs.compiled import RUNNING, copy_row, document_key, shuffled_place
+from magrounding.envs.messenger import arrays
 from magrounding.envs.messenger.entities import FIRST_SYMBOL
 from magrounding.jit import inner_njit
 from magrounding.seeding import LAYOUT, NUM_STREAMS, TASK, TEXT, below, stream_key
@@ -42,16 +20,16 @@ def start_games(first, last, rules, tables, games, manual, out):
             continue
         keys, scalars, entities = games.keys[b], games.scalars[b], games.entities[b]
         for stream in range(NUM_STREAMS):
-            keys[stream] = stream_key(scalars[SEED], scalars[EPISODE], stream)
-        scalars[STEP] = 0
-        scalars[DRAWS] = 0
-        scalars[OUTCOME] = RUNNING
+            keys[stream] = stream_key(scalars[arrays.SEED], scalars[arrays.EPISODE], stream)
+        scalars[arrays.STEP] = 0
+        scalars[arrays.DRAWS] = 0
+        scalars[arrays.OUTCOME] = RUNNING
         _draw_task(keys[TASK], rules, tables, scalars, entities)
         if tables.starts.shape[0]:
             start = tables.starts[below(keys[LAYOUT], 0, tables.starts.shape[0])]
             for e in range(entities.shape[0]):
-                entities[e, Y] = CELL * start[e, 0]
-                entities[e, X] = CELL * start[e, 1]
+                entities[e, arrays.Y] = arrays.CELL * start[e, 0]
+                entities[e, arrays.X] = arrays.CELL * start[e, 1]
         else:
             _place(keys[LAYOUT], rules.agents, tables.cells, entities)
         _write_manual(keys, rules, tables, entities, manual[b])
@@ -67,17 +45,17 @@ def _draw_task(key, rules, tables, scalars, entities):
     triples = tables.other_triples if rules.mixed and below(key, 0, 4) == 0 else tables.triples
     triple = triples[below(key, 1, triples.shape[0])]
     movement = tables.movements[below(key, 2, tables.movements.shape[0])]
-    scalars[WITH_MESSAGE] = below(key, 3, 10) < rules.begins_with_message
+    scalars[arrays.WITH_MESSAGE] = below(key, 3, 10) < rules.begins_with_message
     for e in range(entities.shape[0]):
-        entities[e, PRESENT] = 1
-        entities[e, HOLDS] = e < n and scalars[WITH_MESSAGE]
-        entities[e, DONE] = 0
+        entities[e, arrays.PRESENT] = 1
+        entities[e, arrays.HOLDS] = e < n and scalars[arrays.WITH_MESSAGE]
+        entities[e, arrays.DONE] = 0
         if e >= n:
-            part = ENEMY if e == n else MESSAGE if e <= 2 * n else GOAL if e <= 3 * n else e - 3 * n + 2
             is_decoy = e > 3 * n
-            entities[e, KIND] = triple[part - 2 if is_decoy else part]
-            entities[e, ROLE] = ENEMY if is_decoy else part
-            entities[e, MOVEMENT] = movement[part]
+            part = e - 3 * n + 2 if is_decoy else (e - 1) // n  # slots: the enemy, n messages, n goals, decoys
+            entities[e, arrays.KIND] = triple[part - 2 if is_decoy else part]
+            entities[e, arrays.ROLE] = arrays.ENEMY if is_decoy else part
+            entities[e, arrays.MOVEMENT] = movement[part]
 
 
 @inner_njit
@@ -85,16 +63,16 @@ def _place(key, n, cells, entities):
     """All agents in the middle, all others on distinct uniform cells."""
     counter = 0
     for e in range(entities.shape[0]):
-        y, x, free = CELL * (SIZE // 2), CELL * (SIZE // 2), e < n
+        y, x, free = arrays.CELL * (arrays.SIZE // 2), arrays.CELL * (arrays.SIZE // 2), e < n
         while not free:
             cell = cells[below(key, counter, cells.shape[0])]
             counter += 1
-            y, x, free = CELL * cell[0], CELL * cell[1], True
+            y, x, free = arrays.CELL * cell[0], arrays.CELL * cell[1], True
             for other in range(n, e):
-                if entities[other, Y] == y and entities[other, X] == x:
+                if entities[other, arrays.Y] == y and entities[other, arrays.X] == x:
                     free = False
-        entities[e, Y] = y
-        entities[e, X] = x
+        entities[e, arrays.Y] = y
+        entities[e, arrays.X] = x
 
 
 @inner_njit
@@ -105,33 +83,29 @@ def _write_manual(keys, rules, tables, entities, manual):
     and another movement of the enemy's kind. A reassigned manual shifts all roles. With `game_id`, the one line of the
     manual is the symbols of enemy, message and goal.
     """
-    n, key = rules.agents, keys[TEXT]
-    statements = rules.statements
+    n, key, statements = rules.agents, keys[TEXT], rules.statements
     shift = 1 + below(key, statements, 2) if rules.reassigned else 0
     if rules.game_id:
         for role in range(3):
-            manual[0, (role + shift) % 3] = (
-                FIRST_SYMBOL + entities[n + (0 if role == ENEMY else 1 + (role - 1) * n), KIND]
-            )
+            slot = n + (0 if role == arrays.ENEMY else 1 + (role - 1) * n)
+            manual[0, (role + shift) % 3] = FIRST_SYMBOL + entities[slot, arrays.KIND]
         return
     chosen = np.empty(statements, np.int64)
     for k in range(statements):
         slot = n + (0 if k == 0 or k == 5 else 1 + (k - 1) * n if k <= 2 else 2 * n + k - 2)
-        kind, role, movement = entities[slot, KIND], entities[slot, ROLE], entities[slot, MOVEMENT]
+        kind, role, movement = entities[slot, arrays.KIND], entities[slot, arrays.ROLE], entities[slot, arrays.MOVEMENT]
         if k == 5:
-            role = MESSAGE + below(keys[TASK], 4, 2)
+            role = arrays.MESSAGE + below(keys[TASK], 4, 2)
             movement = (movement + 1 + below(keys[TASK], 5, 2)) % 3
         role = (role + shift) % 3
         silent, of = rules.says_nothing, 100
         if rules.pools:  # one list after the other
-            silent = tables.choices[kind, role, UNKNOWN]
+            silent = tables.choices[kind, role, arrays.UNKNOWN]
             of = silent + tables.choices[kind, role, movement]
         if below(key, statements + 1 + 2 * k, of) < silent:
-            movement = UNKNOWN
-        which = tables.first[kind, role, movement] + below(
-            key, statements + 2 + 2 * k, tables.choices[kind, role, movement]
-        )
-        chosen[shuffled_place(key, k, statements)] = which
+            movement = arrays.UNKNOWN
+        which = below(key, statements + 2 + 2 * k, tables.choices[kind, role, movement])
+        chosen[shuffled_place(key, k, statements)] = tables.first[kind, role, movement] + which
     _lay_out(chosen, tables.sentences, manual)
 
 

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from magrounding.brief import brief
-from magrounding.envs.messenger.entities import ENTITIES, MOVEMENTS, ROLES, messenger_vocabulary
+from magrounding.envs.messenger.entities import ENTITIES, FIRST_WORD, MOVEMENTS, ROLES
 from magrounding.errors import DataNotFound
 from magrounding.storage import text_of, user_path
 from magrounding.vocabulary import Vocabulary
@@ -60,27 +60,25 @@ class Corpus:
     @cached_property
     def vocabulary(self) -> Vocabulary:
         """Symbols and every word, in order of appearance."""
-        return messenger_vocabulary(dict.fromkeys(word for sentence in self._every() for word in sentence.split()))
+        symbols = (f"<symbol {k}>" for k in range(1, FIRST_WORD))
+        return Vocabulary([*symbols, *dict.fromkeys(word for sentence in self._every() for word in sentence.split())])
 
     @cached_property
-    def longest(self) -> int:
-        """Words of the longest sentence of any split."""
-        return max((sentence.count(" ") + 1 for sentence in self._every()), default=1)
-
-    @cached_property
-    def longest_in_stream(self) -> int:
-        """The same without punctuation."""
-        return max((without_punctuation(sentence).count(" ") + 1 for sentence in self._every()), default=1)
+    def longest(self) -> tuple[int, int]:
+        """Words of the longest sentence of any split, as it is and without punctuation."""
+        ways = self._every(), map(without_punctuation, self._every())
+        whole, bare = (max((sentence.count(" ") + 1 for sentence in way), default=1) for way in ways)
+        return whole, bare
 
     def _every(self) -> Iterator[str]:
         return (s for cells in self.sentences.values() for sentences in cells.values() for s in sentences)
 
 
 @cache
-def our_corpus() -> Mapping[str, Cells]:
+def our_corpus() -> Corpus:
     """Every sentence that our templates make: 27 of each for each cell, by synonym, adjective and role word."""
     data = json.loads(files("magrounding.envs.messenger").joinpath("data/templates.json").read_text(encoding="utf-8"))
-    corpus = {}
+    sentences = {}
     for text in TEXTS:
         cells = {}
         for entity, role, movement in CELLS:
@@ -94,8 +92,8 @@ def our_corpus() -> Mapping[str, Cells]:
                 template.replace("{entity}", name).replace("{adjective}", adjective).replace("{role}", noun)
                 for template, name, adjective, noun in words
             )
-        corpus[text] = cells
-    return corpus
+        sentences[text] = cells
+    return Corpus(sentences, "our templates")
 
 
 def find_corpus(folder: str | None) -> Corpus:
@@ -112,13 +110,8 @@ def find_corpus(folder: str | None) -> Corpus:
         DataNotFound: a file that is missing or no JSON, or has a name that is no entity, role or movement.
     """
     if folder is None:
-        return _ours()
+        return our_corpus()
     return _parse(folder, *(_read(user_path(folder) / _file(text)) for text in TEXTS))
-
-
-@cache
-def _ours() -> Corpus:
-    return Corpus(our_corpus(), "our templates")
 
 
 def _file(text: str) -> str:
@@ -196,20 +189,15 @@ def missing_sentences(folder: str | None, text: str, cell: Cell, why: str) -> Da
 def sentence_tables(
     corpus: Corpus, cells: tuple[tuple[str, ...], ...], *, stream: bool = False
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """All sentences that games draw from.
-
-    Args:
-        corpus: whose vocabulary they are written in.
-        cells: the sentences of each of CELLS.
-        stream: without punctuation.
+    """All sentences that games draw from, those of each of CELLS; in a stream without punctuation.
 
     Returns:
-        Sentences [R, L] int16, L as `Corpus.longest` or, of a stream, `Corpus.longest_in_stream`; and [12, 3, 4] where
-        those of each cell begin, and how many there are.
+        Sentences [R, L] int16, L as `Corpus.longest`; and [12, 3, 4] where those of each cell begin, and how many there
+        are.
     """
     count = np.array([len(sentences) for sentences in cells])
     shape = len(ENTITIES), len(ROLES), len(MOVEMENTS)
-    longest = corpus.longest_in_stream if stream else corpus.longest
+    longest = corpus.longest[stream]
     every = (without_punctuation(s) if stream else s for sentences in cells for s in sentences)
     rows = [corpus.vocabulary.encode(sentence, longest) for sentence in every]
     sentences = np.stack(rows) if rows else np.zeros((1, longest), np.int16)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
-
 import numpy as np
 
-from magrounding.envs.compiled import CompiledWorld
+from magrounding.envs.compiled import OUTCOME_NAMES, CompiledWorld, salt_of
 from magrounding.envs.messenger import arrays, kernels
 from magrounding.envs.messenger.entities import ENTITIES
 from magrounding.envs.messenger.games import MessengerGame
@@ -20,17 +18,8 @@ class MessengerWorld(CompiledWorld[MessengerGame]):
     """MESSENGER; arguments as of `CompiledWorld`."""
 
     def __init__(self, num_envs: int, game: MessengerGame, num_threads: int = 1) -> None:
-        super().__init__(
-            num_envs,
-            game,
-            num_threads,
-            kernels=kernels,
-            rules=_make_rules(game),
-            tables=_make_tables(game),
-            views=arrays.Views,
-            num_scalars=arrays.NUM_SCALARS,
-            entities=(game.slots, arrays.NUM_COLUMNS),
-        )
+        rules, tables = _make_rules(game), _make_tables(game)
+        super().__init__(num_envs, game, num_threads, kernels, arrays, rules, tables, game.slots)
 
     def entity_places(self) -> np.ndarray:
         """The enemy, messages, goals and decoys, in steps of half a cell."""
@@ -58,9 +47,7 @@ class MessengerWorld(CompiledWorld[MessengerGame]):
             manual=tuple(self.text(row)["manual"]),
             step=int(scalars[arrays.STEP]),
             max_cycles=self.spec.max_cycles,
-            outcome={arrays.WON: "won", arrays.LOST: "lost", arrays.TIMED_OUT: "lost"}.get(
-                int(scalars[arrays.OUTCOME]), ""
-            ),
+            outcome=OUTCOME_NAMES[scalars[arrays.OUTCOME]],
         )
 
 
@@ -84,12 +71,10 @@ def _make_tables(game: MessengerGame) -> arrays.Tables:
 
 def _make_rules(game: MessengerGame) -> arrays.Rules:
     stage = game.kind
-    # One seed must name different documents in different configurations: a cache of encodings may see several.
     corpus = find_corpus(game.corpus).digest  # a folder may hold other files tomorrow
     options = game.agents, game.split, game.limit, game.manual, corpus, game.game_id
     if game.layout != STATEMENTS:  # which names its documents as when there was no other
         options = *options, game.layout
-    salt = int.from_bytes(hashlib.sha256(repr((stage, options)).encode()).digest()[:7], "big")
     return arrays.Rules(
         agents=game.agents,
         decoys=int(stage.decoys),
@@ -106,5 +91,5 @@ def _make_rules(game: MessengerGame) -> arrays.Rules:
         mixed=SPLITS[game.split].combinations == "mixed",
         reassigned=game.manual == "reassigned",
         game_id=game.game_id,
-        salt=salt,
+        salt=salt_of(stage, options),
     )

@@ -11,8 +11,6 @@ SEED, EPISODE, STEP, DRAWS, TEAM, TEAM_DIVISION, ELEMENT_DIVISION, TARGETS_LEFT,
 # A game of `eval_minimal`: the elements whose members its twin exchanges (4 first + second), the distractor's team.
 EXCHANGED, DISTRACTOR_TEAM = 9, 10
 NUM_SCALARS = 11
-# Values of OUTCOME.
-RUNNING, WON, LOST, TIMED_OUT = range(4)
 
 # Columns of Games.entities [B, E, NUM_COLUMNS] int16. Slots 0 … n-1 are agents, then monsters, then items.
 # PRESENT: an agent alive, a monster alive, an item on the floor. WORD_1, WORD_2: what a cell shows ("fire", "goblin").

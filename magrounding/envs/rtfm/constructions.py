@@ -163,11 +163,7 @@ def construction_words() -> tuple[str, ...]:
 
 
 def parse_constructions(text: str) -> tuple[str, ...]:
-    """Names of constructions: "all", "none", or names joined by + or commas.
-
-    Raises:
-        ConfigurationError: an unknown name.
-    """
+    """Names in "all", "none", or names joined by + or commas; ConfigurationError for an unknown one."""
     if not isinstance(text, str):
         raise ConfigurationError(f"constructions are all, none, or names joined by +, got {text!r}")
     if text in ("all", "none", ""):
@@ -197,34 +193,21 @@ def templates_of(names: Iterable[str], language: bool, split: str) -> tuple[Temp
     return tuple(found)
 
 
-def prose_shape(layout: str, names: Iterable[str], language: bool, members: tuple[int, int]) -> tuple[int, int]:
-    """Rows of a manual and words of a row, with room for every split.
-
-    Args:
-        layout: one of LAYOUTS.
-        names: of the constructions that are switched on.
-        language: whether plain statements are templated language.
-        members: of an element and of a team.
-    """
-    names = tuple(names)
-    found = {
-        t for split in ("train", "eval_paraphrase", "eval_construction") for t in templates_of(names, language, split)
-    }
+def prose_shape(layout: str, names: tuple[str, ...], language: bool, members: tuple[int, int]) -> tuple[int, int]:
+    """Rows of a manual and words of a row, with room for every split; `members` are of an element and of a team."""
+    splits = "train", "eval_paraphrase", "eval_construction"
+    found = {template for split in splits for template in templates_of(names, language, split)}
 
     def longest(kind: str, groups: int) -> int:
         count, name = (members[0], 1) if kind == MODIFIER else (members[1], _NAME_LENGTH)
-        lengths = [
-            _length(t.text, count, name, layout == "stream") for t in found if (t.kind, t.groups) == (kind, groups)
-        ]
-        return max(lengths, default=0)
+        fitting = (template.text for template in found if (template.kind, template.groups) == (kind, groups))
+        return max((_length(text, count, name, layout == "stream") for text in fitting), default=0)
 
     modifier, team, filler = longest(MODIFIER, 1), longest(TEAM, 1), longest(FILLER, 0)
     modifiers, teams = longest(MODIFIER, 2), longest(TEAM, 2)
     fillers = MOST_FILLERS if FILLER in names else 0
-    rows, texts = (
-        7 + fillers,
-        sorted([modifier, modifier, team, team, modifiers, modifiers, teams, filler], reverse=True),
-    )
+    rows = 7 + fillers
+    texts = sorted([modifier, modifier, team, team, modifiers, modifiers, teams, filler], reverse=True)
     if layout == "statements":
         return rows, texts[0]
     if layout == "merged":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from magrounding.envs.compiled import LOST, RUNNING, TIMED_OUT, WON
 from magrounding.envs.rtfm.arrays import (
     COLUMN,
     COLUMN_STEP,
@@ -16,22 +17,18 @@ from magrounding.envs.rtfm.arrays import (
     HELD,
     KILLS,
     LEFT,
-    LOST,
     MOVE,
     OUTCOME,
     PRESENT,
     RIGHT,
     ROW,
     ROW_STEP,
-    RUNNING,
     STAY,
     STEP,
     TARGET,
     TARGETS_LEFT,
-    TIMED_OUT,
     TURN,
     UP,
-    WON,
 )
 from magrounding.jit import inner_njit
 from magrounding.seeding import DYNAMICS, below

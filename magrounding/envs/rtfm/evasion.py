@@ -248,9 +248,7 @@ def _outlook(a, move, target, item, side, n, k, monsters_first, actors, tables, 
         a, move: who goes where; entering a monster's cell is meeting it, before it moves.
         target: index of the monster that it must kill, or −1.
         item: slot of the item that it must first take, or −1.
-        side, n, k, monsters_first: rules of the game.
-        actors: [E, NUM_COLUMNS].
-        tables: `Pursuit`.
+        side, n, k, monsters_first, actors, tables: of the game; `tables` is the `Pursuit`.
         odds: [k, moves] of the monsters' moves.
         threat, seen, single: [k], [k, moves] and [k], scratch.
     """

@@ -65,9 +65,6 @@ def fact_accuracy(table: np.ndarray, believed: np.ndarray) -> float:
         table: [B, F, 9], see `RTFMWorld.fact_table`.
         believed: [B, 2, M] for each relation and subject (by number in the ontology: modifiers, monsters) the number of
             the element or team that a reader gives it; −1 for none. Scores [B, 2, M, N] become one by `argmax(-1)`.
-
-    Raises:
-        ConfigurationError: arrays that do not fit each other.
     """
     table, believed = np.asarray(table), np.asarray(believed)
     if believed.ndim != 3 or believed.shape[:2] != (len(table), len(RELATIONS)):

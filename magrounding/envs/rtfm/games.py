@@ -10,6 +10,7 @@ from typing import Annotated, ClassVar, Literal
 
 from msgspec import Meta
 
+from magrounding import spec
 from magrounding.envs.rtfm.arrays import ACTION_NAMES, AGENT_WIDTH, TEAMMATE_WIDTH
 from magrounding.envs.rtfm.constructions import MODIFIER, PLAIN, TEAM, parse_constructions, templates_of
 from magrounding.envs.rtfm.ontology import (
@@ -28,23 +29,7 @@ from magrounding.envs.rtfm.text import LAYOUTS
 from magrounding.errors import ConfigurationError, check_choice
 from magrounding.options import WorldOptions
 from magrounding.schema import INFINITE, MOST, Count, OneOf
-from magrounding.spec import (
-    EPISODE,
-    EVENTS,
-    FACTS,
-    PLACES,
-    SCENE,
-    SNAPSHOT,
-    STATE,
-    STEP,
-    EnvSpec,
-    Field,
-    FixedActions,
-    Grid,
-    Mask,
-    Text,
-)
-from magrounding.vocabulary import PAD, Vocabulary
+from magrounding.vocabulary import PAD
 
 MAX_CYCLES = 1000
 _MOST_AGENTS_OF_MINIMAL = 3
@@ -111,7 +96,13 @@ class RtfmGame(WorldOptions):
         super().__post_init__()
         check_choice("split", self.split, LETTER_SPLITS if self.kind.letters else tuple(SPLITS))
         _check_constructions(self)
-        _check_room(self)
+        n, kind = self.agents, self.kind
+        entities, interior = n + kind.monsters(n) + kind.items(n), (self.size - 2) ** 2
+        if entities > interior:
+            raise ConfigurationError(
+                f"a {self.size}×{self.size} map has room for {interior} entities, this game has {entities}; "
+                "take a larger size or fewer agents"
+            )
 
     @property
     @abstractmethod
@@ -128,7 +119,7 @@ class RtfmGame(WorldOptions):
         """Names of the constructions that are switched on."""
         return parse_constructions(self.kind.constructions if self.constructions is None else self.constructions)
 
-    def describe(self) -> EnvSpec:
+    def describe(self) -> spec.EnvSpec:
         """Describe the world; nothing is started for it."""
         return _describe(self)
 
@@ -206,31 +197,16 @@ def _check_constructions(game: RtfmGame) -> None:
         )
 
 
-def _check_room(game: RtfmGame) -> None:
-    n, kind = game.agents, game.kind
-    entities, interior = n + kind.monsters(n) + kind.items(n), (game.size - 2) ** 2
-    if entities > interior:
-        raise ConfigurationError(
-            f"a {game.size}×{game.size} map has room for {interior} entities, this game has {entities}; "
-            "take a larger size or fewer agents"
-        )
-
-
-def _vocabulary(game: RtfmGame) -> Vocabulary:
-    if game.kind.letters:
-        return rock_paper_scissors_vocabulary()
-    return prose_vocabulary() if game.resolved_constructions else rtfm_vocabulary()
-
-
 @lru_cache(maxsize=64)
-def _describe(game: RtfmGame) -> EnvSpec:
+def _describe(game: RtfmGame) -> spec.EnvSpec:
     n, size = game.agents, game.size
-    words = _vocabulary(game).words
-    top, lifetime = len(words) - 1, STEP if game.resample_text else EPISODE
+    vocabulary = prose_vocabulary if game.resolved_constructions else rtfm_vocabulary
+    words = (rock_paper_scissors_vocabulary if game.kind.letters else vocabulary)().words
+    top, lifetime = len(words) - 1, spec.STEP if game.resample_text else spec.EPISODE
     rows, length, goal_length = document_shape(game.kind, game.resolved_layout, game.resolved_constructions)
     map_shape = (size, size, 2 * game.occupants)
-    fields: list[Field] = [
-        Grid(
+    fields: list[spec.Field] = [
+        spec.Grid(
             "grid",
             map_shape,
             0,
@@ -239,21 +215,21 @@ def _describe(game: RtfmGame) -> EnvSpec:
             avatar_ids=(ME_ID, ALLY_ID),
             words_per_occupant=2,
         ),
-        Field("position", (2,), -1, size - 1),
-        Text("manual", (rows, length), 0, top, shared=True, lifetime=lifetime),
-        Text("goal", (goal_length,), 0, top, shared=True, lifetime=lifetime),
-        Field("inventory", (2,), 0, top),
-        Mask("action_mask", (len(ACTION_NAMES),)),
+        spec.Field("position", (2,), -1, size - 1),
+        spec.Text("manual", (rows, length), 0, top, shared=True, lifetime=lifetime),
+        spec.Text("goal", (goal_length,), 0, top, shared=True, lifetime=lifetime),
+        spec.Field("inventory", (2,), 0, top),
+        spec.Mask("action_mask", (len(ACTION_NAMES),)),
     ]
     if n > 1:
-        fields.append(Field("teammates", (n - 1, TEAMMATE_WIDTH), -1, max(top, size)))
-    facts = set() if game.kind.letters else {FACTS}
-    return EnvSpec(
+        fields.append(spec.Field("teammates", (n - 1, TEAMMATE_WIDTH), -1, max(top, size)))
+    facts = set() if game.kind.letters else {spec.FACTS}
+    return spec.EnvSpec(
         fields=tuple(fields),
         num_agents=n,
-        actions=FixedActions(ACTION_NAMES),
+        actions=spec.FixedActions(ACTION_NAMES),
         words=words,
         max_cycles=game.max_cycles,
-        capabilities=frozenset({STATE, SNAPSHOT, PLACES, SCENE, EVENTS} | facts),
+        capabilities=frozenset({spec.STATE, spec.SNAPSHOT, spec.PLACES, spec.SCENE, spec.EVENTS} | facts),
         state_parts=(("grid", map_shape), ("agents", (n, AGENT_WIDTH))),
     )

@@ -5,28 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from magrounding.envs.compiled import copy_row, document_key, shuffled_place
-from magrounding.envs.rtfm.arrays import (
-    COLUMN,
-    DRAWS,
-    ELEMENT,
-    ELEMENT_DIVISION,
-    EPISODE,
-    HELD,
-    OUTCOME,
-    PRESENT,
-    ROW,
-    RUNNING,
-    SEED,
-    STEP,
-    TARGET,
-    TARGETS_LEFT,
-    TEAM,
-    TEAM_DIVISION,
-    WORD_1,
-    WORD_2,
-)
-from magrounding.envs.rtfm.prose import write_prose
+from magrounding.envs.compiled import RUNNING, copy_row, document_key, shuffled_place
+from magrounding.envs.rtfm import arrays
+from magrounding.envs.rtfm.prose import further, write_prose
 from magrounding.envs.rtfm.text import STATEMENTS
 from magrounding.envs.rtfm.twins import draw_task, draw_twin
 from magrounding.jit import inner_njit
@@ -41,13 +22,13 @@ def start_games(first, last, rules, tables, games, manual, goal, out):
             continue
         keys, scalars, entities = games.keys[b], games.scalars[b], games.entities[b]
         # Twins are neighbours: they have all draws in common.
-        seed = scalars[SEED] & ~1 if rules.minimal else scalars[SEED]
+        seed = scalars[arrays.SEED] & ~1 if rules.minimal else scalars[arrays.SEED]
         for stream in range(NUM_STREAMS):
-            keys[stream] = stream_key(seed, scalars[EPISODE], stream)
-        scalars[STEP] = 0
-        scalars[DRAWS] = 0
-        scalars[OUTCOME] = RUNNING
-        scalars[TARGETS_LEFT] = rules.targets
+            keys[stream] = stream_key(seed, scalars[arrays.EPISODE], stream)
+        scalars[arrays.STEP] = 0
+        scalars[arrays.DRAWS] = 0
+        scalars[arrays.OUTCOME] = RUNNING
+        scalars[arrays.TARGETS_LEFT] = rules.targets
         if rules.letters:
             _draw_letters(keys[TASK], tables, scalars, entities)
         else:
@@ -60,7 +41,7 @@ def start_games(first, last, rules, tables, games, manual, goal, out):
         write_text(b, rules, tables, games, manual, goal)
         out.document[b] = document_key(keys[TEXT], 0, salt_of(rules, scalars))
         for a in range(rules.agents):
-            entities[a, HELD] = -1
+            entities[a, arrays.HELD] = -1
             out.alive[b, a] = True
 
 
@@ -77,17 +58,17 @@ def _shuffle_monsters(key, n, monsters, entities):
 def _draw_letters(key, tables, scalars, entities):
     """Rock-paper-scissors: a cycle of three letters, the dragon bears one of them, all three lie about."""
     triple = below(key, 0, tables.triples.shape[0])
-    scalars[ELEMENT_DIVISION] = triple
-    scalars[TEAM] = 0
+    scalars[arrays.ELEMENT_DIVISION] = triple
+    scalars[arrays.TEAM] = 0
     bearer = below(key, 1, 3)
-    entities[1, WORD_1] = tables.triples[triple, bearer]
-    entities[1, WORD_2] = tables.monster_words[0]
-    entities[1, ELEMENT] = bearer
-    entities[1, TARGET] = 1
+    entities[1, arrays.WORD_1] = tables.triples[triple, bearer]
+    entities[1, arrays.WORD_2] = tables.monster_words[0]
+    entities[1, arrays.ELEMENT] = bearer
+    entities[1, arrays.TARGET] = 1
     for k in range(3):
-        entities[2 + k, WORD_1] = tables.triples[triple, k]
-        entities[2 + k, WORD_2] = 0
-        entities[2 + k, ELEMENT] = (k + 1) % 3  # letter k beats the next of the cycle
+        entities[2 + k, arrays.WORD_1] = tables.triples[triple, k]
+        entities[2 + k, arrays.WORD_2] = 0
+        entities[2 + k, arrays.ELEMENT] = (k + 1) % 3  # letter k beats the next of the cycle
 
 
 @inner_njit
@@ -102,11 +83,11 @@ def _place(key, side, entities):
             row, column = 1 + cell // side, 1 + cell % side
             free = True
             for other in range(e):
-                if entities[other, ROW] == row and entities[other, COLUMN] == column:
+                if entities[other, arrays.ROW] == row and entities[other, arrays.COLUMN] == column:
                     free = False
-        entities[e, ROW] = row
-        entities[e, COLUMN] = column
-        entities[e, PRESENT] = 1
+        entities[e, arrays.ROW] = row
+        entities[e, arrays.COLUMN] = column
+        entities[e, arrays.PRESENT] = 1
 
 
 @njit(inline="always")
@@ -116,43 +97,37 @@ def write_text(b, rules, tables, games, manual, goal):
     A reassigned document gives every element and every team the members of another one.
     """
     key, scalars = games.keys[b, TEXT], games.scalars[b]
-    statements, of_element, of_team, of_goal = (
-        rules.statements,
-        tables.element_sentences,
-        tables.team_sentences,
-        tables.goal_sentences,
-    )
-    draws = first_draw(rules, scalars)
-    element_shift, team_shift = shifts_of(key, rules, of_element.shape[1], of_team.shape[1])
+    of_element, of_team, of_goal = tables.element_sentences, tables.team_sentences, tables.goal_sentences
+    statements, draws = rules.statements, first_draw(rules, scalars)
+    shifts = shifts_of(key, rules, of_element.shape[1], of_team.shape[1])
     if rules.layout == STATEMENTS and not rules.prose:
         for k in range(statements):
             line = manual[b, shuffled_place(key, k, statements) if rules.shuffle_manual else k]
             if k < of_element.shape[1]:
-                members = tables.element_lists[
-                    scalars[ELEMENT_DIVISION], _further(k, element_shift, of_element.shape[1])
-                ]
+                stated = further(k, shifts[0], of_element.shape[1])
+                members = tables.element_lists[scalars[arrays.ELEMENT_DIVISION], stated]
                 copy_row(of_element[below(key, draws + k, of_element.shape[0]), k, members], line)
             else:
                 team = k - of_element.shape[1]
-                members = tables.team_lists[scalars[TEAM_DIVISION], _further(team, team_shift, of_team.shape[1])]
+                stated = further(team, shifts[1], of_team.shape[1])
+                members = tables.team_lists[scalars[arrays.TEAM_DIVISION], stated]
                 copy_row(of_team[below(key, draws + k, of_team.shape[0]), team, members], line)
     else:
         claims, facts = np.empty((0, 0, 0), np.int64), np.empty((0, 0), np.int64)  # not needed here
-        shifts = element_shift, team_shift
         write_prose(rules.shuffle_manual, key, draws, shifts, rules, tables, scalars, manual[b], claims, facts)
-    copy_row(of_goal[below(key, draws + statements, of_goal.shape[0]), scalars[TEAM], 0], goal[b])
+    copy_row(of_goal[below(key, draws + statements, of_goal.shape[0]), scalars[arrays.TEAM], 0], goal[b])
 
 
 @njit(inline="always")
 def salt_of(rules, scalars):
     """Return the salt that distinguishes documents of configurations, and those of twins, which are drawn alike."""
-    return rules.salt + (scalars[SEED] & 1 if rules.minimal else 0)
+    return rules.salt + (scalars[arrays.SEED] & 1 if rules.minimal else 0)
 
 
 @njit(inline="always")
 def first_draw(rules, scalars):
     """The first counter of the templates; those below are for the order of the statements."""
-    return rules.statements + (scalars[STEP] * 16 if rules.resample_text else 0)
+    return rules.statements + (scalars[arrays.STEP] * 16 if rules.resample_text else 0)
 
 
 @njit(inline="always")
@@ -162,9 +137,3 @@ def shifts_of(key, rules, elements, teams):
         return 0, 0
     # Drawn once an episode, at counters that neither the order nor the templates of any step use.
     return 1 + below(key, 2 * rules.statements + 1, elements - 1), 1 + below(key, 2 * rules.statements + 2, teams - 1)
-
-
-@njit(inline="always")
-def _further(k, shift, count):
-    """(k + shift) mod count of a shift below count, without a division."""
-    return k + shift if k + shift < count else k + shift - count

@@ -38,8 +38,7 @@ UNSEEN = Ontology(
 )
 """Words of `eval_new`, never shown in training."""
 
-EMPTY, WALL, FOG, ME, ALLY = "empty", "wall", "fog", "me", "ally"
-_GRID_WORDS = (EMPTY, WALL, FOG, ME, ALLY)
+_GRID_WORDS = ("empty", "wall", "fog", "me", "ally")
 EMPTY_ID, WALL_ID, FOG_ID, ME_ID, ALLY_ID = range(1, 6)
 """Both vocabularies begin with the words of the grid, so that kernels may know their ids."""
 
@@ -51,13 +50,9 @@ DRAGON_GOAL = "slay the dragon"
 @cache
 def rtfm_vocabulary() -> Vocabulary:
     """Every word of every task, stage and split, held-out templates' too: an embedding table never changes size."""
-    words = [*_GRID_WORDS]
-    for ontology in (TRAINING, UNSEEN):
-        words += [*ontology.monsters, *ontology.modifiers, *ontology.nouns]
-    words += ELEMENTS
-    for team in TEAMS:
-        words += team.split()
-    return Vocabulary(dict.fromkeys([*words, *template_words()]))
+    names = [word for each in (TRAINING, UNSEEN) for word in (*each.monsters, *each.modifiers, *each.nouns)]
+    words = [*_GRID_WORDS, *names, *ELEMENTS, *" ".join(TEAMS).split(), *template_words()]
+    return Vocabulary(dict.fromkeys(words))
 
 
 @cache

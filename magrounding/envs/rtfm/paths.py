@@ -59,12 +59,10 @@ def label_stationary(games, rules, entities, labels):
             for move in range(5):
                 labels[b, a, move] = False
             if j < count and costs[a, j] < IMPOSSIBLE:
-                if errand[a, j] < 0:
-                    _lay_tolls(n, k, actors, where, useful, actors[targets[j], ELEMENT], toll)
-                    found = _label_first_moves(where[a], side, toll, to_target[j], labels[b, a])
-                else:
-                    _lay_tolls(n, k, actors, where, useful, -1, toll)
-                    found = _label_first_moves(where[a], side, toll, to_item[errand[a, j]], labels[b, a])
+                armed = errand[a, j] < 0
+                _lay_tolls(n, k, actors, where, useful, actors[targets[j], ELEMENT] if armed else -1, toll)
+                distance = to_target[j] if armed else to_item[errand[a, j]]
+                found = _label_first_moves(where[a], side, toll, distance, labels[b, a])
             if not found:
                 labels[b, a, STAY] = True
 

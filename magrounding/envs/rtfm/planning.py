@@ -11,8 +11,7 @@ def survey(side, n, k, actors, where, useful, targets):
     """Take stock of a game, actors [E, NUM_COLUMNS], on an interior of side × side cells.
 
     Args:
-        side, n, k: width of the interior; agents and monsters of the game.
-        actors: [E, NUM_COLUMNS], its entities.
+        side, n, k, actors: width of the interior; agents, monsters and entities of the game.
         where: [E], filled with cells (row · side + column of the interior, from 0).
         useful: [E], filled with whether an item beats a target that lives.
         targets: [n], filled with the slots of these targets.

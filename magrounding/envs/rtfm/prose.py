@@ -11,27 +11,7 @@ import numpy as np
 from numba import njit
 
 from magrounding.envs.compiled import shuffled_place
-from magrounding.envs.rtfm.arrays import (
-    DISTRACTOR_TEAM,
-    ELEMENT_DIVISION,
-    EXCHANGED,
-    FIRST_CLASS,
-    FIRST_LIST,
-    FIRST_NAME,
-    MANUAL_ROW,
-    NAME_FIRST,
-    NAME_LAST,
-    OBJECT,
-    POLARITY,
-    RELATION,
-    SECOND_LIST,
-    SECOND_NAME,
-    SUBJECT,
-    SUBJECT_FIRST,
-    SUBJECT_LAST,
-    TEAM,
-    TEAM_DIVISION,
-)
+from magrounding.envs.rtfm import arrays
 from magrounding.envs.rtfm.constructions import MOST_FILLERS
 from magrounding.envs.rtfm.text import MERGED, STATEMENTS
 from magrounding.jit import inner_njit
@@ -57,7 +37,7 @@ def write_prose(line_order, key, base, shifts, rules, tables, scalars, manual, c
         base: the counter.
         shifts: (elements, teams): offset of the group whose members are stated (`manual="reassigned"`).
         rules, tables, scalars: of the game.
-        claims: of the templates (`prose_tables.make_claims`), where facts are to be written.
+        claims: of the templates (`tables.make_claims`), where facts are to be written.
         manual, facts: what is written.
 
     Returns:
@@ -131,8 +111,9 @@ def _plan(key, at, rules, tables, scalars, plan):
             groups[g], groups[j] = groups[j], groups[g]
         if rules.minimal:
             # The groups whose members a game and its twin exchange are stated together.
-            one = scalars[EXCHANGED] // 4 if kind == BEATS else scalars[TEAM]
-            other = scalars[EXCHANGED] % 4 if kind == BEATS else scalars[DISTRACTOR_TEAM]
+            one, other = scalars[arrays.EXCHANGED] // 4, scalars[arrays.EXCHANGED] % 4
+            if kind != BEATS:
+                one, other = scalars[arrays.TEAM], scalars[arrays.DISTRACTOR_TEAM]
             _bring(groups, count, one, 0)
             _bring(groups, count, other, 1)
             if below(key, at, 2):
@@ -150,12 +131,8 @@ def _plan(key, at, rules, tables, scalars, plan):
                 units += 1
     if _any(tables.prose, NOTHING, 0):
         pool = tables.prose.pools[NOTHING, 0, 0]
-        size = pool[0]
-        fillers, first, step = (
-            below(key, at, MOST_FILLERS + 1),
-            below(key, at + 1, size),
-            1 + below(key, at + 2, size - 1),
-        )
+        size, fillers = pool[0], below(key, at, MOST_FILLERS + 1)
+        first, step = below(key, at + 1, size), 1 + below(key, at + 2, size - 1)
         at += 3
         for f in range(fillers):
             plan[units, TEMPLATE] = pool[1 + (first + f * step) % size]
@@ -205,11 +182,11 @@ def _write(unit, words, shifts, tables, scalars, line, end, mentions, sizes):
         if token > 0:
             line[end] = token
             end += 1
-        elif token <= FIRST_CLASS:
-            line[end] = words[FIRST_CLASS - token]
+        elif token <= arrays.FIRST_CLASS:
+            line[end] = words[arrays.FIRST_CLASS - token]
             end += 1
-        elif token in (FIRST_NAME, SECOND_NAME):
-            name, start = unit[GROUP] if token == FIRST_NAME else unit[PARTNER], end
+        elif token in (arrays.FIRST_NAME, arrays.SECOND_NAME):
+            name, start = unit[GROUP] if token == arrays.FIRST_NAME else unit[PARTNER], end
             for w in range(prose.name_words.shape[2]):
                 if prose.name_words[kind, name, w]:
                     line[end] = prose.name_words[kind, name, w]
@@ -222,9 +199,9 @@ def _write(unit, words, shifts, tables, scalars, line, end, mentions, sizes):
             for k in range(prose.members.shape[2]):
                 member = prose.members[kind, 0, k]
                 group = -1
-                if member >= 0 and token != SECOND_LIST and _lists(member, kind, unit[GROUP], shifts, tables, scalars):
+                if token != arrays.SECOND_LIST and _lists(member, kind, unit[GROUP], shifts, tables, scalars):
                     group = 0
-                if member >= 0 and token != FIRST_LIST and _lists(member, kind, unit[PARTNER], shifts, tables, scalars):
+                if token != arrays.FIRST_LIST and _lists(member, kind, unit[PARTNER], shifts, tables, scalars):
                     group = 1
                 if group < 0:
                     continue
@@ -245,12 +222,23 @@ def _write(unit, words, shifts, tables, scalars, line, end, mentions, sizes):
 def _lists(member, kind, group, shifts, tables, scalars):
     """Tell whether the manual lists a modifier under an element, or a monster under a team."""
     if kind == BEATS:
-        division, count, shift = tables.elements[scalars[ELEMENT_DIVISION]], tables.elements.shape[1], shifts[0]
+        division, count, shift = tables.elements[scalars[arrays.ELEMENT_DIVISION]], tables.elements.shape[1], shifts[0]
     else:
-        division, count, shift = tables.teams[scalars[TEAM_DIVISION]], tables.teams.shape[1], shifts[1]
-    listed = division[group + shift if group + shift < count else group + shift - count]
-    for i in range(listed.shape[0]):
-        if listed[i] == member:
+        division, count, shift = tables.teams[scalars[arrays.TEAM_DIVISION]], tables.teams.shape[1], shifts[1]
+    return holds(division[further(group, shift, count)], member)
+
+
+@njit(inline="always")
+def further(k, shift, count):
+    """(k + shift) mod count of a shift below count, without a division."""
+    return k + shift if k + shift < count else k + shift - count
+
+
+@njit(inline="always")
+def holds(members, member):
+    """Tell whether an array [M] holds a member."""
+    for i in range(members.shape[0]):
+        if members[i] == member:
             return True
     return False
 
@@ -265,12 +253,12 @@ def _claim(unit, claims, row, mentions, sizes, facts, written):
         for i in range(sizes[claims[c, 0]]):
             if who[i, 0] != group:
                 continue
-            facts[written, RELATION] = unit[KIND]
-            facts[written, SUBJECT] = who[i, 1]
-            facts[written, OBJECT] = name[1]
-            facts[written, POLARITY] = claims[c, 3]
-            facts[written, MANUAL_ROW] = row
-            facts[written, SUBJECT_FIRST], facts[written, SUBJECT_LAST] = who[i, 2], who[i, 3]
-            facts[written, NAME_FIRST], facts[written, NAME_LAST] = name[2], name[3]
+            facts[written, arrays.RELATION] = unit[KIND]
+            facts[written, arrays.SUBJECT] = who[i, 1]
+            facts[written, arrays.OBJECT] = name[1]
+            facts[written, arrays.POLARITY] = claims[c, 3]
+            facts[written, arrays.MANUAL_ROW] = row
+            facts[written, arrays.SUBJECT_FIRST], facts[written, arrays.SUBJECT_LAST] = who[i, 2], who[i, 3]
+            facts[written, arrays.NAME_FIRST], facts[written, arrays.NAME_LAST] = name[2], name[3]
             written += 1
     return written

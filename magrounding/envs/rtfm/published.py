@@ -17,6 +17,14 @@ RTFM: PublishedResults = {
 
 _FRL = "FRL backwards, which learns from 100,000 sequences of sub-goals and sees a list of all objects"
 
+
+def _table_2(model: str, *rates: tuple[float, float]) -> PublishedResults:
+    """Table 2 of EnDi: mean and standard deviation of a model in each set."""
+    source = f"two agents of {model}, EnDi table 2"
+    sets = ("train", "eval", "eval_new", "eval_10x10")
+    return {("s5", name): PublishedResult(*rate, source) for name, rate in zip(sets, rates, strict=True)}
+
+
 RTFM_OTHERS: tuple[PublishedResults, ...] = (
     {
         ("nl", "eval"): PublishedResult(0.842, 0.003, f"{_FRL}, Wang et al. 2021, table 1"),
@@ -27,24 +35,11 @@ RTFM_OTHERS: tuple[PublishedResults, ...] = (
 
 MA_RTFM: PublishedResults = {
     ("s1", "train"): PublishedResult(0.995, 0.005, "two agents of every model, 99 to 100 %, EnDi section 5.2"),
-    ("s5", "train"): PublishedResult(0.59, 0.01, "two agents of EnDi(dis), EnDi table 2"),
-    ("s5", "eval"): PublishedResult(0.61, 0.01, "two agents of EnDi(dis), EnDi table 2"),
-    ("s5", "eval_new"): PublishedResult(0.56, 0.00, "two agents of EnDi(dis), EnDi table 2"),
-    ("s5", "eval_10x10"): PublishedResult(0.62, 0.02, "two agents of EnDi(dis), EnDi table 2"),
+    **_table_2("EnDi(dis)", (0.59, 0.01), (0.61, 0.01), (0.56, 0.00), (0.62, 0.02)),
 }
 """EnDi's table of txt2π in stages S2 to S5 is not available to us."""
 
 MA_RTFM_ABLATIONS: tuple[PublishedResults, ...] = (
-    {
-        ("s5", "train"): PublishedResult(0.38, 0.11, "two agents of EnDi-sup, EnDi table 2"),
-        ("s5", "eval"): PublishedResult(0.39, 0.10, "two agents of EnDi-sup, EnDi table 2"),
-        ("s5", "eval_new"): PublishedResult(0.36, 0.10, "two agents of EnDi-sup, EnDi table 2"),
-        ("s5", "eval_10x10"): PublishedResult(0.44, 0.11, "two agents of EnDi-sup, EnDi table 2"),
-    },
-    {
-        ("s5", "train"): PublishedResult(0.39, 0.02, "two agents of EnDi-reg, EnDi table 2"),
-        ("s5", "eval"): PublishedResult(0.38, 0.02, "two agents of EnDi-reg, EnDi table 2"),
-        ("s5", "eval_new"): PublishedResult(0.35, 0.02, "two agents of EnDi-reg, EnDi table 2"),
-        ("s5", "eval_10x10"): PublishedResult(0.41, 0.00, "two agents of EnDi-reg, EnDi table 2"),
-    },
+    _table_2("EnDi-sup", (0.38, 0.11), (0.39, 0.10), (0.36, 0.10), (0.44, 0.11)),
+    _table_2("EnDi-reg", (0.39, 0.02), (0.38, 0.02), (0.35, 0.02), (0.41, 0.00)),
 )

@@ -132,8 +132,7 @@ def _roll_out(joint, first, count, actors, scalars, key, search, model, worth):
         first, count: number of the first roll-out, and how many; the number of a roll-out decides its draws.
         actors, scalars: the state, [E, NUM_COLUMNS] and [NUM_SCALARS].
         key: uint64 of the state's draws.
-        search: budget, of which `depth` is read.
-        model: the model, whose state is written over.
+        search, model: the budget, of which `depth` is read; the model, whose state is written over.
         worth: [count or more], filled with the value of each roll-out: 0 if lost; else the discount of its steps, times
             the base policy's estimate if undecided.
     """

@@ -39,11 +39,7 @@ def draw_assignment(key, counter, which, total):
 
 @cache
 def group_table(num_members: int, num_groups: int) -> np.ndarray:
-    """All ways to divide members 0 … m-1 evenly among labelled groups.
-
-    Returns:
-        [ways, num_groups, m / num_groups] int16; members of a group ascend.
-    """
+    """All ways [ways, groups, m / groups] int16 to divide members 0 … m-1 evenly among groups; members ascend."""
     size = num_members // num_groups
     if size == 1:
         return np.array(list(permutations(range(num_members))), np.int16)[:, :, None]

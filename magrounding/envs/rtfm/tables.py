@@ -2,51 +2,54 @@
 
 from __future__ import annotations
 
+import re
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from magrounding.envs.rtfm import splits
-from magrounding.envs.rtfm.arrays import Tables
-from magrounding.envs.rtfm.ontology import (
-    DRAGON,
-    DRAGON_GOAL,
-    ELEMENTS,
-    EMPTY_ID,
-    LETTERS,
-    TEAMS,
-    TRAINING,
-    UNSEEN,
-    WALL_ID,
-    statement_of_letters,
-)
-from magrounding.envs.rtfm.prose_tables import NO_PROSE, make_prose
-from magrounding.envs.rtfm.text import sentence_table
+from magrounding.envs.rtfm import arrays, ontology, splits
+from magrounding.envs.rtfm.constructions import FILLER, MODIFIER, PLAIN, TEAM, Template, templates_of, word_classes
+from magrounding.envs.rtfm.text import PUNCTUATION, sentence_table
 from magrounding.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from magrounding.envs.rtfm.games import RtfmGame
 
 _NOTHING = np.zeros((1, 1, 1), np.int16)
+_SLOTS = {
+    "{a}": arrays.FIRST_LIST,
+    "{b}": arrays.SECOND_LIST,
+    "{ab}": arrays.BOTH_LISTS,
+    "{A}": arrays.FIRST_NAME,
+    "{B}": arrays.SECOND_NAME,
+}
+_KINDS = (MODIFIER, TEAM, FILLER)
+MOST_CLAIMS = 4
+
+_NUMBERS = np.zeros((1, 1, 1), np.int64)
+_NO_PROSE = arrays.Prose(_NOTHING[0], _NUMBERS[None], _NOTHING[0], _NUMBERS, _NOTHING, 0)
+"""Tables without templates, of rock-paper-scissors."""
 
 
-def make_tables(game: RtfmGame, vocabulary: Vocabulary) -> Tables:
+def make_tables(game: RtfmGame, vocabulary: Vocabulary) -> arrays.Tables:
     """Everything that generation and description look up for one task, split and size of map."""
     background = np.zeros((game.size, game.size, 2 * game.occupants), np.int16)
-    background[..., 0] = WALL_ID
-    background[1:-1, 1:-1, 0] = EMPTY_ID
+    background[..., 0] = ontology.WALL_ID
+    background[1:-1, 1:-1, 0] = ontology.EMPTY_ID
     make = _letters if game.kind.letters else _monsters
     return make(game, vocabulary)._replace(background=background.reshape(-1))
 
 
-def _monsters(game: RtfmGame, vocabulary: Vocabulary) -> Tables:
+def _monsters(game: RtfmGame, vocabulary: Vocabulary) -> arrays.Tables:
     task = game.kind
-    words = UNSEEN if game.split == "eval_new" else TRAINING
+    words = ontology.UNSEEN if game.split == "eval_new" else ontology.TRAINING
     held_out, stream = game.split == "eval_paraphrase", game.resolved_layout == "stream"
+    sentences = partial(sentence_table, vocabulary, language=task.language, held_out=held_out)
     teams, elements = splits.assignment_tables(task.group)
     team_lists, monsters = _lists(teams, words.monsters)
     element_lists, modifiers = _lists(elements, words.modifiers)
-    return Tables(
+    return arrays.Tables(
         teams=teams,
         elements=elements,
         element_orders=splits.group_table(4, 4)[:, :, 0].copy(),
@@ -54,48 +57,46 @@ def _monsters(game: RtfmGame, vocabulary: Vocabulary) -> Tables:
         monster_words=_encode(vocabulary, words.monsters),
         modifier_words=_encode(vocabulary, words.modifiers),
         noun_words=_encode(vocabulary, words.nouns),
-        element_words=_encode(vocabulary, ELEMENTS),
+        element_words=_encode(vocabulary, ontology.ELEMENTS),
         team_lists=team_lists,
         element_lists=element_lists,
-        team_sentences=sentence_table(vocabulary, "team", task.language, held_out, monsters, TEAMS, stream=stream),
-        element_sentences=sentence_table(
-            vocabulary, "modifier", task.language, held_out, modifiers, ELEMENTS, stream=stream
-        ),
-        goal_sentences=sentence_table(vocabulary, "goal", task.language, held_out, [()], TEAMS),
+        team_sentences=sentences("team", lists=monsters, names=ontology.TEAMS, stream=stream),
+        element_sentences=sentences("modifier", lists=modifiers, names=ontology.ELEMENTS, stream=stream),
+        goal_sentences=sentences("goal", lists=[()], names=ontology.TEAMS),
         background=_NOTHING[0, 0],
         prose=make_prose(game, vocabulary, words),
     )
 
 
-def _letters(game: RtfmGame, vocabulary: Vocabulary) -> Tables:
+def _letters(game: RtfmGame, vocabulary: Vocabulary) -> arrays.Tables:
     """Rock-paper-scissors: statement k of cycle P is sentence P of "element" k; there are no teams.
 
     Turning a cycle leaves it as it is, so a reassigned manual states it backwards: the only other cycle of its letters.
     """
     triples = splits.letter_triples(game.kind.letters, game.split)
     winner, loser = (1, 0) if game.manual == "reassigned" else (0, 1)
+    cycles = [[ontology.LETTERS[letter] for letter in triple] for triple in triples]
     sentences = [
-        [statement_of_letters(LETTERS[row[(k + winner) % 3]], LETTERS[row[(k + loser) % 3]]) for row in triples]
+        ontology.statement_of_letters(cycle[(k + winner) % 3], cycle[(k + loser) % 3])
         for k in range(3)
+        for cycle in cycles
     ]
-    rows = np.stack([vocabulary.encode(sentence) for of_k in sentences for sentence in of_k])
-    cycles = np.arange(len(triples))
-    return Tables(
+    return arrays.Tables(
         teams=_NOTHING,
         elements=_NOTHING,
         element_orders=_NOTHING[0],
-        triples=np.array([[vocabulary[LETTERS[letter]] for letter in triple] for triple in triples], np.int16),
-        monster_words=_encode(vocabulary, (DRAGON,)),
+        triples=np.array([[vocabulary[letter] for letter in cycle] for cycle in cycles], np.int16),
+        monster_words=_encode(vocabulary, (ontology.DRAGON,)),
         modifier_words=_NOTHING[0, 0],
         noun_words=_NOTHING[0, 0],
         element_words=_NOTHING[0, 0],
         team_lists=np.zeros((1, 0), np.int64),
-        element_lists=np.repeat(cycles[:, None], 3, axis=1),
+        element_lists=np.repeat(np.arange(len(cycles))[:, None], 3, axis=1),
         team_sentences=_NOTHING[None],
-        element_sentences=rows.reshape(1, 3, len(triples), -1),
-        goal_sentences=vocabulary.encode(DRAGON_GOAL)[None, None, None],
+        element_sentences=np.stack([*map(vocabulary.encode, sentences)]).reshape(1, 3, len(cycles), -1),
+        goal_sentences=vocabulary.encode(ontology.DRAGON_GOAL)[None, None, None],
         background=_NOTHING[0, 0],
-        prose=NO_PROSE,
+        prose=_NO_PROSE,
     )
 
 
@@ -107,3 +108,73 @@ def _lists(groups: np.ndarray, words: tuple[str, ...]) -> tuple[np.ndarray, list
     """For groups [ways, groups, g] of members: the number [ways, groups] of each list, and the C lists by word."""
     members, numbers = np.unique(groups.reshape(-1, groups.shape[-1]), axis=0, return_inverse=True)
     return numbers.reshape(groups.shape[:2]), [sorted(words[m] for m in row) for row in members]
+
+
+def make_prose(game: RtfmGame, vocabulary: Vocabulary, words: ontology.Ontology) -> arrays.Prose:
+    """The tables of a task and split, with the constructions that are switched on."""
+    names, language = game.resolved_constructions, game.kind.language
+    stream = game.resolved_layout == "stream"
+    templates = templates_of(names, language, game.split)
+    classes = word_classes(game.split == "eval_paraphrase") if names else {}
+    pools = [[_pool(templates, kind, groups) for groups in (0, 1, 2)] for kind in _KINDS]
+    widest = max(len(pool) for of_kind in pools for pool in of_kind)
+    deepest = max(len(ids) for of_kind in pools for pool in of_kind for ids in pool)
+    table = np.zeros((len(pools), 3, widest, 1 + deepest), np.int64)
+    for k, of_kind in enumerate(pools):
+        for groups, pool in enumerate(of_kind):
+            for c, ids in enumerate(pool):
+                table[k, groups, c, : 1 + len(ids)] = len(ids), *ids
+    orders = [sorted(range(len(listed)), key=listed.__getitem__) for listed in (words.modifiers, words.monsters)]
+    members = [[vocabulary[word] for word in listed] for listed in (words.modifiers, words.monsters)]
+    return arrays.Prose(
+        tokens=_pad(
+            [_encode_template(template.text, vocabulary, list(classes), stream) for template in templates], np.int16
+        ),
+        pools=table,
+        classes=_pad([[len(of), *(vocabulary[word] for word in of)] for of in classes.values()] or [[1, 0]], np.int16),
+        members=np.stack([_pad(orders, np.int64, -1), _pad(members, np.int64)], axis=1),
+        name_words=np.stack(
+            [[vocabulary.encode(name, 4) for name in (*of, "")[:4]] for of in (ontology.ELEMENTS, ontology.TEAMS)]
+        ),
+        comma=0 if stream else vocabulary[","],
+    )
+
+
+def make_claims(game: RtfmGame) -> np.ndarray:
+    """[T, C, 4] mention, group, name and polarity of each claim of each template, −1 behind the last."""
+    templates = templates_of(game.resolved_constructions, game.kind.language, game.split)
+    claims = np.full((len(templates), MOST_CLAIMS, 4), -1, np.int64)
+    for t, template in enumerate(templates):
+        for c, claim in enumerate(template.claims):
+            claims[t, c] = claim.mention, claim.group, claim.name, claim.polarity
+    return claims
+
+
+def _pool(templates: tuple[Template, ...], kind: str, groups: int) -> list[list[int]]:
+    """The templates of one kind about so many groups, by construction, plain statements first."""
+    found: dict[str, list[int]] = {}
+    for t, template in enumerate(templates):
+        if (template.kind, template.groups) == (kind, groups):
+            found.setdefault(template.construction, []).append(t)
+    return sorted(found.values(), key=lambda ids: templates[ids[0]].construction != PLAIN)
+
+
+def _encode_template(text: str, vocabulary: Vocabulary, classes: list[str], stream: bool) -> list[int]:
+    """Words as their ids, slots as negative numbers."""
+    row = []
+    for word in text.split():
+        slot = re.sub(r"2\}$", "}", word)
+        if slot in _SLOTS:
+            row.append(_SLOTS[slot])
+        elif word[1:-1] in classes and word.startswith("{"):
+            row.append(arrays.FIRST_CLASS - classes.index(word[1:-1]))
+        elif not (stream and word in PUNCTUATION):
+            row.append(vocabulary[word])
+    return row
+
+
+def _pad(rows: list[list[int]], kind: type, fill: int = 0) -> np.ndarray:
+    table = np.full((len(rows), max(map(len, rows))), fill, kind)
+    for row, values in zip(table, rows, strict=True):
+        row[: len(values)] = values
+    return table

@@ -60,12 +60,7 @@ def without_punctuation(sentence: str) -> str:
 
 
 def layout_shape(layout: str, lengths: list[int]) -> tuple[int, int]:
-    """Rows of a manual and words of a row.
-
-    Args:
-        layout: one of LAYOUTS.
-        lengths: words of each statement at most, without punctuation for a stream.
-    """
+    """Rows of a manual and words of a row, by the words of each statement at most, for a stream without punctuation."""
     longest = sorted(lengths, reverse=True)
     if layout == "statements":
         return len(lengths), longest[0]
@@ -98,8 +93,7 @@ def sentence_table(
     """All sentences of one kind.
 
     Args:
-        vocabulary: of the world.
-        kind: one of KINDS.
+        vocabulary, kind: of the world; one of KINDS.
         language, held_out: which set of templates.
         lists: C lists of modifiers or monsters that a sentence can be about (one empty list for goals).
         names: N elements or teams.

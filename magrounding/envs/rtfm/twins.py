@@ -8,18 +8,8 @@ from __future__ import annotations
 
 from numba import njit
 
-from magrounding.envs.rtfm.arrays import (
-    DISTRACTOR_TEAM,
-    ELEMENT,
-    ELEMENT_DIVISION,
-    EXCHANGED,
-    SEED,
-    TARGET,
-    TEAM,
-    TEAM_DIVISION,
-    WORD_1,
-    WORD_2,
-)
+from magrounding.envs.rtfm import arrays
+from magrounding.envs.rtfm.prose import holds
 from magrounding.envs.rtfm.splits import draw_assignment, side
 from magrounding.jit import inner_njit
 from magrounding.seeding import below, hash64
@@ -38,12 +28,12 @@ def draw_task(key, rules, tables, scalars, entities):
     group = tables.teams.shape[2]
     element_ways = tables.elements.shape[0]
     index = draw_assignment(key, 0, rules.side, tables.teams.shape[0] * element_ways)
-    scalars[TEAM_DIVISION] = index // element_ways
-    scalars[ELEMENT_DIVISION] = index % element_ways
+    scalars[arrays.TEAM_DIVISION] = index // element_ways
+    scalars[arrays.ELEMENT_DIVISION] = index % element_ways
     team = below(key, 1, 3)
-    scalars[TEAM] = team
+    scalars[arrays.TEAM] = team
     other_team = (team + 1 + below(key, 2, 2)) % 3
-    scalars[DISTRACTOR_TEAM] = other_team
+    scalars[arrays.DISTRACTOR_TEAM] = other_team
     order = tables.element_orders[below(key, 3, tables.element_orders.shape[0])]
     # A distractor takes the last element of the order.
     distinct = 3 if rules.monsters + rules.items > 2 * rules.targets else 4
@@ -56,19 +46,18 @@ def draw_task(key, rules, tables, scalars, entities):
         if t < rules.monsters:
             monster = entities[n + t]
             of_team = team if is_target else other_team
-            name = tables.teams[scalars[TEAM_DIVISION], of_team, below(key, counter + 1, group)]
-            monster[WORD_1] = tables.element_words[element]
-            monster[WORD_2] = tables.monster_words[name]
-            monster[ELEMENT] = element
-            monster[TARGET] = is_target
+            name = tables.teams[scalars[arrays.TEAM_DIVISION], of_team, below(key, counter + 1, group)]
+            monster[arrays.WORD_1] = tables.element_words[element]
+            monster[arrays.WORD_2] = tables.monster_words[name]
+            monster[arrays.ELEMENT] = element
+            monster[arrays.TARGET] = is_target
         if t < rules.items:
             item = entities[n + rules.monsters + t]
-            modifier = tables.elements[
-                scalars[ELEMENT_DIVISION], element, below(key, counter + 2, tables.elements.shape[2])
-            ]
-            item[WORD_1] = tables.modifier_words[modifier]
-            item[WORD_2] = tables.noun_words[below(key, counter + 3, tables.noun_words.shape[0])]
-            item[ELEMENT] = element
+            which = below(key, counter + 2, tables.elements.shape[2])
+            modifier = tables.elements[scalars[arrays.ELEMENT_DIVISION], element, which]
+            item[arrays.WORD_1] = tables.modifier_words[modifier]
+            item[arrays.WORD_2] = tables.noun_words[below(key, counter + 3, tables.noun_words.shape[0])]
+            item[arrays.ELEMENT] = element
 
 
 @inner_njit
@@ -86,34 +75,34 @@ def draw_twin(key, rules, tables, scalars, entities):
         draw_task(hash64(key, _TRY + attempt), rules, tables, scalars, entities)
         of_teams = rules.monsters > rules.targets and below(key, attempt, 2) == 1
         attempt += 1
-        one = entities[first, ELEMENT]
-        other = entities[n + rules.monsters + rules.targets, ELEMENT]  # the bad item's is the distractor's
-        scalars[EXCHANGED] = 4 * one + other
-        teams, elements = scalars[TEAM_DIVISION], scalars[ELEMENT_DIVISION]
+        one = entities[first, arrays.ELEMENT]
+        other = entities[n + rules.monsters + rules.targets, arrays.ELEMENT]  # the bad item's is the distractor's
+        scalars[arrays.EXCHANGED] = 4 * one + other
+        teams, elements = scalars[arrays.TEAM_DIVISION], scalars[arrays.ELEMENT_DIVISION]
         if of_teams:
             unique = True
             for t in range(1, rules.targets):
-                unique = unique and entities[n + t, WORD_2] != entities[first, WORD_2]
+                unique = unique and entities[n + t, arrays.WORD_2] != entities[first, arrays.WORD_2]
             if not unique:
                 continue
-            here = _index(tables.monster_words, entities[first, WORD_2])
-            there = _index(tables.monster_words, entities[distractor, WORD_2])
+            here = _index(tables.monster_words, entities[first, arrays.WORD_2])
+            there = _index(tables.monster_words, entities[distractor, arrays.WORD_2])
             teams = _exchange_members(tables.teams, teams, here, there)
         else:
             elements = _exchange_groups(tables.elements, elements, one, other)
         if side(teams * ways + elements) == rules.side:
             break
-    if scalars[SEED] & 1 == 0:
+    if scalars[arrays.SEED] & 1 == 0:
         return
-    scalars[TEAM_DIVISION], scalars[ELEMENT_DIVISION] = teams, elements
+    scalars[arrays.TEAM_DIVISION], scalars[arrays.ELEMENT_DIVISION] = teams, elements
     if of_teams:
-        entities[first, TARGET], entities[distractor, TARGET] = 0, 1
+        entities[first, arrays.TARGET], entities[distractor, arrays.TARGET] = 0, 1
         return
     for item in range(n + rules.monsters, entities.shape[0]):
-        if entities[item, ELEMENT] == one:
-            entities[item, ELEMENT] = other
-        elif entities[item, ELEMENT] == other:
-            entities[item, ELEMENT] = one
+        if entities[item, arrays.ELEMENT] == one:
+            entities[item, arrays.ELEMENT] = other
+        elif entities[item, arrays.ELEMENT] == other:
+            entities[item, arrays.ELEMENT] = one
 
 
 @inner_njit
@@ -127,34 +116,33 @@ def _index(words, word):
 @inner_njit
 def _exchange_groups(divisions, division, one, other):
     """The division in which two groups have exchanged their members."""
-    for way in range(divisions.shape[0]):
-        same = True
-        for g in range(divisions.shape[1]):
-            source = other if g == one else one if g == other else g
-            for i in range(divisions.shape[2]):
-                same = same and divisions[way, g, i] == divisions[division, source, i]
-            if not same:
-                break
-        if same:
-            return way
-    return division
+    wished = divisions[division].copy()
+    for i in range(wished.shape[1]):
+        wished[one, i], wished[other, i] = wished[other, i], wished[one, i]
+    return _find(divisions, wished)
 
 
 @inner_njit
 def _exchange_members(divisions, division, here, there):
     """The division in which two members have exchanged their groups."""
-    for way in range(divisions.shape[0]):
+    wished = divisions[division].copy()
+    for g in range(wished.shape[0]):
+        for i in range(wished.shape[1]):
+            if wished[g, i] == here:
+                wished[g, i] = there
+            elif wished[g, i] == there:
+                wished[g, i] = here
+    return _find(divisions, wished)
+
+
+@inner_njit
+def _find(divisions, wished):
+    """The number of a division [groups, members], whatever the order of a group's members."""
+    way, same = -1, False
+    while not same:
+        way += 1
         same = True
-        for g in range(divisions.shape[1]):
-            for i in range(divisions.shape[2]):
-                member = divisions[division, g, i]
-                member = there if member == here else here if member == there else member
-                found = False
-                for j in range(divisions.shape[2]):
-                    found = found or divisions[way, g, j] == member
-                same = same and found
-            if not same:
-                break
-        if same:
-            return way
-    return division
+        for g in range(wished.shape[0]):
+            for i in range(wished.shape[1]):
+                same = same and holds(divisions[way, g], wished[g, i])
+    return way

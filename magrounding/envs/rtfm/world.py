@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import fields
 
 import numpy as np
 
 from magrounding.capabilities import Relate
-from magrounding.envs.compiled import CompiledWorld
+from magrounding.envs.compiled import OUTCOME_NAMES, CompiledWorld, salt_of
 from magrounding.envs.render import Figure, Scene, sorted_figures
 from magrounding.envs.rtfm import arrays, kernels
 from magrounding.envs.rtfm.facts import MOST_FACTS, RELATIONS, Fact, fact_accuracy, name_facts
 from magrounding.envs.rtfm.games import RtfmGame
 from magrounding.envs.rtfm.ontology import ELEMENTS, TEAMS, TRAINING, UNSEEN, num_statements
-from magrounding.envs.rtfm.prose_tables import make_claims
-from magrounding.envs.rtfm.tables import make_tables
+from magrounding.envs.rtfm.tables import make_claims, make_tables
 from magrounding.envs.rtfm.tasks import PROSE_SPLITS, SPLITS
 from magrounding.envs.rtfm.text import LAYOUTS
 from magrounding.vocabulary import PAD
@@ -25,25 +23,15 @@ class RTFMWorld(CompiledWorld[RtfmGame]):
     """Read to Fight Monsters; arguments as of `CompiledWorld`."""
 
     def __init__(self, num_envs: int, game: RtfmGame, num_threads: int = 1) -> None:
-        rules = _make_rules(game)
-        super().__init__(
-            num_envs,
-            game,
-            num_threads,
-            kernels=kernels,
-            rules=rules,
-            tables=make_tables(game, game.describe().vocabulary),
-            views=arrays.Views,
-            num_scalars=arrays.NUM_SCALARS,
-            entities=(rules.agents + rules.monsters + rules.items, arrays.NUM_COLUMNS),
-        )
+        rules, tables = _make_rules(game), make_tables(game, game.describe().vocabulary)
+        slots = rules.agents + rules.monsters + rules.items
+        super().__init__(num_envs, game, num_threads, kernels, arrays, rules, tables, slots)
 
     def entity_places(self) -> np.ndarray:
         """Return places of the monsters alive and of the items on the floor, [B, E, 2] float32."""
         entities = self._games.entities[:, self.num_agents :]
-        return np.where(
-            entities[..., arrays.PRESENT, None] == 1, entities[..., [arrays.ROW, arrays.COLUMN]], -1
-        ).astype(np.float32)
+        places = entities[..., [arrays.ROW, arrays.COLUMN]]
+        return np.where(entities[..., arrays.PRESENT, None] == 1, places, -1).astype(np.float32)
 
     def facts(self, row: int) -> tuple[Fact, ...]:
         """Return the claims of the manual of one row, as written, also where it is reassigned: see `facts.Fact`."""
@@ -93,32 +81,25 @@ class RTFMWorld(CompiledWorld[RtfmGame]):
                     first, second = (words[entity[column]] for column in (arrays.WORD_1, arrays.WORD_2))
                     quality, name = (first, second) if entity[arrays.WORD_2] != PAD else ("", first)
                     figures.append(Figure(*at, "monster" if slot < items else "item", name, quality))
-        held = [entities[agent[arrays.HELD]] if agent[arrays.HELD] >= 0 else None for agent in entities[:n]]
+        shown = [arrays.WORD_1, arrays.WORD_2]
+        held = [entities[item, shown] if item >= 0 else () for item in entities[:n, arrays.HELD]]
         walls = np.ones(self.spec.grid.shape[:2], np.bool_)
         walls[1:-1, 1:-1] = False
         return Scene(
             walls=walls,
             figures=sorted_figures(figures),
             alive=tuple(bool(agent[arrays.PRESENT]) for agent in entities[:n]),
-            inventories=tuple(
-                "" if item is None else self.spec.vocabulary.decode((item[arrays.WORD_1], item[arrays.WORD_2]))
-                for item in held
-            ),
+            inventories=tuple(self.spec.vocabulary.decode(item) for item in held),
             goal=str(texts["goal"]),
             manual=tuple(texts["manual"]),
             step=int(scalars[arrays.STEP]),
             max_cycles=self.spec.max_cycles,
-            outcome={arrays.WON: "won", arrays.LOST: "lost", arrays.TIMED_OUT: "lost"}.get(
-                int(scalars[arrays.OUTCOME]), ""
-            ),
+            outcome=OUTCOME_NAMES[scalars[arrays.OUTCOME]],
         )
 
 
 def _make_rules(game: RtfmGame) -> arrays.Rules:
     n, task = game.agents, game.kind
-    # One seed must name different documents in different configurations: a cache of encodings may see several.
-    options = tuple(getattr(game, option.name) for option in fields(RtfmGame))
-    salt = int.from_bytes(hashlib.sha256(repr((task, options)).encode()).digest()[:7], "big")
     return arrays.Rules(
         agents=n,
         monsters=task.monsters(n),
@@ -143,5 +124,5 @@ def _make_rules(game: RtfmGame) -> arrays.Rules:
         sight_squared=-1.0 if game.sight is None else float(game.sight) ** 2,
         chase_squared=-1.0 if game.chase_range is None else float(game.chase_range) ** 2,
         side=SPLITS[game.split],
-        salt=salt,
+        salt=salt_of(task, tuple(getattr(game, option.name) for option in fields(RtfmGame))),
     )

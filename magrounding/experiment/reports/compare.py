@@ -12,7 +12,7 @@ from magrounding.experiment.progress import duration
 from magrounding.experiment.reports import HOW_TO_READ
 from magrounding.experiment.results import TEXT, RunResults
 from magrounding.experiment.statistics import Statistics
-from magrounding.experiment.tables import AFTER, Table, interval, page, summarise
+from magrounding.experiment.tables import AFTER, Summary, Table, interval, page
 from magrounding.play.evaluate import MANUALS, SAMPLED, TRUE_MANUAL
 from magrounding.play.lineup import ORACLE, RANDOM
 from magrounding.registry import agent_entry
@@ -78,7 +78,7 @@ def numbers(runs: Runs) -> Table:
     """Win rates and scores after every phase, with their statistics."""
     after = (row._replace(run=name) for name, run in runs.items() for row in run.measured if row.when == AFTER)
     by = ("run", "stage", "phase", "set", "play", "manual", "player", "metric")
-    return summarise((row for row in after if row.metric in ("win_rate", "score")), by).table()
+    return Summary((row for row in after if row.metric in ("win_rate", "score")), by).table()
 
 
 def met_games(runs: Runs) -> str:

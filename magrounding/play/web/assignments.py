@@ -16,11 +16,9 @@ WATCHING = -1
 
 
 class Visitor(Protocol):
-    """A connection, as a room sees it."""
+    """A connection, as a room sees it; `send` never waits."""
 
-    def send(self, message: str, /) -> None:
-        """Send a text, sooner or later; this never waits."""
-        ...
+    def send(self, message: str, /) -> None: ...
 
 
 @dataclass
@@ -52,12 +50,7 @@ class Assigned(NamedTuple):
 
 
 class Assignments:
-    """Agents and watchers of one game.
-
-    Args:
-        people: agents that people play.
-        hold_seconds: time for which an agent is kept for a person who has gone.
-    """
+    """Agents and watchers of one game; an agent of `people` is kept `hold_seconds` for a person who has gone."""
 
     def __init__(self, people: Sequence[int], hold_seconds: float) -> None:
         self._people, self._hold_seconds = tuple(people), hold_seconds
@@ -77,7 +70,6 @@ class Assignments:
 
     @property
     def watching(self) -> int:
-        """Number of visitors who only watch."""
         return len(self._watchers)
 
     @property
@@ -86,19 +78,12 @@ class Assignments:
         return len(self._holders) == len(self._people)
 
     def of(self, visitor: Visitor) -> list[int]:
-        """Return the agents of a visitor, in order."""
         return sorted(agent for agent, holder in self._holders.items() if holder.visitor is visitor)
 
     def assign(self, visitor: Visitor, agent: int | None, token: str | None) -> Assigned:
-        """Assign an agent to a visitor, or give it back by its token.
+        """Assign an agent (None: the first free one; or WATCHING), or give it back by the token of an earlier time.
 
-        Args:
-            visitor: the connection.
-            agent: None for the first free one, WATCHING for none.
-            token: of an earlier assignment.
-
-        Raises:
-            Refusal: "agent_taken", or "wrong_value" for an agent that no person plays.
+        Refusal "agent_taken", or "wrong_value" for an agent that no person plays.
         """
         agent = self._find(agent, token)
         if agent is None:
@@ -125,11 +110,10 @@ class Assignments:
         return left
 
     def clear(self) -> None:
-        """Remove all visitors."""
         self._holders, self._watchers = {}, {}
 
     def _find(self, requested: int | None, token: str | None) -> int | None:
-        """Return the agent to assign, None for watching; arguments and errors of `assign`."""
+        """Return the agent to assign, None for watching; Refusal where it is taken, or no person plays it."""
         for agent, holder in self._holders.items():
             # Without naming the agent, a token gets only a free one: another page of the same browser may play it.
             if _same(holder.token, token) and (requested == agent or (requested is None and holder.visitor is None)):

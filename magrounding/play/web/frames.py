@@ -6,6 +6,7 @@ import hashlib
 import io
 from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,6 @@ from magrounding.play.diagnosis import NOTHING, pursued
 from magrounding.play.session import Session, View
 from magrounding.spec import SCORES, TextChoices
 
-COLOURS = list(AGENT_COLOURS)
 _DIGITS = 3
 _SIDE = 96
 _MOST = 8192
@@ -60,18 +60,12 @@ def about_game(
         "actions": None if words else list(spec.actions.names),
         "max_cycles": spec.max_cycles,
         "scored": SCORES in spec.capabilities,
-        "colours": COLOURS,
+        "colours": list(AGENT_COLOURS),
     }
 
 
 def frame(view: View, sprites: Sprites, hidden: Collection[int] = ()) -> dict[str, Any]:
-    """Return a moment of a game.
-
-    Args:
-        view: the moment.
-        sprites: names of the figures' pictures.
-        hidden: agents that people play: no attention or claims of a network are shown for them.
-    """
+    """Return a moment of a game, without attention and claims of the networks of `hidden` agents."""
     scene = view.scene
     content: dict[str, Any] = {
         "step": view.step,
@@ -87,7 +81,6 @@ def frame(view: View, sprites: Sprites, hidden: Collection[int] = ()) -> dict[st
     }
     if scene is None:
         return {**content, "text": view.picture}
-    claims = {agent: marks for agent, marks in view.claims.items() if agent not in hidden}
     return {
         **content,
         "goal": scene.goal,
@@ -97,7 +90,8 @@ def frame(view: View, sprites: Sprites, hidden: Collection[int] = ()) -> dict[st
         "figures": [_figure(each, sprites) for each in scene.figures],
         "claims": {
             agent: [k for k, each in enumerate(scene.figures) if _claimed(each, marks)]
-            for agent, marks in claims.items()
+            for agent, marks in view.claims.items()
+            if agent not in hidden
         },
     }
 
@@ -105,8 +99,8 @@ def frame(view: View, sprites: Sprites, hidden: Collection[int] = ()) -> dict[st
 def history(session: Session, sprites: Sprites, hidden: Collection[int] = ()) -> list[dict[str, Any]]:
     """Return all moments of a game, each with the figures that its agents pursue next; arguments as of `frame`."""
     shown = [frame(view, sprites, hidden) for view in session.views]
-    for k in range(len(shown) - 1):
-        shown[k]["pursues"] = pursuits(session.views[k].scene, session.views[k + 1].scene)
+    for moment, (view, following) in zip(shown, pairwise(session.views), strict=False):
+        moment["pursues"] = pursuits(view.scene, following.scene)
     return shown
 
 

@@ -16,18 +16,7 @@ from magrounding.errors import MagroundingError
 from magrounding.play.saved_games import EpisodeWriter, Header, SavedEpisode
 from magrounding.play.web.frames import Sprites
 from magrounding.play.web.limits import LONGEST_PACE, Bucket, Limits
-from magrounding.play.web.messages import (
-    Create,
-    Enter,
-    Finish,
-    Join,
-    Leave,
-    Message,
-    Move,
-    Proceed,
-    Refusal,
-    Restart,
-)
+from magrounding.play.web.messages import Create, Enter, Finish, Join, Leave, Message, Move, Proceed, Refusal, Restart
 from magrounding.play.web.offers import Offers, Plan
 from magrounding.play.web.replays import replay
 from magrounding.play.web.room import Keep, Room
@@ -42,12 +31,7 @@ LOG = logging.getLogger(__name__)
 
 
 class Guest:
-    """A connection, as the host sees it.
-
-    Args:
-        limits: of the server.
-        send: puts a text into its queue.
-    """
+    """A connection, as the host sees it; `send` puts a text into its queue."""
 
     def __init__(self, limits: Limits, send: Callable[[str], None]) -> None:
         self.room: Room | None = None
@@ -58,8 +42,7 @@ class Guest:
 class Keeper:
     """Writes games into a folder, a file for each environment, options and players; None keeps nothing.
 
-    Raises:
-        CheckpointError: no file can be written there.
+    A folder in which no file can be written is a CheckpointError.
     """
 
     def __init__(self, folder: Path | None) -> None:
@@ -90,15 +73,9 @@ class Keeper:
 
 
 class Host:
-    """All games.
-
-    Args:
-        offers: what may be played.
-        keeper: where finished games go.
-        participants: of a study, if one is held; no other games are made then.
+    """All games that go on. If a study is held, it has participants, and no other games are made.
 
     Attributes:
-        offers, limits, sprites: of the server.
         rooms: by code.
     """
 
@@ -119,7 +96,9 @@ class Host:
                 raise Refusal("bad_game", "a study is held here: its games are made by it")
             if not guest.new_games.take():
                 raise Refusal("too_fast")
-            return {"type": "created", "code": await self._create(message)}
+            seed = secrets.randbelow(10_000) if message.seed is None else message.seed
+            plan = self.offers.plan(message.env, message.options, message.players, seed)
+            return {"type": "created", "code": await self.open(plan, message.pace, self._keeper.keep)}
         if isinstance(message, Join):
             self._join(guest, message)
             return None
@@ -136,12 +115,6 @@ class Host:
             guest.room.start(guest)
         return {"type": "taken"} if message.ref is not None else None
 
-    async def _create(self, message: Create) -> str:
-        """Make a game; its code. Refusal: "full", or "bad_game"."""
-        seed = secrets.randbelow(10_000) if message.seed is None else message.seed
-        plan = self.offers.plan(message.env, message.options, message.players, seed)
-        return await self.open(plan, message.pace, self._keeper.keep)
-
     async def open(self, plan: Plan, pace: float, keep: Keep, *, once: bool = False) -> str:
         """Make a planned game; its code. Refusal: "full", or "bad_game"."""
         if len(self.rooms) + self._opening >= self.limits.games:
@@ -153,8 +126,8 @@ class Host:
             await room.open()
         finally:
             self._opening -= 1
-        self.rooms[room.code] = room
-        return room.code
+        self.rooms[code] = room
+        return code
 
     def room(self, code: str) -> Room:
         """The game of a code; Refusal where there is none."""
@@ -163,7 +136,6 @@ class Host:
         return self.rooms[code]
 
     def part(self, guest: Guest, *, for_good: bool) -> None:
-        """Take a connection out of its game."""
         room, guest.room = guest.room, None
         if room is not None:
             room.leave(guest, for_good=for_good)
@@ -183,13 +155,12 @@ class Host:
             self._replaying -= 1
 
     async def sweep(self, every: float = 20.0) -> None:
-        """For ever: close games that have no client any more."""
+        """For ever: close games that have had no client for long."""
         while True:
             await asyncio.sleep(every)
             self.sweep_once()
 
     def sweep_once(self) -> None:
-        """Close games that have had no client for long."""
         before = time.monotonic() - self.limits.idle_seconds
         for code, room in list(self.rooms.items()):
             if not room.visitors and (room.lost or room.quiet_since <= before):
@@ -197,18 +168,15 @@ class Host:
                 room.close()
 
     def close(self) -> None:
-        """End all games."""
         for room in self.rooms.values():
             room.close()
         self.rooms.clear()
         self._replays.end()
 
     def offered(self) -> str:
-        """Return the offers of the page, as JSON."""
         return json_text({"worlds": self.offers.listed(), "most_pace": LONGEST_PACE})
 
     async def _study(self, guest: Guest, message: Enter | Proceed | Finish) -> dict[str, Any]:
-        """Answer a participant."""
         participants = self.participants
         if participants is None:
             raise Refusal("unknown_type", "no study is held here")

@@ -51,12 +51,7 @@ Whole = Annotated[int, Meta(ge=-(2**53), le=2**53)]
 
 
 class Refusal(MagroundingError):
-    """A message that is not obeyed.
-
-    Args:
-        code: one of CODES.
-        sentence: the mistake, where there is more to say than the code's own sentence.
-    """
+    """A message that is not obeyed, with one of CODES; `sentence` is the mistake, where there is more to say."""
 
     def __init__(self, code: str, sentence: str = "") -> None:
         super().__init__(sentence or CODES[code])

@@ -27,10 +27,9 @@ _LARGEST_SEED = 2**31
 
 @dataclass(frozen=True)
 class Plan:
-    """A game that can be made.
+    """A game that can be made, the `Session` of its environment, options and seed.
 
     Attributes:
-        env, options, seed: of the `Session`.
         shown: options that clients may see.
         players: the name of each agent's player.
         lineup: the players; stand-ins for people.
@@ -100,7 +99,6 @@ class Offers:
         return found
 
     def players(self, env: str) -> dict[str, PlayerSpec]:
-        """Return name → player for an environment."""
         players = {HUMAN: PlayerSpec(HUMAN), RANDOM: PlayerSpec(RANDOM)}
         if has_expert(env):
             players[ORACLE] = PlayerSpec(ORACLE)
@@ -108,15 +106,14 @@ class Offers:
         return players | {name: player for name, player in self.more_players.items() if name not in self._trained}
 
     def listed(self) -> list[dict[str, Any]]:
-        """Return options and players of each environment, for the page."""
         worlds = []
-        for env in self.envs:
-            entry = env_entry(env)
+        for entry in map(env_entry, self.envs):
+            env = entry.id
             agents = {name: count for name, (_, world, count) in self._trained.items() if world == env}
             worlds.append(
                 {
                     "env": env,
-                    "options": [self._option(entry, name) for name in self._names(entry)],
+                    "options": self.options_of(entry),
                     "players": [{"name": name, "agents": agents.get(name)} for name in self.players(env)],
                 }
             )
@@ -131,8 +128,6 @@ class Offers:
         entry = env_entry(env)
         chosen = {each["name"]: each["default"] for each in self.options_of(entry)}
         for name, value in options.items():
-            if name not in chosen:
-                raise Refusal("bad_game", "this world has no such option for you to choose")
             self._check(entry, name, value)
             chosen[name] = value
         chosen = {name: value for name, value in chosen.items() if value is not None}
@@ -142,11 +137,7 @@ class Offers:
         return plan
 
     def replay(self, header: Header, seed: int) -> Plan:
-        """Return the plan of a saved game, whose trained players report and whose moves are all given.
-
-        Raises:
-            Refusal: "bad_file", for games that cannot have been played here.
-        """
+        """Return the plan of a saved game, whose moves are all given; Refusal "bad_file" if it was not played here."""
         if header.env not in self.envs:
             raise Refusal("bad_file", "it is of a world that is not offered here")
         entry, fixed = env_entry(header.env), self._fixed(env_entry(header.env))
@@ -182,22 +173,17 @@ class Offers:
         offered = self.players(entry.id)
         if len(players) != spec.num_agents or any(type(name) is not str or name not in offered for name in players):
             raise Refusal("bad_game", f"it takes {spec.num_agents} players of those offered, one for each agent")
-        standin = standin or self._standin(entry, offered)
+        if not standin:
+            standin = self.standin if self.standin in offered else ORACLE if ORACLE in offered else RANDOM
         specs = tuple(offered[standin if name == HUMAN else name] for name in players)
         people = tuple(agent for agent, name in enumerate(players) if name == HUMAN)
         lineup, names = Lineup(specs, ",".join(players)), tuple(players)
         return Plan(entry.id, options, shown, names, lineup, people, standin, seed, names, people), spec
 
-    def _standin(self, entry: EnvEntry, offered: Mapping[str, PlayerSpec]) -> str:
-        if self.standin in offered:
-            return self.standin
-        return ORACLE if ORACLE in offered else RANDOM
-
     def _fixed(self, entry: EnvEntry) -> dict[str, Any]:
         return {name: value for name, value in self.env_options.items() if name in entry.options}
 
     def options_of(self, entry: EnvEntry) -> list[dict[str, Any]]:
-        """Return the options of an environment that a client may choose."""
         return [self._option(entry, name) for name in self._names(entry)]
 
     def _names(self, entry: EnvEntry) -> list[str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import closing
+
 from magrounding.errors import MagroundingError
 from magrounding.play.saved_games import SavedEpisode, parse_episodes
 from magrounding.play.session import Session
@@ -17,16 +19,9 @@ _NONSENSE = (TypeError, ValueError, ArithmeticError, LookupError)
 
 
 def replay(data: bytes, number: int, offers: Offers, sprites: Sprites) -> str:
-    """Return the frames of one of the games in a file, as JSON.
+    """Return the frames of a game in the content of a file, as JSON; its number counts from 0.
 
-    Args:
-        data: content of a file of saved games.
-        number: of the game, counted from 0.
-        offers, sprites: of the server.
-
-    Raises:
-        Refusal: "bad_file", for a file that is damaged or altered, and a game that goes another way now or is not
-            offered.
+    Refusal "bad_file" for a file that is damaged or altered, and a game that goes another way now or is not offered.
     """
     try:
         header, games = parse_episodes(data, _NAME)
@@ -42,20 +37,16 @@ def replay(data: bytes, number: int, offers: Offers, sprites: Sprites) -> str:
         session = plan.make()
     except Refusal as refusal:
         raise Refusal("bad_file", str(refusal)) from None
-    try:
+    with closing(session):
         if any(getattr(header, name) != getattr(session.header, name) for name in ("vocabulary", "agents", "actions")):
             raise Refusal("bad_file", "it had other words, moves or another number of agents than this world has now")
         if _play(session, game) != game:
             raise Refusal("bad_file", _OTHERWISE)
-        about = about_game(session, {}, header.players, ())
-        about |= {"games": len(games), "game": number}
+        about = {**about_game(session, {}, header.players, ()), "games": len(games), "game": number}
         return json_text({"game": about, "frames": history(session, sprites)}, compact=True)
-    finally:
-        session.close()
 
 
 def _play(session: Session, game: SavedEpisode) -> SavedEpisode:
-    """Play the moves of a saved game."""
     try:
         for actions in game.actions:
             if session.now.over:

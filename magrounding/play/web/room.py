@@ -36,15 +36,13 @@ class Room:
 
     Args:
         code: by which it is joined; hard to guess.
-        plan: the game.
+        plan, limits, sprites: the game, and what the server has.
         pace: seconds that people have for a move, after which their stand-ins move; 0: the game waits for all. Where
             only agents play, the seconds between two steps.
-        limits, sprites: of the server.
         keep: called with every game that has ended, in the game's thread.
         once: the game is played once, and cannot be begun again.
 
     Attributes:
-        code, plan, pace: as given.
         lost: the simulator or an agent gave no answer: nothing goes on here.
         quiet_since: when the last visitor left.
     """
@@ -96,17 +94,14 @@ class Room:
 
     @property
     def ended(self) -> bool:
-        """True when the game is over, or lost."""
         return self._over or self.lost
 
     @property
     def visitors(self) -> list[Visitor]:
-        """All that are connected, each once."""
         return self._assignments.visitors
 
     @property
     def present(self) -> list[int]:
-        """Agents whose people are connected."""
         return self._assignments.present
 
     def join(self, visitor: Visitor, agent: int | None, token: str | None) -> dict[str, Any]:
@@ -181,7 +176,6 @@ class Room:
         self._run(lambda: self._begin(self.session.seed + (seed == NEXT)))
 
     async def history(self) -> str:
-        """Return all frames so far, as JSON."""
         if self.lost:
             raise Refusal("lost")
 
@@ -294,9 +288,10 @@ class Room:
         shown["moves"] = moves(session, self.plan.people)
         self._frame, self._step, self._over = _text(shown), view.step, view.over
         if view.over:
-            header = replace(session.header, players=tuple(map(self._played_by, range(len(self.plan.players)))))
-            self._saved = to_text(header, [session.saved()])
-            self._keep(header, session.saved())
+            players = tuple(map(self._played_by, range(len(self.plan.players))))
+            header, game = replace(session.header, players=players), session.saved()
+            self._saved = to_text(header, [game])
+            self._keep(header, game)
 
     def _played_by(self, agent: int) -> str:
         """Return the name of an agent's player; a person's together with the stand-in's."""
@@ -308,16 +303,17 @@ class Room:
         if self._session is None:
             return
         left = round(max(0.0, self._deadline - time.monotonic()), 2) if self._timer is not None and self.pace else None
-        status = {
-            "type": "status",
-            "present": self.present,
-            "chosen": [] if self._busy else sorted(self.session.chosen),
-            "begun": self._begun,
-            "thinking": self._busy,
-            "clock": left,
-            "watching": self._assignments.watching,
-        }
-        self._broadcast(status)
+        self._broadcast(
+            {
+                "type": "status",
+                "present": self.present,
+                "chosen": [] if self._busy else sorted(self.session.chosen),
+                "begun": self._begun,
+                "thinking": self._busy,
+                "clock": left,
+                "watching": self._assignments.watching,
+            }
+        )
 
     def _broadcast(self, message: dict[str, Any]) -> None:
         text = _text(message)

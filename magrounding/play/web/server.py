@@ -43,10 +43,8 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 class Server:
     """The pages and the websocket of a host.
 
-    Args:
-        host: the games.
-        names: by which the server may be called, beside those of the loopback; a request to another name is refused,
-            so that no foreign page can reach it by a name of its own.
+    A request to a name that is neither in `names` nor of the loopback is refused, so that no foreign page can reach the
+    server by a name of its own.
     """
 
     def __init__(self, host: Host, names: Iterable[str] = ()) -> None:
@@ -57,16 +55,11 @@ class Server:
         self._files = {name: folder.joinpath(name).read_bytes() for name in _FILES}
 
     def application(self) -> web.Application:
-        """The aiohttp application."""
         app = web.Application(middlewares=[self._guard], client_max_size=self.host.limits.upload_bytes)
         app.add_routes(
             [
-                web.get("/", self._page),
-                web.get("/game/{code}", self._page),
-                web.get("/replay", self._page),
-                web.get("/study", self._page),
+                *(web.get(path, self._file) for path in ("/", "/game/{code}", "/replay", "/study", "/file/{name}")),
                 web.get("/study/about", self._about),
-                web.get("/file/{name}", self._file),
                 web.get("/offers", self._offers),
                 web.get("/sprite/{key}", self._sprite),
                 web.get("/game/{code}/frames", self._frames),
@@ -88,7 +81,8 @@ class Server:
     async def _guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         """Refuse by code, and send the headers with everything."""
         try:
-            self._check_host(request)
+            if _name_of(request.host) not in self._names:
+                raise Refusal("foreign_host")
             self._check_rate(request, heavy=False)
             response = await handler(request)
         except Refusal as refusal:
@@ -106,10 +100,6 @@ class Server:
             for name, value in HEADERS.items():
                 response.headers.setdefault(name, value)
         return response
-
-    def _check_host(self, request: web.Request) -> None:
-        if _name_of(request.host) not in self._names:
-            raise Refusal("foreign_host")
 
     def _check_rate(self, request: web.Request, *, heavy: bool) -> None:
         limits, key = self.host.limits, (request.remote or "", heavy)
@@ -132,14 +122,9 @@ class Server:
         if not same:
             raise Refusal("foreign_origin")
 
-    async def _page(self, request: web.Request) -> web.Response:
-        return self._send_file(PAGE)
-
     async def _file(self, request: web.Request) -> web.Response:
-        return self._send_file(request.match_info["name"])
-
-    def _send_file(self, name: str) -> web.Response:
-        """One of the page's files, which were all read at the start."""
+        """One of the page's files, which were all read at the start; the page itself where none is named."""
+        name = request.match_info.get("name", PAGE)
         if name not in self._files:
             raise Refusal("no_page")
         return web.Response(body=self._files[name], content_type=_FILES[name], charset="utf-8")

@@ -30,6 +30,7 @@ from magrounding.storage import check_place, read_text, user_path, write_atomic,
 FORMAT = "magrounding study 1"
 BETWEEN = "between"
 """Entry of the data for answers between line-ups."""
+_RESULTS = ("seed", "won", "score", "length", "returns", "timed_out")
 _LONGEST_ANSWER = 1000
 _PARTICIPANTS = 10_000
 
@@ -130,7 +131,6 @@ class Study(Options):
                 raise ConfigurationError(f"one of the players of {condition.name!r} is human, got {condition.players}")
 
     def plan(self, offers: Offers, condition: Condition, seed: int) -> Plan:
-        """Return the game of a line-up and a seed."""
         plan = offers.plan(self.env, self.options, list(condition.players), seed)
         if self.open:
             return plan
@@ -144,25 +144,22 @@ class Study(Options):
         With an odd number of line-ups that takes twice as many participants, every second of whom has a row backwards.
         """
         n = len(self.conditions)
-        first = [0, *(k for pair in zip(range(1, n), range(n - 1, 0, -1), strict=True) for k in pair)]
-        first = list(dict.fromkeys(first))
+        first = dict.fromkeys([0, *(k for pair in zip(range(1, n), range(n - 1, 0, -1), strict=True) for k in pair)])
         row = [(k + participant) % n for k in first]
         return row[::-1] if n % 2 and (participant // n) % 2 else row
 
     def about(self) -> dict[str, Any]:
         """Return the texts and questions of the page, without names of line-ups."""
-        asked = {name: [asdict(each) for each in getattr(self, name)] for name in ("before", "between", "after")}
+        asked = {name: list(map(asdict, getattr(self, name))) for name in ("before", "between", "after")}
         return {"title": self.title, "consent": self.consent, "thanks": self.thanks, **asked}
 
 
 @dataclass
 class Participant:
-    """A participant.
+    """A participant, numbered from 0.
 
     Attributes:
-        number: counted from 0.
         ticket: by which the page goes on; not in the data.
-        order: line-ups in their order.
         games: finished ones.
         answers: question → answer; of those asked between, line-up → question → answer.
         code: of the game that goes on.
@@ -176,19 +173,13 @@ class Participant:
     answers: dict[str, Any] = field(default_factory=dict)
     code: str = ""
     finished: bool = False
-    began: float = 0.0
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 
 class Participants:
-    """All participants of a study, and the files of their data.
+    """All participants of a study, and in a folder the files of their data: `participant_<number>.json`, and games.
 
-    Args:
-        study: the study.
-        folder: for a file `participant_<number>.json` and `participant_<number>.jsonl`, the games, of each.
-
-    Raises:
-        CheckpointError: a folder that cannot be written to.
+    A folder that cannot be written to is a CheckpointError.
     """
 
     def __init__(self, study: Study, folder: Path) -> None:
@@ -200,8 +191,7 @@ class Participants:
     def enter(self, consent: bool, answers: Mapping[str, Any]) -> dict[str, Any]:
         """Add a participant who agrees, with the answers to the first questions; return the ticket.
 
-        Raises:
-            Refusal: "bad_answer" without consent, or where an answer is missing or none.
+        Refusal "bad_answer" without consent, or where an answer is missing or none, "full" for too many participants.
         """
         if not consent:
             raise Refusal("bad_answer", "who does not agree does not take part")
@@ -225,10 +215,9 @@ class Participants:
         raise Refusal("no_game", "this ticket is not known: the server was started anew")
 
     def proceed(self, participant: Participant, answers: Mapping[str, Any] | None) -> Condition | None:
-        """Return the next line-up of a participant; None at the end of all games.
+        """Keep answers about the last line-up, if they are due; return the next one, None at the end of all games.
 
-        Raises:
-            Refusal: "bad_answer", where those after the games with the last line-up are still to come.
+        Refusal "bad_answer" where they are still to come.
         """
         done, last = len(participant.games), self._asked_about(participant)
         if last is not None:
@@ -249,7 +238,6 @@ class Participants:
         return None if last.name in participant.answers.get(BETWEEN, {}) else last
 
     def seed(self, participant: Participant) -> int:
-        """Return the seed of the next game."""
         return self.study.seeds[len(participant.games) % len(self.study.seeds)]
 
     def keeper(self, participant: Participant, condition: Condition) -> Callable[[Header, SavedEpisode], None]:
@@ -260,18 +248,10 @@ class Participants:
             with self._lock:
                 if len(participant.games) != place:
                     return
+                results = {name: getattr(game, name) for name in _RESULTS}
+                took = round(time.monotonic() - begin, 1)
                 participant.games.append(
-                    {
-                        "condition": condition.name,
-                        "seed": game.seed,
-                        "won": game.won,
-                        "score": game.score,
-                        "length": game.length,
-                        "returns": list(game.returns),
-                        "timed_out": game.timed_out,
-                        "players": list(header.players),
-                        "seconds": round(time.monotonic() - begin, 1),
-                    }
+                    {"condition": condition.name, **results, "players": list(header.players), "seconds": took}
                 )
                 name = f"participant_{participant.number}_game_{place}.jsonl"
                 write_atomic(self._folder / "games" / name, to_text(header, [game]))

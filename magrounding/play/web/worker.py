@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from concurrent.futures import Future
 from contextlib import suppress
 from queue import SimpleQueue
 from threading import Thread
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import torch
 
@@ -19,8 +20,7 @@ T = TypeVar("T")
 class Worker:
     """Calls functions one after another, in a thread that does not keep the process from ending.
 
-    Args:
-        patience: seconds after which an answer is waited for no longer.
+    An answer is waited for `patience` seconds, then the caller gets a Refusal "lost", and the thread stays with it.
     """
 
     def __init__(self, patience: float) -> None:
@@ -29,35 +29,18 @@ class Worker:
         Thread(target=self._work, daemon=True).start()
 
     async def do(self, function: Callable[[], T]) -> T:
-        """Call a function and return its result.
-
-        Raises:
-            Refusal: "lost", where there is no answer in time. The thread stays with the function for ever.
-        """
-        loop = asyncio.get_running_loop()
-        future: asyncio.Future[T] = loop.create_future()
-
-        def settle(result: Any, error: BaseException | None) -> None:
-            if future.done():
-                return
-            if error is None:
-                future.set_result(result)
-            else:
-                future.set_exception(error)
+        future: Future[T] = Future()
+        future.set_running_or_notify_cancel()  # what is given up is done all the same
 
         def job() -> None:
             try:
-                result, error = function(), None
-            except BaseException as raised:
-                result, error = None, raised
-            try:
-                loop.call_soon_threadsafe(settle, result, error)
-            except RuntimeError:  # the server has ended meanwhile
-                return
+                future.set_result(function())
+            except BaseException as error:
+                future.set_exception(error)
 
         self._jobs.put(job)
         try:
-            return await asyncio.wait_for(future, self._patience)
+            return await asyncio.wait_for(asyncio.wrap_future(future), self._patience)
         except TimeoutError:
             raise Refusal("lost") from None
 
@@ -71,7 +54,6 @@ class Worker:
         self._jobs.put(job)
 
     def end(self) -> None:
-        """Let the thread end after what it has begun."""
         self._jobs.put(None)
 
     def _work(self) -> None:

@@ -12,9 +12,8 @@ Text:
 
 Actions:
     The engine offers commands, other ones in every step: row j of `choices` is action j. "look" is left out, and what
-    exceeds 60 commands, of the least use first (`choices`): never one that takes or uses something while there are
-    others. `left_out` of the env counts them, `things_left_out` and `words_left_out` what grid and texts have no room
-    for. A choice that is not there is masked, and does nothing.
+    exceeds 60 commands, of the least use first (`env.choices_of`): never one that takes or uses something while there
+    are others. The env counts them (`left_out`). A choice that is not there is masked, and does nothing.
 
 Observations:
     See `EnvSpec`; ids are int16, 0 is padding.

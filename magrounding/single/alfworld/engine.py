@@ -20,13 +20,7 @@ nothing, and the next copy to be loaded would crash the process."""
 
 @dataclass(frozen=True)
 class Moment:
-    """State of a game after a reset or a step.
-
-    Attributes:
-        feedback: the engine's answer.
-        commands: what can be typed now, in alphabetic order.
-        won: whether the goal is reached.
-    """
+    """State of a game after a reset or a step: the engine's answer, commands that can be typed, in alphabetic order."""
 
     feedback: str
     commands: tuple[str, ...]
@@ -34,14 +28,7 @@ class Moment:
 
 
 class Engine:
-    """A game, with the names and texts of ALFWorld.
-
-    Attributes:
-        library: its copy of the planner's library.
-
-    Raises:
-        MissingExtra: alfworld is not installed.
-    """
+    """A game, with the names and texts of ALFWorld; MissingExtra where that is not installed."""
 
     def __init__(self) -> None:
         package.require()
@@ -70,7 +57,7 @@ class Engine:
         return self._pddl.plan(self._game["pddl_domain"], self._game["pddl_problem"], self._episode)
 
     def close(self) -> None:
-        """Release the copy of the planner's library; nothing can be played any more."""
+        """Release the copy of the planner's library; nothing can be played any more. Twice is fine."""
         self._episode = None
         self._release()
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from magrounding.errors import ConfigurationError, MagroundingError
 from magrounding.seeding import stream_key
-from magrounding.single.alfworld.choices import GO, choices_of, things_shown
 from magrounding.single.alfworld.engine import NOTHING, Engine, Moment
 from magrounding.single.alfworld.expert import Expert, read_task
 from magrounding.single.alfworld.games import Games
@@ -22,31 +21,30 @@ from magrounding.single.alfworld.options import (
     ITEM_WORDS,
     MAX_COMMANDS,
     MAX_ITEMS,
+    TOKENIZER,
     ALFWorld,
 )
 from magrounding.single.alfworld.scenes import SPLITS
-from magrounding.single.alfworld.words import TOKENIZER, thing_ids, things_in
 from magrounding.single.one_agent import OneAgentEnv
-from magrounding.single.tokenizer import ChoiceTable
+from magrounding.single.tokenizer import UNKNOWN, ChoiceTable
 from magrounding.texts import content_keys
 from magrounding.vector import Observation
 
 RENDER_MODES = ("ansi",)
+GO = "go to "
+Thing = tuple[str, str]
+"""Kind and number."""
+
+_THING = re.compile(r"([a-z]+) (\d+)")
 _TEXTS = {"goal": GOAL_WORDS, "feedback": FEEDBACK_WORDS}
 _INTRODUCTION = re.compile(r"(?:-=.*?=-)?\s*(?P<room>.*?)\s*Your task is to: (?P<goal>.*)", re.DOTALL)
 
 
 class ALFWorldEnv(OneAgentEnv):
-    """One game of ALFWorld for agent_0.
+    """One game of ALFWorld for agent_0; arguments and infos as of `OneAgentEnv`.
 
-    Every array it returns is the caller's own. `infos["agent_0"]` has `action_mask` [60] int8, `text` (`goal`,
-    `feedback` and `choices` as the engine words them; `manual`, an empty list), `document` (equal keys mean equal
-    goals); `won` in the last step; `illegal` (True) after a choice that was not there; and `expert_failed` (True) once
-    the expert has been asked and knew no way.
-
-    Args:
-        config: which games, limit and split.
-        render_mode: None or "ansi".
+    `infos["agent_0"]` has `text` (`goal`, `feedback` and `choices` as the engine words them; `manual`, an empty list),
+    too, and `expert_failed` (True) once the expert has been asked and knew no way.
 
     Attributes:
         game_name: what the folder of the game is called.
@@ -56,10 +54,10 @@ class ALFWorldEnv(OneAgentEnv):
     Raises:
         MissingExtra: alfworld is not installed.
         DataNotFound: the folder has no games.
-        ConfigurationError: an unknown render mode.
     """
 
     id = "alfworld"
+    _kept = ("_expert_failed",)
 
     def __init__(self, config: ALFWorld, render_mode: str | None = None) -> None:
         super().__init__(config, TOKENIZER.vocabulary, render_mode, RENDER_MODES)
@@ -67,16 +65,15 @@ class ALFWorldEnv(OneAgentEnv):
         self.left_out = self.things_left_out = self.words_left_out = 0
         self._games = Games(config.games, config.split)
         self._table = ChoiceTable(TOKENIZER, MAX_COMMANDS, COMMAND_WORDS, remembered=4096)
-        self._engine: Engine | None = Engine()
+        self._engine = Engine()
         self._loaded: tuple[int, Mapping[str, Any]] = (-1, {})
         self._clear()
 
     def _clear(self) -> None:
         """Nothing has been played of the episode."""
         self._goal = self._feedback = ""
-        self._document = 0
-        self._room: list[tuple[str, str]] = []
-        self._things: list[tuple[str, str]] = []
+        self._room: list[Thing] = []
+        self._things: list[Thing] = []
         self._visited: dict[str, None] = {}
         self._texts = {name: np.zeros(length, np.int16) for name, length in _TEXTS.items()}
         self._choices: tuple[str, ...] = ()
@@ -88,8 +85,7 @@ class ALFWorldEnv(OneAgentEnv):
     def best_actions(self) -> np.ndarray:
         """Labels [1, 60] bool: what the expert would play now; every choice where it knows no way or all is over.
 
-        Raises:
-            CallOrderError: before `reset`, or after `close`.
+        A CallOrderError before `reset` and after `close`.
         """
         self._require_start("best_actions")
         labels = np.zeros((1, MAX_COMMANDS), np.bool_)
@@ -109,18 +105,7 @@ class ALFWorldEnv(OneAgentEnv):
     def close(self) -> None:
         """Release the engine."""
         super().close()
-        if self._engine is not None:
-            self._engine.close()
-            self._engine = None
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Return what is needed to play the episode again; the expert is rebuilt from it."""
-        return {**super().__getstate__(), "_expert_failed": self._expert_failed}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        """Take up a copy: what was played is played again."""
-        super().__setstate__(state)
-        self._expert_failed = state["_expert_failed"]
+        self._engine.close()
 
     def _choose(self, seed: int, episode: int) -> int:
         """Return the number of the game to be played."""
@@ -143,7 +128,7 @@ class ALFWorldEnv(OneAgentEnv):
     def _play(self, action: int) -> tuple[float, bool, bool]:
         self._illegal = action >= len(self._choices)
         command = "" if self._illegal else self._choices[action]
-        moment = Moment(NOTHING, self._offered[-1], False) if self._illegal else self._running().step(command)
+        moment = Moment(NOTHING, self._offered[-1], False) if self._illegal else self._engine.step(command)
         self._played_commands.append((command, moment.feedback))
         if command.startswith(GO):
             place = command.removeprefix(GO)
@@ -152,11 +137,6 @@ class ALFWorldEnv(OneAgentEnv):
         self._show(moment)
         self._won = moment.won
         return float(moment.won), moment.won, not moment.won and len(self.played) >= self.config.max_cycles
-
-    def _running(self) -> Engine:
-        """Return the engine, which is there until `close`."""
-        assert self._engine is not None
-        return self._engine
 
     def _show(self, moment: Moment) -> None:
         self._feedback = moment.feedback
@@ -176,7 +156,7 @@ class ALFWorldEnv(OneAgentEnv):
     def _start(self, game: Mapping[str, Any]) -> Moment:
         """Return the engine's first moment of a game; ConfigurationError for one that it cannot play."""
         try:
-            return self._running().start(game)
+            return self._engine.start(game)
         except MagroundingError:
             raise
         except (Exception, SystemExit) as error:  # the engine's parsers raise whatever they like, and its planner exits
@@ -198,7 +178,6 @@ class ALFWorldEnv(OneAgentEnv):
         return self._expert.command()
 
     def _observe(self) -> Observation:
-        """Return the observation, in the order of the space."""
         grid = np.zeros((MAX_ITEMS, 1, ITEM_WORDS), np.int16)
         grid[: len(self._things), 0] = [thing_ids(thing) for thing in self._things] or 0
         history = np.zeros((HISTORY, COMMAND_WORDS), np.int16)
@@ -215,16 +194,59 @@ class ALFWorldEnv(OneAgentEnv):
         }
 
     def _info(self) -> dict[str, Any]:
-        info: dict[str, Any] = {
-            "action_mask": (np.arange(MAX_COMMANDS) < len(self._choices)).astype(np.int8),
-            "text": {
-                "manual": [],
-                "goal": self._goal,
-                "feedback": self._feedback,
-                "choices": list(self._choices),
-            },
-            "document": self._document,
-        }
-        if self._expert_failed:
-            info["expert_failed"] = True
-        return info
+        text = {"manual": [], "goal": self._goal, "feedback": self._feedback, "choices": list(self._choices)}
+        return {"text": text, "expert_failed": True} if self._expert_failed else {"text": text}
+
+
+def choices_of(commands: Sequence[str], visited: Iterable[str] = ()) -> tuple[str, ...]:
+    """Return the commands that are offered: all but "look"; where they are too many, those of least use are left out.
+
+    First goes what only examines something, then the way back to places, the last visited first, so that each can be
+    come to again; then what else changes nothing, and places not yet visited. What takes, puts, uses or treats
+    something is left out only where there are more than MAX_COMMANDS of these alone.
+    """
+    offered = [command for command in commands if command != "look"]
+    beyond = len(offered) - MAX_COMMANDS
+    if beyond <= 0:
+        return tuple(offered)
+    seen = {f"{GO}{place}": number for number, place in enumerate(visited)}
+    spare = sorted(range(len(offered)), key=lambda j: _use(offered[j], j, seen))[:beyond]
+    return tuple(command for j, command in enumerate(offered) if j not in spare)
+
+
+def _use(command: str, place: int, seen: dict[str, int]) -> tuple[int, int]:
+    """Return a key of a command and its place in the list, the smallest to be left out first.
+
+    Those that go back have been `seen`, with a number for when each was last typed.
+    """
+    if command.startswith("examine "):
+        return 0, place
+    if command in seen:
+        return 1, -seen[command]
+    if command in ("help", "inventory"):
+        return 2, -place
+    for use, beginning in enumerate(("close ", GO, "open "), 3):
+        if command.startswith(beginning):
+            return use, -place
+    return 6, -place
+
+
+def things_in(text: str) -> list[Thing]:
+    """Return everything that a text names by kind and number, in its order."""
+    return _THING.findall(text.lower())
+
+
+def thing_ids(thing: Thing) -> list[int]:
+    """Return a word for the kind and one for the number; what a game of the user's calls otherwise is UNKNOWN."""
+    return [TOKENIZER.vocabulary[word if word in TOKENIZER.vocabulary else UNKNOWN] for word in thing]
+
+
+def things_shown(room: Sequence[Thing], named: Sequence[Thing]) -> tuple[list[Thing], int]:
+    """Return the things of the grid in their order, and the number that it has no room for.
+
+    What the last answer has named is shown rather than other receptacles of the room.
+    """
+    things, now = list(dict.fromkeys([*room, *named])), set(named)
+    beyond = max(0, len(things) - MAX_ITEMS)
+    spare = set([thing for thing in things if thing not in now][::-1][:beyond])
+    return [thing for thing in things if thing not in spare][:MAX_ITEMS], beyond

@@ -29,13 +29,7 @@ _THING = re.compile(r"(\w+ \d+)")
 
 @dataclass(frozen=True)
 class Task:
-    """The task that a goal states.
-
-    Attributes:
-        kind: one of `scenes.TASKS`.
-        target: the kind of object.
-        goal: the kind of receptacle to put it into, or of lamp to look at it with.
-    """
+    """The task that a goal states: one of TASKS, kinds of an object and of a receptacle, or lamp, to bring it to."""
 
     kind: str
     target: str
@@ -45,8 +39,7 @@ class Task:
 def read_task(goal: str) -> Task | None:
     """Return the task that a sentence of ALFRED's states; None for any other sentence."""
     for kind, pattern in _PATTERNS:
-        found = pattern.fullmatch(goal.strip().rstrip(".").lower())
-        if found:
+        if found := pattern.fullmatch(goal.strip().rstrip(".").lower()):
             return Task(kind, found["target"], found["goal"])
     return None
 
@@ -55,11 +48,7 @@ class Expert:
     """A scripted player: looks for the object, place by place, treats it, and brings it where it belongs.
 
     It remembers what it has been shown: where it stands, what it holds, what lies where. It goes on from wherever
-    another player has led the game to.
-
-    Args:
-        task: what is to be done.
-        commands: what can be typed at first.
+    another player has led the game to. `commands` are those that can be typed at first.
     """
 
     def __init__(self, task: Task, commands: tuple[str, ...]) -> None:
@@ -121,17 +110,12 @@ class Expert:
 
     def _find(self, kind: str) -> tuple[str, str]:
         """Return the nearest known thing of a kind and its place; empty where there is none to be taken."""
+        finished = self._chosen_goal() if self._task.kind == TWO else ""  # the first of two stays there
         for place in self._from_here():
-            if place in self._finished():
-                continue
-            for thing in self._contents.get(place, ()):
+            for thing in self._contents.get(place, ()) if place != finished else ():
                 if _kind(thing) == kind:
                     return thing, place
         return "", ""
-
-    def _finished(self) -> set[str]:
-        """Places whose things stay there: where the first of two was put."""
-        return {self._chosen_goal()} if self._task.kind == TWO else set()
 
     def _chosen_goal(self) -> str:
         """Return the place to put things: one alone, even where there are several of the kind."""

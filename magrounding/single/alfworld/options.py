@@ -8,9 +8,9 @@ from typing import Annotated, ClassVar
 
 from magrounding.options import SimulatorOptions
 from magrounding.schema import Count, OneOf
-from magrounding.single.alfworld import package
+from magrounding.single.alfworld import kinds, package
 from magrounding.single.alfworld.scenes import SPLITS
-from magrounding.single.alfworld.words import TOKENIZER
+from magrounding.single.tokenizer import Tokenizer
 from magrounding.spec import CHOICES, EPISODE, EXPERT, STEP, EnvSpec, Grid, Mask, Text, TextChoices
 from magrounding.vocabulary import PAD
 
@@ -19,6 +19,8 @@ MAX_ITEMS, ITEM_WORDS = 40, 2
 HISTORY = 3
 GOAL_WORDS, FEEDBACK_WORDS = 24, 144
 LIMIT = 50
+
+TOKENIZER = Tokenizer((*kinds.GRAMMAR_WORDS, *kinds.NAMES, *map(str, range(1, 31))))
 
 
 @dataclass(frozen=True)
@@ -29,9 +31,6 @@ class ALFWorld(SimulatorOptions):
         games: folder of games in ALFWorld's format, such as those of its download; "": the scenes of the package.
         max_cycles: steps after which a game is truncated.
         split: "train", "valid" or "test".
-
-    Raises:
-        ConfigurationError: an unknown split, or a limit below one step.
     """
 
     implementation: ClassVar[str] = "magrounding.single.alfworld.env:ALFWorldEnv"

@@ -62,11 +62,7 @@ class Game:
 
 @lru_cache(maxsize=GAMES)
 def translate(domain: str, problem: str, grammar: str) -> Game:
-    """Translate a game.
-
-    Raises:
-        ConfigurationError: its text grammar computes something.
-    """
+    """Translate a game; ConfigurationError where its text grammar computes something."""
     with _PARSERS, package.untouched():
         logic = GameLogic(domain, grammar)
         translated: Any = fast_downward.pddl2sas(domain, problem)  # declared as a string
@@ -92,12 +88,7 @@ def plan(domain: str, problem: str, episode: Episode) -> list[str]:
 
 
 class GameState(PddlState):
-    """TextWorld's state at the start of a translated game.
-
-    Args:
-        library: a copy of the planner's library of its own.
-        game: the game.
-    """
+    """TextWorld's state at the start of a translated game, with a copy of the planner's library of its own."""
 
     def __init__(self, library: Any, game: Game) -> None:
         State.__init__(self, NoLogic())
@@ -127,16 +118,9 @@ class GameState(PddlState):
 
 
 class Episode:
-    """One play of a game.
+    """One play of a game, with a copy of the planner's library of its own.
 
-    Args:
-        game: the game.
-        library: a copy of the planner's library of its own.
-        demangle: names of all things, by id, made from their infos.
-
-    Attributes:
-        state: the state.
-        actions: command → the action that it is.
+    `demangle` makes the names of all things, by id, from their infos; `actions` are those of each command.
     """
 
     def __init__(self, game: Game, library: Any, demangle: Any) -> None:
@@ -162,11 +146,7 @@ class Episode:
         return answer
 
     def write(self, template: str, bindings: Bindings) -> str:
-        """Return the text of a template.
-
-        Raises:
-            CSGUnknownSymbolError: the grammar has no rule for a symbol.
-        """
+        """Return the text of a template; CSGUnknownSymbolError where the grammar has no rule for a symbol."""
         return "".join(self._words(_parsed(template), bindings))
 
     def _list_actions(self) -> None:
@@ -230,8 +210,7 @@ class Episode:
 def compile_expression(source: str) -> CodeType:
     """Compile an expression of a text grammar, which may put names of things together and nothing else.
 
-    Raises:
-        ConfigurationError: it does more; a game from elsewhere could otherwise run whatever it likes.
+    A ConfigurationError where it does more; a game from elsewhere could otherwise run whatever it likes.
     """
     try:
         tree = ast.parse(source.strip(), mode="eval")

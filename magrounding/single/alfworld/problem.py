@@ -18,8 +18,7 @@ UNKNOWN_TASK = "UNKNOWN GOAL"
 def game_of(scene: Scene) -> dict[str, Any]:
     """Return the content of `game.tw-pddl`: domain, problem, and the grammar with the task filled in.
 
-    Raises:
-        MissingExtra: alfworld is not installed, which has domain, grammar and goals.
+    MissingExtra where alfworld is not installed, which has domain, grammar and goals.
     """
     package.require()
     domain, grammar = package.rules()
@@ -60,19 +59,9 @@ def problem(scene: Scene) -> str:
         for receptacle in sorted(set(scene.receptacles))
         for kind in sorted(present & kinds.HOLDS[receptacle])
     ]
-    return "\n".join(
-        [
-            "(define (problem scene)",
-            " (:domain alfred)",
-            " (:objects",
-            *(f"  {each}" for each in declared),
-            " )",
-            " (:init",
-            *(f"  {fact}" for fact in facts),
-            "  (= (total-cost) 0)",
-            " )",
-        ]
-    )
+    things, known = ("".join(f"  {line}\n" for line in lines) for lines in (declared, facts))
+    objects_and_facts = f" (:objects\n{things} )\n (:init\n{known}  (= (total-cost) 0)\n )"
+    return f"(define (problem scene)\n (:domain alfred)\n{objects_and_facts}"
 
 
 _PROPERTIES = {
@@ -92,8 +81,7 @@ def _identify(of_kinds: tuple[str, ...]) -> list[str]:
     names = []
     for kind in of_kinds:
         counted[kind] += 1
-        basin = kind.endswith("Basin")
-        whole = kind.removesuffix("Basin")
+        basin = f"_bar_{kind}" if kind.endswith("Basin") else ""
         # Ids are numbered from the last in alphabetic order to the first, so the number says only which are distinct.
-        names.append(f"{whole}_bar_{counted[kind]:02d}" + (f"_bar_{kind}" if basin else ""))
+        names.append(f"{kind.removesuffix('Basin')}_bar_{counted[kind]:02d}{basin}")
     return names

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from magrounding.brief import brief
 from magrounding.single.alfworld import kinds
@@ -49,9 +48,3 @@ class Scene:
     def name(self) -> str:
         """ALFRED's name of the folder of such games: task, object, movable receptacle, goal, room."""
         return f"{self.task}-{self.target}-None-{self.goal or kinds.LAMP}-{self.room}"
-
-    @classmethod
-    def from_dict(cls, saved: dict[str, Any]) -> Scene:
-        """Return the scene of what `dataclasses.asdict` made of one."""
-        things = tuple((str(kind), int(place)) for kind, place in saved["things"])
-        return cls(**{**saved, "receptacles": tuple(saved["receptacles"]), "things": things})

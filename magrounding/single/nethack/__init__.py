@@ -7,9 +7,8 @@ Description:
     monk. `task=staircase`, `eat` and others are nle's own tasks, with its rewards.
 
 Text:
-    `goal` is the prompt; `message` what the game says in its first line; `status` the numbers of its last two lines,
-    without the turn. `single.tokenizer` writes them, from the words of 300 games and the names of all monsters and
-    things.
+    `goal` is the prompt; `message` the game's first line; `status` the numbers of its last two lines, without the turn.
+    `single.tokenizer` writes them, from the words of 300 games and the names of all monsters and things.
 
 Actions:
     0 more (to go on after a message), 1–8 a step in one of eight directions, 9–16 as far as it goes in that direction,
@@ -29,9 +28,8 @@ Observations:
     `action_mask`    [23]          ones
     ===============  ============  =================================================================================
 
-    Ids of glyphs follow those of words: glyph g is `words.first_ids()[0] + g`.
-
-    `crop=21` shows so many rows and columns around the agent in the place of the whole map.
+    Glyph g has the id `words.first_ids()[0] + g`, behind words. `crop=21` shows so many rows and columns around the
+    agent instead of the whole map.
 
 Expert:
     `best_actions()` asks a scripted explorer, in SILG's tasks only, who knows what has been shown in the episode.

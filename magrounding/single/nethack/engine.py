@@ -33,13 +33,7 @@ _CLASSES = {
 
 
 class Outcome(NamedTuple):
-    """Result of a step.
-
-    Attributes:
-        reward: of the task.
-        done: the game is over.
-        reached: nle says that the task is done.
-    """
+    """The task's reward in a step, whether the game is over, and whether nle says that the task is done."""
 
     reward: float
     done: bool
@@ -50,9 +44,6 @@ class Prompts(tasks.NetHackScore):
     """SILG's three tasks in one game: nle's rewards of gold, scout and score, without their penalties.
 
     nle copies all that is shown before each step, to compare; three numbers are enough.
-
-    Attributes:
-        prompt: "gold", "scout" or "score".
     """
 
     _STATISTIC: ClassVar = {"gold": _NETHACK.NLE_BL_GOLD, "score": _NETHACK.NLE_BL_SCORE}
@@ -89,10 +80,7 @@ class Prompts(tasks.NetHackScore):
 
 
 class Engine:
-    """One running NetHack.
-
-    Args:
-        task: one of TASKS.
+    """One running NetHack, for one of TASKS.
 
     Attributes:
         glyphs, characters, colours: [21, 79], nle's own buffers, which every step changes: copy what is kept.
@@ -110,12 +98,7 @@ class Engine:
         self._keys = [int(action) for action in self._env.actions]
 
     def begin(self, seed: int, prompt: str = "") -> None:
-        """Start the game of a seed.
-
-        Args:
-            seed: NetHack's.
-            prompt: of SILG's tasks.
-        """
+        """Start the game of one of NetHack's seeds; SILG's tasks have a prompt."""
         env = self._env
         env.seed(core=seed, disp=seed, reseed=False)  # reset(seed=) does not reach the game
         if self._own:
@@ -133,5 +116,4 @@ class Engine:
         return Outcome(float(reward), bool(done), int(info["end_status"]) == 2)  # TASK_SUCCESSFUL, where there is one
 
     def close(self) -> None:
-        """End the game, and remove the folder that it plays in."""
         self._env.close()

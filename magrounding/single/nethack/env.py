@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from magrounding.errors import ConfigurationError
 from magrounding.seeding import LAYOUT, TASK, stream_key
-from magrounding.single.nethack import picture
 from magrounding.single.nethack.engine import Engine
 from magrounding.single.nethack.expert import Expert
 from magrounding.single.nethack.options import (
@@ -23,7 +24,6 @@ from magrounding.single.nethack.options import (
     STATUS_WORDS,
     THRESHOLDS,
     NetHack,
-    prompts_of,
 )
 from magrounding.single.nethack.words import BLANK, HEIGHT, SHOWN, WIDTH, first_ids, status_text, tokenizer
 from magrounding.single.one_agent import OneAgentEnv
@@ -37,28 +37,30 @@ _REMEMBERED = 2**14
 _DEPTH = 12
 """Index of the dungeon depth in nle's `blstats`."""
 
+CELL_HEIGHT, CELL_WIDTH, _SIZE = 17, 9, 14
+_LINE = 79
+
+_COLOURS = (
+    "555753 cc3c3c 4e9a06 aa6e28 466ebe 965aa0 06989a c8cbc5 888a85 f5783c 8ae234 fce94f 729fcf c88cc8 34e2e2 ffffff"
+)
+_PALETTE = np.array([tuple(bytes.fromhex(colour)) for colour in _COLOURS.split()], np.uint8)
+"""RGB of NetHack's 16 colours; black, the first, would not be seen as it is."""
+
 
 class NetHackEnv(OneAgentEnv):
-    """One game of NetHack for agent_0.
+    """One game of NetHack for agent_0; arguments, errors and infos as of `OneAgentEnv`.
 
-    Every array it returns is the caller's own. `infos["agent_0"]` has `action_mask` [23] int8, `text` (`goal`,
-    `message`, `status`) and `document` (equal keys mean equal goals); in the last step `won`; and `score`, the rewards
-    so far, in tasks that are not SILG's.
-
-    Args:
-        config: options: task, limit, thresholds, planes, split.
-        render_mode: None, "ansi" or "rgb_array".
+    `infos["agent_0"]` has `text` (`goal`, `message`, `status`), too, and in tasks that are not SILG's `score`, the
+    rewards so far.
 
     Attributes:
         prompt: "gold", "scout" or "score" in SILG's tasks; else "".
         gained: sum of the task's own rewards in this episode.
         game_seed: the seed that NetHack was started with.
-
-    Raises:
-        ConfigurationError: an unknown render mode.
     """
 
     id = "nethack"
+    _kept = ("_expert", "_advice")
 
     def __init__(self, config: NetHack, render_mode: str | None = None) -> None:
         super().__init__(config, tokenizer().vocabulary, render_mode, RENDER_MODES)
@@ -78,9 +80,7 @@ class NetHackEnv(OneAgentEnv):
     def best_actions(self) -> np.ndarray:
         """Return labels [1, 23] bool of the action that the expert would play; all are true once the episode is over.
 
-        Raises:
-            ConfigurationError: in a task that is not SILG's.
-            CallOrderError: before `reset`, or after `close`.
+        A ConfigurationError in a task that is not SILG's, a CallOrderError before `reset` and after `close`.
         """
         if not self._silg:
             raise ConfigurationError("best_actions() is for SILG's tasks")
@@ -92,9 +92,7 @@ class NetHackEnv(OneAgentEnv):
             self._show(None)
         if self._advice is None:
             self._advice = self._expert.action()
-        labels = np.zeros((1, self._num_actions), np.bool_)
-        labels[0, self._advice] = True
-        return labels
+        return np.arange(self._num_actions)[None] == self._advice
 
     def _show(self, action: int | None) -> None:
         """Show the current screen to the expert."""
@@ -110,28 +108,19 @@ class NetHackEnv(OneAgentEnv):
         lines = (f"goal: {self._goal}", message)
         footer = (status, f"step {len(self.played)} of {self._limit}, gained {self.gained:g}")
         if mode == "ansi":
-            return picture.ansi(engine.characters, lines, footer)
-        return picture.rgb_array(engine.characters, engine.colours, lines, footer)
+            return _text(engine.characters, lines, footer)
+        return _picture(engine.characters, engine.colours, lines, footer)
 
     def close(self) -> None:
         """End the game, and remove the folder that NetHack plays in."""
         super().close()
         self._engine.close()
 
-    def __getstate__(self) -> dict[str, Any]:
-        """Return what is needed to replay the episode, and the expert."""
-        return {**super().__getstate__(), "_expert": self._expert, "_advice": self._advice}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        """Restore a copy by replaying its actions."""
-        super().__setstate__(state)
-        self._expert, self._advice = state["_expert"], state["_advice"]
-
     def _begin(self, seed: int, episode: int) -> None:
         place = SPLITS.index(self.config.split)
         self.game_seed = place * SEEDS + int(stream_key(seed, episode, LAYOUT)) % SEEDS
         if self._silg:
-            prompts = prompts_of(self.config.task)
+            prompts = SILG_TASKS[self.config.task]
             self.prompt = prompts[int(stream_key(seed, episode, TASK)) % len(prompts)]
             self._goal = PROMPTS[self.prompt]
             self._threshold = THRESHOLDS[self.config.thresholds][self.prompt]
@@ -196,14 +185,8 @@ class NetHackEnv(OneAgentEnv):
         return wide[row : row + size, column : column + size].copy()
 
     def _info(self) -> dict[str, Any]:
-        info: dict[str, Any] = {
-            "action_mask": self._mask.copy(),
-            "text": {"goal": self._goal, "message": self._message[0], "status": self._status[0]},
-            "document": self._document,
-        }
-        if not self._silg:
-            info["score"] = self.gained
-        return info
+        text = {"goal": self._goal, "message": self._message[0], "status": self._status[0]}
+        return {"text": text} if self._silg else {"text": text, "score": self.gained}
 
 
 @lru_cache(maxsize=_REMEMBERED)
@@ -218,3 +201,40 @@ def _status(numbers: tuple[int, ...]) -> tuple[str, np.ndarray]:
     """Return the text of the SHOWN numbers of nle's `blstats`, and its ids, a cached array that must not be changed."""
     text = status_text(numbers)
     return text, tokenizer().row(text, STATUS_WORDS)
+
+
+def _text(characters: np.ndarray, header: Sequence[str], footer: Sequence[str]) -> str:
+    """Return lines above, the map of characters [21, 79], and lines below."""
+    rows = [row.tobytes().decode("latin-1").rstrip() for row in np.ascontiguousarray(characters)]
+    return "\n".join((*header, *rows, *footer))
+
+
+def _picture(characters: np.ndarray, colours: np.ndarray, header: Sequence[str], footer: Sequence[str]) -> np.ndarray:
+    """Return that as a picture [height, width, 3] uint8 in the terminal's colours; lines are cut at the map's width."""
+    above, below = (np.array([_characters(line) for line in lines]) for lines in (header, footer))
+    signs = np.concatenate((above, characters & 127, below))
+    plain = (np.full(each.shape, 7) for each in (above, below))
+    inks = np.concatenate((next(plain), colours & 15, next(plain)))
+    shades = _shades()[signs].astype(np.uint16)[..., None]  # [rows, columns, CELL_HEIGHT, CELL_WIDTH, 1]
+    cells = shades * _PALETTE[inks][:, :, None, None, :] // 255
+    rows, columns = signs.shape
+    return cells.astype(np.uint8).swapaxes(1, 2).reshape(rows * CELL_HEIGHT, columns * CELL_WIDTH, 3)
+
+
+def _characters(line: str) -> list[int]:
+    return list(line.encode("ascii", "replace")[:_LINE].ljust(_LINE))
+
+
+@lru_cache(maxsize=1)
+def _shades() -> np.ndarray:
+    """[128, CELL_HEIGHT, CELL_WIDTH] uint8: how much ink each character puts where."""
+    import matplotlib  # it brings a typewriter's font
+    from PIL import Image, ImageDraw, ImageFont
+
+    font = ImageFont.truetype(Path(matplotlib.get_data_path()) / "fonts" / "ttf" / "DejaVuSansMono.ttf", _SIZE)
+    shades = np.zeros((128, CELL_HEIGHT, CELL_WIDTH), np.uint8)
+    for sign in range(33, 127):
+        image = Image.new("L", (CELL_WIDTH, CELL_HEIGHT))
+        ImageDraw.Draw(image).text((0, 0), chr(sign), 255, font)
+        shades[sign] = np.asarray(image)
+    return shades

@@ -43,11 +43,7 @@ _PATIENCE = 2
 
 
 class Expert:
-    """The explorer's advice in one episode.
-
-    Args:
-        prompt: "gold", "scout" or "score".
-    """
+    """The explorer's advice in one episode of a prompt of SILG's."""
 
     def __init__(self, prompt: str) -> None:
         self._prompt = prompt
@@ -58,8 +54,7 @@ class Expert:
         self._begin_level()
 
     def _begin_level(self) -> None:
-        self._map = np.zeros((HEIGHT, WIDTH), np.int64)
-        self._map[:] = BLANK
+        self._map = np.full((HEIGHT, WIDTH), BLANK)
         self._visited = np.zeros((HEIGHT, WIDTH), np.bool_)
         self._failed: dict[tuple[int, int], int] = {}
         self._kicked: dict[tuple[int, int], int] = {}
@@ -68,14 +63,9 @@ class Expert:
         self._searched = np.zeros((HEIGHT, WIDTH), np.int16)
 
     def look(self, glyphs: np.ndarray, row: int, column: int, depth: int, message: str, action: int | None) -> None:
-        """Take in what is shown now.
+        """Take in what is shown now: glyphs [21, 79], where the agent is, the level's depth, and the game's message.
 
-        Args:
-            glyphs: [21, 79].
-            row, column: where the agent is.
-            depth: of the level.
-            message: the game's.
-            action: that was played before; None at first.
+        At first no action has been played before.
         """
         if depth != self._depth:
             self._depth = depth

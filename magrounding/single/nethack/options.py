@@ -25,8 +25,8 @@ THRESHOLDS = {
 """Gain with which an episode is won: the mean of people's games, in two versions of SILG's program."""
 
 SILG = "silg"
-SILG_TASKS = (SILG, *(f"{SILG}_{prompt}" for prompt in PROMPTS))
-"""All three prompts, one drawn for each episode; or one of them alone."""
+SILG_TASKS = {SILG: tuple(PROMPTS), **{f"{SILG}_{prompt}": (prompt,) for prompt in PROMPTS}}
+"""Tasks of SILG and the prompts one of which is drawn for each episode: all three, or one of them alone."""
 
 GOALS = {
     "score": "raise the score",
@@ -58,11 +58,6 @@ ACTIONS = ("more", *_WAYS, *(f"far {way}" for way in _WAYS), "up", "down", "wait
 """The 23 actions, in the order of the NetHack Learning Environment."""
 
 
-def prompts_of(task: str) -> tuple[str, ...]:
-    """Return the prompts that a task of SILG draws from."""
-    return tuple(PROMPTS) if task == SILG else (task.removeprefix(f"{SILG}_"),)
-
-
 GOAL_WORDS, MESSAGE_WORDS, STATUS_WORDS = 12, 48, 32
 
 
@@ -79,9 +74,6 @@ class NetHack(SimulatorOptions):
         colours: and its colour.
         crop: 0, or an odd number: `grid` shows so many rows and columns, with the agent in their middle.
         split: "train", "valid" or "test": which million of NetHack's seeds games are drawn from.
-
-    Raises:
-        ConfigurationError: an unknown task, split or set of thresholds, or a limit below one step.
     """
 
     implementation: ClassVar[str] = "magrounding.single.nethack.env:NetHackEnv"

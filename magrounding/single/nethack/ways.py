@@ -57,15 +57,10 @@ def _allowed(kinds, r, c, dr, dc):
 
 @cached_njit()
 def find_ways(kinds, row, column, away, first, queue):
-    """Fill `away` [21, 79] with the fewest actions to each cell, −1 for none, and `first` with the one to begin with.
+    """Fill `away` with the fewest actions to each cell, −1 for none, and `first` with the one to begin with.
 
-    A run goes on as long as it can; where it ends is as good as known.
-
-    Args:
-        kinds: [21, 79] uint8.
-        row, column: where one is.
-        away, first: [21, 79] int16, written.
-        queue: [21 · 79, 2] int16, to work with.
+    A run goes on as long as it can; where it ends is as good as known. Kinds [21, 79] are uint8; `away`, `first`
+    [21, 79] and the queue [21 · 79, 2] to work with are int16.
     """
     away[:] = -1
     first[:] = 0

@@ -60,11 +60,7 @@ def first_ids() -> tuple[int, int, int]:
 
 
 def status_text(numbers: Sequence[int]) -> str:
-    """Return the status line.
-
-    Args:
-        numbers: of `blstats`, those SHOWN.
-    """
+    """Return the status line of those numbers of `blstats` that are SHOWN."""
     score, hp, max_hp, depth, gold, pw, max_pw, ac, level, points, hunger, burden, conditions = numbers
     states = [_named(_HUNGER, hunger), _named(_BURDEN, burden)]
     states += [name for bit, name in enumerate(_CONDITIONS) if conditions >> bit & 1]

@@ -36,14 +36,13 @@ Ends:
     won is a score of 100. Papers give the score divided by 100.
 
 Determinism:
-    A game depends on its variation and the commands played alone, whatever other games its process plays: the program's
-    one generator of random numbers and its counter of things are exchanged between games, and sets of objects are
-    walked through in the order of insertion (by itself the program does so in the order of random addresses).
+    A game depends on its variation and the commands played alone, whatever other games its process plays; see
+    `simulation.Simulation` for how.
 
 Faults:
     One Java process serves all games of a worker. One that dies or stands still for five seconds is lost with the
-    worker, which is replaced and counted as any other; in this process the error is raised, and the next reset starts a
-    new one. Java ends with the last of its games, and with this process, even one that is killed.
+    worker, which is replaced and counted as any other; in this process an error is raised, and the next reset starts
+    another.
 
 Expert:
     `best_actions()` follows the simulator's gold path in the words of the valid actions (`gold.py`) as long as the game

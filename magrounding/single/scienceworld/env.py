@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import textwrap
 from dataclasses import replace
 from typing import Any
 
@@ -10,8 +10,7 @@ import numpy as np
 
 from magrounding.errors import CallOrderError
 from magrounding.seeding import TASK, stream_key
-from magrounding.single.one_agent import OneAgentEnv
-from magrounding.single.scienceworld import picture
+from magrounding.single.one_agent import OneAgentEnv, Shown
 from magrounding.single.scienceworld.gold import WON, find_gold
 from magrounding.single.scienceworld.java import find_java, shared_java
 from magrounding.single.scienceworld.options import (
@@ -33,20 +32,15 @@ from magrounding.vector import Observation, check_count
 RENDER_MODES = ("ansi", "rgb_array")
 FRAMES_PER_SECOND = 2
 
+WIDTH, HEIGHT = 960, 720
+_COLUMNS, _LINE, _SIZE = 110, 17, 14
+
 
 class ScienceWorldEnv(OneAgentEnv):
-    """One game of ScienceWorld for agent_0.
+    """One game of ScienceWorld for agent_0; arguments and infos as of `OneAgentEnv`.
 
-    Every array it returns is the caller's own. `infos["agent_0"]` has `action_mask`, `text` (`task`, `observation`,
-    `look`, `inventory` and the list `choices`, as the simulator words them), `document` (equal keys mean equal tasks),
-    `score`, `illegal` (True) after a masked action, and `won` in the last step.
-
-    A game depends on its variation and on the commands played, and on nothing else; a pickle or a copy of the env plays
-    the commands again.
-
-    Args:
-        config: which task, split, limit and simplifications.
-        render_mode: None, "ansi" or "rgb_array".
+    `infos["agent_0"]` has `text` (`task`, `observation`, `look`, `inventory` and the list `choices`, as the simulator
+    words them) and `score`, too.
 
     Attributes:
         variation: the variation that is being played.
@@ -55,7 +49,7 @@ class ScienceWorldEnv(OneAgentEnv):
         words_left_out: words of what was observed, but of choices, that were cut.
 
     Raises:
-        ConfigurationError: an unknown render mode, or no Java.
+        ConfigurationError: no Java.
     """
 
     id = "scienceworld"
@@ -72,21 +66,16 @@ class ScienceWorldEnv(OneAgentEnv):
         self._asked: int | None = None
         self._task_text = ""
         self._task = np.zeros(TASK_WORDS, np.int16)
-        self._document = 0
 
-    def reset(
-        self, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[dict[str, Observation], dict[str, dict[str, Any]]]:
-        """Start an episode, as `OneAgentEnv.reset` does.
+    def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> Shown:
+        """Start an episode as `OneAgentEnv.reset` does, in a variation of the seed or of the option "variation".
 
-        Args:
-            seed: an integer in [0, 2**62), which decides the variation.
-            options: `{"variation": k}` plays that one instead, of any split; others are ignored, as by every env.
-
-        Raises:
-            SimulatorError: Java was lost; the next reset starts it anew.
+        That may be of any split. A SimulatorError where Java was lost; the next reset starts it anew.
         """
-        self._asked = self._variation_asked(options or {})
+        self._asked = None
+        if options and "variation" in options:
+            count, what = sum(map(len, variations(self.config.task).values())), f"the variation of {self.config.task}"
+            self._asked = check_count(what, options["variation"], 0, count - 1)
         return super().reset(seed)
 
     def best_actions(self) -> np.ndarray:
@@ -103,8 +92,9 @@ class ScienceWorldEnv(OneAgentEnv):
         labels = np.arange(self._num_actions)[None] < len(now.actions)
         if not self.agents:
             return labels
+        assert self._simulation is not None
         config, played = self.config, tuple(self.commands)
-        gold = find_gold(self._running().java, config.task, self.variation, config.simplifications).commands
+        gold = find_gold(self._simulation.java, config.task, self.variation, config.simplifications).commands
         if gold[: len(played)] == played and len(gold) > len(played) and gold[len(played)] in now.actions:
             labels[:] = False
             labels[0, now.actions.index(gold[len(played)])] = True
@@ -112,8 +102,8 @@ class ScienceWorldEnv(OneAgentEnv):
 
     def _draw(self, mode: str) -> str | np.ndarray:
         moment = self._now
-        text = picture.ansi(self._task_text, moment, len(self.played), self.config.max_cycles, max(moment.score, 0))
-        return text if mode == "ansi" else picture.rgb_array(text)
+        text = _text(self._task_text, moment, len(self.played), self.config.max_cycles)
+        return text if mode == "ansi" else _picture(text)
 
     def close(self) -> None:
         """Let the game go; Java ends with the last game of this process."""
@@ -140,18 +130,6 @@ class ScienceWorldEnv(OneAgentEnv):
             self._simulation = Simulation(shared_java(self.config.heap), self.config.fast_actions)
         return self._simulation
 
-    def _running(self) -> Simulation:
-        """Return the simulation of the game; one whose process was lost raises when it is asked."""
-        if self._simulation is None:
-            raise CallOrderError("call reset() first")
-        return self._simulation
-
-    def _variation_asked(self, options: Mapping[str, Any]) -> int | None:
-        if "variation" not in options:
-            return None
-        count = sum(map(len, variations(self.config.task).values()))
-        return check_count(f"the variation of {self.config.task}", options["variation"], 0, count - 1)
-
     def _begin(self, seed: int, episode: int) -> None:
         variation = self._asked
         if variation is None:
@@ -169,7 +147,8 @@ class ScienceWorldEnv(OneAgentEnv):
         self._illegal = action >= len(before.actions)
         command = None if self._illegal else before.actions[action]
         if command is not None:
-            self._moment = self._fit(self._running().step(command))
+            assert self._simulation is not None  # as a game goes on; one whose process was lost raises
+            self._moment = self._fit(self._simulation.step(command))
         self.commands.append(command)
         moment = self._now
         self._won = moment.score >= WON
@@ -193,7 +172,6 @@ class ScienceWorldEnv(OneAgentEnv):
         return row
 
     def _observe(self) -> Observation:
-        """Return the observation, in the order of the space."""
         moment = self._now
         choices, mask = self._choices.rows(moment.actions)
         return {
@@ -207,10 +185,7 @@ class ScienceWorldEnv(OneAgentEnv):
 
     def _info(self) -> dict[str, Any]:
         moment = self._now
-        mask = np.zeros(self.config.max_choices, np.int8)
-        mask[: len(moment.actions)] = 1
         return {
-            "action_mask": mask,
             "text": {
                 "task": self._task_text,
                 "observation": moment.observation,
@@ -218,7 +193,6 @@ class ScienceWorldEnv(OneAgentEnv):
                 "inventory": moment.inventory,
                 "choices": list(moment.actions),
             },
-            "document": self._document,
             "score": _shown(moment),
         }
 
@@ -226,3 +200,31 @@ class ScienceWorldEnv(OneAgentEnv):
 def _shown(moment: Moment) -> float:
     """Return the score, 0 to 100; 0 of a failed game."""
     return float(max(moment.score, 0))
+
+
+def _text(task: str, moment: Moment, step: int, max_cycles: int) -> str:
+    """Return progress, task, the answer to the last command, the room and the inventory as text.
+
+    An answer that only says what is around, as the first one does, is not shown twice.
+    """
+    answer = f"> {moment.observation}" if moment.observation.strip() != moment.look.strip() else ""
+    parts = (
+        f"step {step} of {max_cycles} · score {_shown(moment):g} of 100 · {len(moment.actions)} actions",
+        task,
+        answer,
+        moment.look,
+        moment.inventory,
+    )
+    return "\n\n".join(part.strip().expandtabs(4) for part in parts if part)
+
+
+def _picture(text: str) -> np.ndarray:
+    """Return a text as a picture [HEIGHT, WIDTH, 3] uint8; what does not fit is cut off."""
+    from PIL import Image, ImageDraw, ImageFont
+
+    image = Image.new("RGB", (WIDTH, HEIGHT), "#ffffff")
+    draw, font = ImageDraw.Draw(image), ImageFont.load_default(size=_SIZE)
+    lines = [part for line in text.split("\n") for part in textwrap.wrap(line, _COLUMNS) or [""]]
+    for k, line in enumerate(lines[: HEIGHT // _LINE - 1]):
+        draw.text((12, 8 + k * _LINE), line, "#23252e", font)
+    return np.array(image)

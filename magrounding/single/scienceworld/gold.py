@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, replace
 from importlib.metadata import version
 from itertools import product
 from pathlib import Path
 
+import msgspec
+
 from magrounding.errors import ConfigurationError
 from magrounding.single.scienceworld.java import Java
 from magrounding.single.scienceworld.simulation import Moment, Simulation
-from magrounding.storage import WRONG_JSON, read_text, user_cache, write_json
+from magrounding.storage import user_cache, write_json
 
 _SYNONYMS = {"examine": "look at", "drop": "put down"}
 _JOINTS = (" to ", " into ", " on ", " in ", " with ")
@@ -46,16 +47,6 @@ class Gold:
     meant: tuple[bool, ...]
 
 
-@dataclass
-class _Steps:
-    """Commands that follow a gold path, see `Gold`; moments are those before each command."""
-
-    commands: list[str] = field(default_factory=list)
-    meant: list[bool] = field(default_factory=list)
-    moments: list[Moment] = field(default_factory=list)
-    score: int = 0
-
-
 def find_gold(java: Java, task: str, variation: int, simplifications: str) -> Gold:
     """Return the solution of a variation.
 
@@ -66,10 +57,6 @@ def find_gold(java: Java, task: str, variation: int, simplifications: str) -> Go
     them among the valid actions ("look at water"), and does things that have no effect (opening an open door), which
     are not listed at all. The former are translated to the words of the list; the latter, which still take a step, are
     replaced by looking around or, where that does not score 100, by waiting.
-
-    Args:
-        java: the Java that runs the simulator.
-        task, variation, simplifications: see `Simulation.begin`.
 
     Raises:
         SimulatorError: the process was lost.
@@ -92,13 +79,13 @@ def play_gold(java: Java, task: str, variation: int, simplifications: str) -> tu
         simulation.begin(task, variation, simplifications, gold=True)
         program = tuple(simulation.gold_path())
         text = simulation.task_text()
-        found = _follow(simulation, program, _PASSES[0], task, variation, simplifications)
-        if found.score < WON:
-            others = (_follow(simulation, program, each, task, variation, simplifications) for each in _PASSES[1:])
-            found = max(found, *others, key=lambda steps: steps.score)
+        found = [_follow(simulation, program, _PASSES[0], task, variation, simplifications)]
+        if found[0][0].score < WON:
+            found += [_follow(simulation, program, each, task, variation, simplifications) for each in _PASSES[1:]]
     finally:
         simulation.close()
-    gold = Gold(tuple(found.commands), found.score, program, text, tuple(found.meant))
+    gold, moments = max(found, key=lambda each: each[0].score)
+    gold = replace(gold, text=text)
     try:
         write_json(path, asdict(gold))
     except OSError as error:
@@ -106,7 +93,7 @@ def play_gold(java: Java, task: str, variation: int, simplifications: str) -> tu
             f"gold paths are kept in {path.parent}, which cannot be written to ({error.strerror}): "
             "set HOME to a folder that can"
         ) from error
-    return gold, found.moments
+    return gold, moments
 
 
 def gold_file(task: str, variation: int, simplifications: str) -> Path:
@@ -118,31 +105,33 @@ def gold_file(task: str, variation: int, simplifications: str) -> Path:
 
 def _follow(
     simulation: Simulation, program: tuple[str, ...], filler: str, task: str, variation: int, simplifications: str
-) -> _Steps:
-    """Play the valid commands that do what a gold path does, and `filler` where there is none."""
+) -> tuple[Gold, list[Moment]]:
+    """Play the valid commands that do what a gold path does, and `filler` where there is none; see `play_gold`."""
     moment = simulation.begin(task, variation, simplifications)
-    steps = _Steps()
+    commands, meant, moments = list[str](), list[bool](), list[Moment]()
     for command in program:
         if command not in moment.actions:
             listed = {action.lower(): action for action in moment.actions}  # the program ignores case
             variants = (each.lower() for each in _variants(command.lower(), simulation.aliases()))
             command = listed.get(command.lower()) or next((listed[each] for each in variants if each in listed), "")
-        steps.meant.append(bool(command))
+        meant.append(bool(command))
         command = command or filler
         if command not in moment.actions:  # the program asks which of several things is meant, and lists numbers
             command = moment.actions[0]
-        steps.commands.append(command)
-        steps.moments.append(moment)
+        commands.append(command)
+        moments.append(moment)
         moment = simulation.step(command)
         if moment.over or moment.score < 0:
             break
-    steps.score = moment.score
-    return steps
+    return Gold(tuple(commands), moment.score, program, "", tuple(meant)), moments
 
 
 def _variants(command: str, aliases: dict[str, list[str]]) -> Iterator[str]:
     """Yield a command with the names that valid actions use in place of its own."""
-    for verb, rest in _verbs(command):
+    words = command.split(" ")
+    for count in (1, 2):  # words of the verb
+        verb, rest = " ".join(words[:count]), " ".join(words[count:])
+        verb = _SYNONYMS.get(verb, verb)
         yield from (f"{verb} {name}" for name in aliases.get(rest, ()))
         for joint in _JOINTS:
             parts = rest.split(joint)
@@ -152,21 +141,9 @@ def _variants(command: str, aliases: dict[str, list[str]]) -> Iterator[str]:
                     yield from (f"{verb} {one}{between}{other}" for between in _JOINTS)
 
 
-def _verbs(command: str) -> Iterator[tuple[str, str]]:
-    """Yield a verb of one or two words, and the rest."""
-    words = command.split(" ")
-    for count in (1, 2):
-        verb, rest = " ".join(words[:count]), " ".join(words[count:])
-        yield _SYNONYMS.get(verb, verb), rest
-
-
 def _read(path: Path) -> Gold | None:
     """Read a gold path; None where the file is missing or damaged, so that it is found again."""
     try:
-        found = json.loads(read_text(path))
-        commands, program = tuple(found["commands"]), tuple(found["program"])
-        meant = tuple(map(bool, found["meant"]))
-        gold = Gold(commands, int(found["score"]), program, str(found["text"]), meant)
-    except (OSError, *WRONG_JSON):
+        return msgspec.json.decode(path.read_bytes(), type=Gold)
+    except (OSError, ValueError, RecursionError, msgspec.MsgspecError):
         return None
-    return gold if all(isinstance(text, str) for text in (*commands, *program)) else None

@@ -16,13 +16,13 @@ from pathlib import Path
 from typing import Any
 
 from magrounding.errors import ConfigurationError
+from magrounding.simulators import bootstrap
 from magrounding.simulators.faults import SimulatorError
 from magrounding.simulators.spawner import spawn
 from magrounding.single.scienceworld.wire import CallBatch, Reference, Wire, call, forget, member
 
 START_SECONDS = 60.0
 """Granted to Java until it listens."""
-
 
 _OPTIONS = (
     "-XX:+UseSerialGC",
@@ -37,15 +37,10 @@ with them the order of a room's doors and of what happens in a step. Equal hashe
 
 
 class Java:
-    """A Java process that plays games; one that freezes or fails is killed, so that every question comes to an end.
+    """A Java process that plays games, with so many megabytes for objects.
 
-    It ends with the last game that holds it, and with this process, however that one ends.
-
-    Args:
-        heap: its memory for objects, in megabytes.
-
-    Attributes:
-        pid: process id.
+    One that freezes or fails is killed, so that every question comes to an end. It ends with the last game that holds
+    it, and with this process, however that one ends.
 
     Raises:
         ConfigurationError: there is no Java.
@@ -57,7 +52,7 @@ class Java:
         server = ("py4j.GatewayServer", "--die-on-broken-pipe", "--enable-auth", "0")
         command = [find_java(), "-cp", _classes(), *options, *server]
         (source, keep_alive), (output, sink) = os.pipe(), os.pipe()
-        launcher = [sys.executable, "-I", "-S", str(Path(__file__).with_name("launcher.py"))]
+        launcher = [sys.executable, "-I", "-S", bootstrap.__file__, "exec"]
         try:
             self._process = spawn([*launcher, *map(str, (os.getpid(), source, sink)), *command], (source, sink))
         except BaseException:
@@ -96,11 +91,7 @@ class Java:
         self._left += references
 
     def ask(self, batch: CallBatch) -> list[Any]:
-        """Return the answers to a batch.
-
-        Raises:
-            SimulatorError: the process has ended, was frozen, or the program within has failed. It is gone then.
-        """
+        """Return the answers to a batch; SimulatorError where the process is lost, or has failed and is ended."""
         try:
             return self._wire.ask(batch)
         except SimulatorError as error:

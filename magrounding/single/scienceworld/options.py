@@ -16,38 +16,8 @@ from magrounding.schema import Count, OneOf
 from magrounding.single.tokenizer import Tokenizer
 from magrounding.spec import CHOICES, EPISODE, EXPERT, SCORE, SCORES, EnvSpec, Mask, Text, TextChoices
 
-_VARIATIONS = {
-    "boil": 30,
-    "change-the-state-of-matter-of": 30,
-    "freeze": 30,
-    "melt": 30,
-    "measure-melting-point-known-substance": 436,
-    "measure-melting-point-unknown-substance": 300,
-    "use-thermometer": 540,
-    "power-component": 20,
-    "power-component-renewable-vs-nonrenewable-energy": 20,
-    "test-conductivity": 900,
-    "test-conductivity-of-unknown-substances": 600,
-    "find-animal": 300,
-    "find-living-thing": 300,
-    "find-non-living-thing": 300,
-    "find-plant": 300,
-    "grow-fruit": 126,
-    "grow-plant": 126,
-    "chemistry-mix": 32,
-    "chemistry-mix-paint-secondary-color": 36,
-    "chemistry-mix-paint-tertiary-color": 36,
-    "lifespan-longest-lived": 125,
-    "lifespan-longest-lived-then-shortest-lived": 125,
-    "lifespan-shortest-lived": 125,
-    "identify-life-stages-2": 10,
-    "identify-life-stages-1": 14,
-    "inclined-plane-determine-angle": 168,
-    "inclined-plane-friction-named-surfaces": 1386,
-    "inclined-plane-friction-unnamed-surfaces": 162,
-    "mendelian-genetics-known-plant": 120,
-    "mendelian-genetics-unknown-plant": 480,
-}
+_DATA = Path(__file__).with_name("data")
+_VARIATIONS: dict[str, int] = json.loads((_DATA / "variations.json").read_text("utf-8"))
 """Task → how many variations it has."""
 
 TASKS = tuple(_VARIATIONS)
@@ -70,7 +40,7 @@ def variations(task: str) -> dict[str, range]:
     return dict(zip(SPLITS, parts, strict=True))
 
 
-WORDS_FILE = Path(__file__).with_name("data") / "words.json"
+WORDS_FILE = _DATA / "words.json"
 """Words that are one id each, collected by `tools.scienceworld.collect`; any other is spelt."""
 
 SIMPLIFICATIONS = ("teleportAction", "selfWateringFlowerPots", "openContainers", "openDoors", "noElectricalAction")
@@ -95,9 +65,6 @@ class ScienceWorld(SimulatorOptions):
         heap: bound on the objects of a Java process, in megabytes; one process serves all games of a worker, and takes
             no more than they need (32 games: 1,000). Near the bound, steps take many times longer.
         split: "train", "valid" or "test": which of the official variations are played.
-
-    Raises:
-        ConfigurationError: an unknown task, simplification or split, or a number that cannot be.
     """
 
     implementation: ClassVar[str] = "magrounding.single.scienceworld.env:ScienceWorldEnv"
@@ -135,16 +102,12 @@ def tokenizer() -> Tokenizer:
 def _spec(max_cycles: int, max_choices: int) -> EnvSpec:
     """The tasks differ in nothing that is shown."""
     words = tokenizer()
-
-    def text(name: str, length: int) -> Text:
-        return Text(name, (length,), 0, words.last)
-
     return EnvSpec(
         fields=(
             Text("task", (TASK_WORDS,), 0, words.last, shared=True, lifetime=EPISODE),
-            text("observation", OBSERVATION_WORDS),
-            text("look", LOOK_WORDS),
-            text("inventory", INVENTORY_WORDS),
+            Text("observation", (OBSERVATION_WORDS,), 0, words.last),
+            Text("look", (LOOK_WORDS,), 0, words.last),
+            Text("inventory", (INVENTORY_WORDS,), 0, words.last),
             Text(CHOICES, (max_choices, CHOICE_WORDS), 0, words.last),
             Mask("action_mask", (max_choices,)),
         ),

@@ -45,17 +45,10 @@ class Simulation:
     is done with a third generator, seeded anew each time: asking changes nothing of what happens, and the same things
     in the same place have the same names.
 
-    Args:
-        java: the process.
-        fast: ask for the valid actions in parts. The program's own list has every step rename all things of the world,
-            which only "teleport to" needs, whose rooms have the same names from the first step of an episode on.
+    With `fast` the valid actions are asked for in parts. The program's own list has every step rename all things of the
+    world, which only "teleport to" needs, whose rooms have the same names from the first step of an episode on.
 
-    Attributes:
-        java: the process.
-        close: called, it lets the game go; so does garbage collection.
-
-    Raises:
-        SimulatorError: here and below, where the process was lost.
+    `close()` lets the game go; so does garbage collection. All methods raise SimulatorError where `java` was lost.
     """
 
     def __init__(self, java: Java, fast: bool = True) -> None:
@@ -83,11 +76,7 @@ class Simulation:
     def begin(self, task: str, variation: int, simplifications: str, gold: bool = False) -> Moment:
         """Start a game and look around.
 
-        Args:
-            task: its name.
-            variation: which one.
-            simplifications: as the program takes them.
-            gold: have the program find a way to 100, which may take ten seconds; see `gold_path`.
+        With `gold` the program finds a way to 100, which may take ten seconds; see `gold_path`.
         """
         self._counted = 0
         batch = self._turn()
@@ -112,7 +101,6 @@ class Simulation:
         return self.step("look around")
 
     def step(self, command: str) -> Moment:
-        """Play a command."""
         batch = self._turn()
         if command in _FREE:
             batch.value(call(self._interface, "step", command))
@@ -137,7 +125,8 @@ class Simulation:
             batch.value(call(listed, "mkString", "\n"))
             batch.run(forget(things))
         observation, look, inventory, score, over, ambiguous, *text = self._ask(batch)
-        actions = self._listed() if ambiguous or not self._fast else sorted(text[0].split("\n"))
+        in_whole = ambiguous or not self._fast
+        actions = self._joined("getValidActionObjectCombinations") if in_whole else sorted(text[0].split("\n"))
         return Moment(observation, look, inventory, tuple(actions), round(100 * score), over)
 
     def task_text(self) -> str:
@@ -191,9 +180,6 @@ class Simulation:
         batch.value(call(self._counter, "count"))
         *answers, self._counted = self.java.ask(batch)
         return answers
-
-    def _listed(self) -> list[str]:
-        return self._joined("getValidActionObjectCombinations")
 
     def _joined(self, method: str) -> list[str]:
         """Return a list of texts of the interface."""

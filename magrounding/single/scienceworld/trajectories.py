@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
+
 from magrounding.errors import ConfigurationError
 from magrounding.single.scienceworld.gold import WON
-from magrounding.storage import WRONG_JSON, read_text
+from magrounding.storage import read_text
 
 
 @dataclass(frozen=True)
@@ -42,8 +43,7 @@ class Trajectory:
 def read_trajectories(path: Path, splits: Sequence[str] = ()) -> list[Trajectory]:
     """Read the trajectories of a file, of some splits or all; a last line that a kill has cut off is left out.
 
-    Raises:
-        ConfigurationError: no such file, or one that holds something else.
+    A ConfigurationError where there is no such file, or it holds something else.
     """
     try:
         lines = read_text(path).split("\n")[:-1]
@@ -59,8 +59,7 @@ def read_trajectories(path: Path, splits: Sequence[str] = ()) -> list[Trajectory
 def learnable(path: Path) -> tuple[list[Trajectory], list[Trajectory]]:
     """Return the variations whose path reaches 100: those for training a Guide, and those for validation.
 
-    Raises:
-        ConfigurationError: see `read_trajectories`; or a file that has none of one of them.
+    A ConfigurationError as of `read_trajectories`, or where there are none of one of them.
     """
     whole = [each for each in read_trajectories(path) if each.score == WON]
     train = [each for each in whole if each.split == "train"]
@@ -74,18 +73,6 @@ def learnable(path: Path) -> tuple[list[Trajectory], list[Trajectory]]:
 
 def _parsed(line: str, where: str) -> Trajectory:
     try:
-        content = json.loads(line)
-        commands = tuple(map(str, content["commands"]))
-        valid = {str(action): tuple(map(int, spans)) for action, spans in content["valid"].items()}
-        return Trajectory(
-            str(content["task"]),
-            str(content["split"]),
-            int(content["variation"]),
-            str(content["text"]),
-            commands,
-            tuple(map(bool, content["meant"])),
-            int(content["score"]),
-            valid,
-        )
-    except WRONG_JSON as error:
+        return msgspec.json.decode(line, type=Trajectory)
+    except (msgspec.MsgspecError, RecursionError) as error:
         raise ConfigurationError(f"{where} is no gold trajectory ({type(error).__name__}: {error})") from None

@@ -11,7 +11,7 @@ from __future__ import annotations
 import socket
 import time
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from subprocess import Popen
 from typing import Any, NamedTuple
@@ -37,7 +37,7 @@ class Reference(NamedTuple):
 
 
 class CallBatch:
-    """Calls that are sent together; each may use the objects that those before it return.
+    """Calls that are sent together; each may use the objects that those before it return, numbered from `first`.
 
     Attributes:
         questions: so far.
@@ -47,7 +47,6 @@ class CallBatch:
     """
 
     def __init__(self, first: int) -> None:
-        """`first` is the number of the next object."""
         self.questions: list[str] = []
         self.objects: dict[int, Reference] = {}
         self.kept: list[Reference] = []
@@ -86,6 +85,7 @@ class CallBatch:
 
 
 Value = str | int | float | bool | Reference | None
+_KINDS = {bool: "b", int: "i", float: "d"}
 
 
 def call(target: Reference | str, method: str, *arguments: Value) -> str:
@@ -110,17 +110,9 @@ def forget(reference: Reference) -> str:
 
 
 class Wire:
-    """A connection to a Java process.
+    """A connection to a Java process at a port, which wants to hear a password first and is looked at while silent.
 
-    Args:
-        process: what answers; it is looked at while it is silent.
-        port, password: where, and what it wants to hear first.
-
-    Attributes:
-        close: called, it hangs up; so does garbage collection.
-
-    Raises:
-        SimulatorError: it does not answer.
+    `close()` hangs up; so does garbage collection. A SimulatorError where the process does not answer.
     """
 
     def __init__(self, process: Popen[bytes], port: int, password: str) -> None:
@@ -136,15 +128,13 @@ class Wire:
         self._send([f"A\n{password}\n"])
 
     def batch(self) -> CallBatch:
-        """Begin a batch."""
         return CallBatch(self._next)
 
     def ask(self, batch: CallBatch) -> list[Any]:
         """Send a batch and return its values, in their order.
 
-        Raises:
-            SimulatorError: the process has ended, is frozen or lost in a loop, or a question has failed. What is asked
-                after that gets no sensible answer.
+        A SimulatorError where the process has ended, is frozen or lost in a loop, or a question has failed: what is
+        asked after that gets no sensible answer.
         """
         batch.end()
         answers = self._send(batch.questions)
@@ -195,30 +185,16 @@ def _written(arguments: tuple[Value, ...]) -> str:
 def _value(value: Value) -> str:
     if isinstance(value, Reference):
         return "r" + value.id
-    if isinstance(value, bool):
-        return f"b{value}"
-    if isinstance(value, int):
-        return f"i{value}"
     if isinstance(value, str):
         return "s" + value.replace("\\", "\\\\").replace("\r", "\\r").replace("\n", "\\n")
-    if value is None:
-        return "n"
-    return f"d{value}"
+    return "n" if value is None else f"{_KINDS[type(value)]}{value}"
 
 
 def _read(line: str) -> Value:
     if not line.startswith("!y"):
         raise SimulatorError(f"it has failed: {_plain(line[3:]).splitlines()[0] if line[3:] else line}")
     kind, rest = line[2:3], line[3:]
-    if kind in ("r", "l", "t", "h", "a"):
-        return Reference(rest)
-    if kind in ("i", "L"):
-        return int(rest)
-    if kind == "d":
-        return float(rest)
-    if kind == "b":
-        return rest.lower() == "true"
-    return _plain(rest) if kind == "s" else None
+    return _READERS[kind](rest) if kind in _READERS else None
 
 
 def _plain(text: str) -> str:
@@ -226,6 +202,16 @@ def _plain(text: str) -> str:
         return text
     parts = (part.replace("\\r", "\r").replace("\\n", "\n") for part in text.split("\\\\"))
     return "\\".join(parts)
+
+
+_READERS: dict[str, Callable[[str], Value]] = {
+    **dict.fromkeys("rltha", Reference),
+    **dict.fromkeys("iL", int),
+    "d": float,
+    "b": lambda text: text.lower() == "true",
+    "s": _plain,
+}
+"""Kind of an answer → how it is read; any other is no value."""
 
 
 def _processor_time(pid: int) -> int | None:

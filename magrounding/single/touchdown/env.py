@@ -10,9 +10,8 @@ from magrounding.errors import ConfigurationError
 from magrounding.seeding import TASK, stream_key
 from magrounding.single.one_agent import OneAgentEnv
 from magrounding.single.touchdown import picture
-from magrounding.single.touchdown.city import load_city
+from magrounding.single.touchdown.city import FAR, load_city
 from magrounding.single.touchdown.files import Route, folder_of
-from magrounding.single.touchdown.graph import FAR
 from magrounding.single.touchdown.layout import CLASSES, COLUMNS, HORIZON, MAX_DIRECTIONS, SPLITS, column_of
 from magrounding.single.touchdown.options import Touchdown, tokenizer
 from magrounding.spec import COLUMNS as TOWARDS
@@ -25,15 +24,7 @@ HOP = 0.1
 
 
 class TouchdownEnv(OneAgentEnv):
-    """One walk for agent_0.
-
-    Every array it returns is the caller's own. `infos["agent_0"]` has `action_mask` [A] int8, `text` (`goal`, the
-    instruction), `document` (equal keys mean equal instructions); `won` in the last step; and `illegal` (True) after a
-    masked action, which did nothing.
-
-    Args:
-        config: which city, limit, variant, view and split.
-        render_mode: None, "ansi" or "rgb_array".
+    """One walk for agent_0; arguments and infos as of `OneAgentEnv`, with the instruction as the `goal` of `text`.
 
     Attributes:
         city: graph, routes and panoramas.
@@ -41,8 +32,7 @@ class TouchdownEnv(OneAgentEnv):
         place, heading: where the agent is, by number, and where it looks, in degrees.
 
     Raises:
-        DataNotFound: the city lacks a file.
-        ConfigurationError: a file that is not what it should be, or an unknown render mode.
+        DataNotFound, ConfigurationError: the city lacks a file, or has one that is not what it should be.
     """
 
     id = "touchdown"
@@ -68,10 +58,7 @@ class TouchdownEnv(OneAgentEnv):
     def best_actions(self) -> np.ndarray:
         """Labels [1, A] bool: along the route where the agent is on it, or else any of the shortest ways to the goal.
 
-        Every action once the walk is over.
-
-        Raises:
-            CallOrderError: before `reset`, or after `close`.
+        Every action once the walk is over; a CallOrderError before `reset` and after `close`.
         """
         self._require_start("best_actions")
         labels = np.full((1, self._num_actions), not self.agents)
@@ -157,7 +144,6 @@ class TouchdownEnv(OneAgentEnv):
             self._mask[self._stop], self._columns[self._stop] = 1, looks_at
         self._position = np.array((HORIZON // patch, looks_at), np.int16)
         self._grid = self._ids[np.roll(self.city.panorama(self.place, patch), shift, axis=1)][..., None]
-        assert self._grid.shape[1] == width
 
     def _raw_ways(self) -> list[tuple[int, int, float]]:
         """(column of the panorama as it was taken, place, heading) of each way."""
@@ -189,8 +175,4 @@ class TouchdownEnv(OneAgentEnv):
         }
 
     def _info(self) -> dict[str, Any]:
-        return {
-            "action_mask": self._mask.copy(),
-            "text": {"goal": self.route.instruction},
-            "document": self._document,
-        }
+        return {"text": {"goal": self.route.instruction}}

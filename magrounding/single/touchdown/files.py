@@ -17,8 +17,11 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
+import msgspec
 import numpy as np
+from msgspec import Meta
 
 from magrounding.errors import ConfigurationError, DataNotFound
 from magrounding.single.touchdown.layout import CLASSES, COLUMNS, ROWS
@@ -54,13 +57,7 @@ class Link:
 
 @dataclass(frozen=True)
 class Route:
-    """A walk with its instruction.
-
-    Attributes:
-        nodes: panoramas from the start to the goal.
-        instruction: as people are given it.
-        heading: at the start, degrees.
-    """
+    """A walk by panoramas from the start to the goal, its instruction, and the heading at the start in degrees."""
 
     nodes: tuple[str, ...]
     instruction: str
@@ -72,7 +69,7 @@ class Vocabulary:
     """The words of the instructions, and how many ids the longest has."""
 
     words: tuple[str, ...]
-    longest: int
+    longest: Annotated[int, Meta(gt=0, lt=10_000)]
 
 
 def folder_of(data: str) -> Path:
@@ -92,12 +89,7 @@ def read_links(file: Path) -> list[Link]:
 
 
 def read_routes(file: Path) -> list[Route]:
-    """Read a file of routes.
-
-    Raises:
-        DataNotFound: no such file.
-        ConfigurationError: a line that is no route.
-    """
+    """Read a file of routes; DataNotFound where there is none, ConfigurationError for a line that is no route."""
     routes = []
     for number, line in enumerate(lines_of(_text(file)), 1):
         if not line.strip():
@@ -128,22 +120,15 @@ def _route(line: str) -> Route | None:
 def read_words(folder: Path) -> Vocabulary:
     """Read the words of a folder."""
     try:
-        fields = json.loads(_text(folder / WORDS))
-        words, longest = fields["words"], fields["longest"]
-        good = isinstance(words, list) and all(isinstance(word, str) for word in words) and type(longest) is int
-        if good and 0 < longest < 10_000:
-            return Vocabulary(tuple(words), longest)
-    except WRONG_JSON:
-        pass
-    raise ConfigurationError(f"{WORDS} has to be an object with words, a list, and longest, a number")
+        return msgspec.json.decode(_text(folder / WORDS), type=Vocabulary)
+    except (msgspec.MsgspecError, RecursionError):
+        raise ConfigurationError(f"{WORDS} has to be an object with words, a list, and longest, a number") from None
 
 
 def read_panoramas(folder: Path) -> tuple[list[str], np.ndarray]:
     """Read names and classes [N, 47, 128] uint8 of all panoramas; those of `panoramas.npy` stay on the disk.
 
-    Raises:
-        DataNotFound: no such files.
-        ConfigurationError: files that do not fit.
+    DataNotFound where there are no such files, ConfigurationError for files that do not fit.
     """
     file = next((folder / name for name in PANORAMAS if (folder / name).is_file()), None)
     if file is None:

@@ -25,12 +25,7 @@ SPLITS = {"train": "train.json", "valid": "dev.json", "test": "test.json"}
 
 
 def column_of(yaw: float, heading: float) -> int:
-    """Return the column of a panorama in which a heading lies.
-
-    Args:
-        yaw: the heading of the panorama's middle, degrees clockwise from north.
-        heading: in degrees clockwise from north.
-    """
+    """Return the column of a panorama in which a heading lies; `yaw` is the middle's. Degrees clockwise from north."""
     return (COLUMNS // 2 - int(COLUMNS * (yaw - heading) / 360)) % COLUMNS
 
 

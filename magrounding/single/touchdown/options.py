@@ -29,9 +29,6 @@ class Touchdown(SimulatorOptions):
             classes count for more.
         turned: the panorama is turned so that the agent looks at its middle; else it stays as it was taken.
         split: "train", "valid" or "test".
-
-    Raises:
-        ConfigurationError: an unknown split, or an option that cannot be.
     """
 
     implementation: ClassVar[str] = "magrounding.single.touchdown.env:TouchdownEnv"
@@ -44,21 +41,12 @@ class Touchdown(SimulatorOptions):
     split: Annotated[str, OneOf(SPLITS)] = "train"
 
     @property
-    def num_actions(self) -> int:
-        """A: directions, and to stop."""
-        return self.actions.count
-
-    @property
     def actions(self) -> Directions:
         """Directions, and to stop where the agent has to say so."""
         return Directions(MAX_DIRECTIONS, self.manual_stop)
 
     def describe(self) -> EnvSpec:
-        """Return the spec of the world.
-
-        Raises:
-            DataNotFound: the folder has no list of words.
-        """
+        """Return the spec of the world; DataNotFound where the folder has no list of words."""
         return _spec(folder_of(self.data), self.max_cycles, self.actions, self.patch, self.turned)
 
 
@@ -75,14 +63,7 @@ def _spec(folder: Path, max_cycles: int, actions: Directions, patch: int, turned
     scenery = [words.vocabulary[name] for name in ("road", "sidewalk", "building", "terrain", "sky")]
     return EnvSpec(
         fields=(
-            Grid(
-                "grid",
-                (rows, columns, 1),
-                0,
-                words.last,
-                scenery_ids=(PAD, *scenery),
-                egocentric=turned,
-            ),
+            Grid("grid", (rows, columns, 1), 0, words.last, scenery_ids=(PAD, *scenery), egocentric=turned),
             Field("position", (2,), 0, columns - 1),
             Field(TOWARDS, (actions.count,), -1, columns - 1),
             Text("goal", (longest,), 0, words.last, shared=True, lifetime=EPISODE),

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from magrounding.single.touchdown.graph import Graph
+from magrounding.single.touchdown.city import Graph
 from magrounding.single.touchdown.layout import CLASSES, COLUMNS, DEGREES, ROWS, turn
 
 SCALE, MAP, MARGIN, LINE = 7, 420, 12, 18
@@ -36,11 +36,9 @@ class View(NamedTuple):
     """Everything that a picture of a step shows.
 
     Attributes:
-        instruction: all of it.
         panorama: [47, 128] classes.
         columns: of the directions, as they can be chosen.
         looks_at: column that the agent looks at.
-        step, max_cycles: how far the walk has come.
         left: links to the goal.
     """
 
