@@ -48,32 +48,15 @@ class BabyAIConfig(Options):
             raise ConfigurationError(f"words is even where attention reads both ways, not {self.words}")
 
 
-class RunningNorm(nn.BatchNorm2d):
-    """Batch normalisation: by the batch with gradients, by running statistics without or in evaluation mode.
-
-    The released program switches between training and evaluation mode. A learner here acts and learns with one network
-    in one mode, so gradients decide, and actions never depend on other episodes of the batch.
-    """
-
-    def forward(self, input: Tensor) -> Tensor:
-        by_batch = self.training and torch.is_grad_enabled()
-        if by_batch and self.num_batches_tracked is not None:
-            self.num_batches_tracked.add_(1)
-        momentum = 0.0 if self.momentum is None else self.momentum
-        return F.batch_norm(
-            input, self.running_mean, self.running_var, self.weight, self.bias, by_batch, momentum, self.eps
-        )
-
-
 class FiLM(nn.Module):
     """Two convolutions, of which the instruction scales and shifts the second (Perez et al. 2018); no residual."""
 
     def __init__(self, text_width: int, channels: int) -> None:
         super().__init__()
-        self.first = nn.Sequential(nn.Conv2d(channels, channels, 3, padding=1), RunningNorm(channels), nn.ReLU())
+        self.first = nn.Sequential(nn.Conv2d(channels, channels, 3, padding=1), nn.BatchNorm2d(channels), nn.ReLU())
         self.second = nn.Conv2d(channels, channels, 3, padding=1)
         self.scale, self.shift = nn.Linear(text_width, channels), nn.Linear(text_width, channels)
-        self.norm = RunningNorm(channels)
+        self.norm = nn.BatchNorm2d(channels)
 
     def forward(self, features: Tensor, text: Tensor) -> Tensor:
         """Return [N, C, H, W] of features [N, C, H, W] and text [N, text_width]."""
@@ -84,8 +67,10 @@ class FiLM(nn.Module):
 class BabyAINetwork(Policy):
     """Convolutions modulated by the instruction, and an LSTM.
 
-    The image is minigrid's raw numbers of type, colour and state. Only what depends on the memory is computed step by
-    step: the LSTM and, with attention, all that the instruction changes; batch norms see all steps at once otherwise.
+    The image is minigrid's raw numbers of type, colour and state. Every step is computed by itself, as in the released
+    program, where batch normalisation takes the statistics of the B episodes of one step: in training mode, while games
+    are collected as well as in learning, or the policy that acts is not the one that learns. In evaluation mode it
+    takes running statistics.
 
     Raises:
         ConfigurationError: an environment that is not BabyAI.
@@ -94,6 +79,7 @@ class BabyAINetwork(Policy):
     defaults = BabyAIConfig()
     accepts = Accepts(fields=("goal", "action_mask"), egocentric=True)
     divisible = False
+    by_batch = True
     reads = {"mission": ("goal",)}  # noqa: RUF012  the base class declares it
 
     def __init__(self, spec: EnvSpec, config: BabyAIConfig) -> None:
@@ -111,8 +97,8 @@ class BabyAINetwork(Policy):
         self.reader = TextEncoder(width, width // 2, "gru") if config.attention else nn.GRU(width, width)
         self.key = nn.Linear(2 * memory, width) if config.attention else None
         self.stem = nn.Sequential(
-            *(nn.Conv2d(3, channels, 2, padding=1), RunningNorm(channels), nn.ReLU(), nn.MaxPool2d(2)),
-            *(nn.Conv2d(channels, channels, 3, padding=1), RunningNorm(channels), nn.ReLU(), nn.MaxPool2d(2)),
+            *(nn.Conv2d(3, channels, 2, padding=1), nn.BatchNorm2d(channels), nn.ReLU(), nn.MaxPool2d(2)),
+            *(nn.Conv2d(channels, channels, 3, padding=1), nn.BatchNorm2d(channels), nn.ReLU(), nn.MaxPool2d(2)),
         )
         self.blocks = nn.ModuleList(FiLM(width, channels) for _ in range(_BLOCKS))
         self.memory = nn.LSTMCell(channels, memory)
@@ -141,14 +127,16 @@ class BabyAINetwork(Policy):
         text, memory = reading.encoding, batch.memory
         memory = self.initial_memory(shape[1]) if memory is None else memory
         keep = (~batch.restarts).to(memory.dtype).view(*shape, 1, 1)
-        maps = self.stem(self.image(batch.observation["grid"].flatten(0, 1)))
-        seen = maps if self.key else self.look(maps, text["last"][reading.index.flatten()])
+        images = self.image(batch.observation["grid"].flatten(0, 1)).split(shape[1])
         memories = []
-        for t, view in enumerate(seen.unflatten(0, shape)):
+        for t, image in enumerate(images):
             memory = memory * keep[t]
             if self.key:
-                view = self.look(view, self.consult(self.key(memory.flatten(1)), text, reading.index[t]))
-            memory = torch.stack(self.memory(view, (memory[:, 0], memory[:, 1])), 1)
+                mission = self.consult(self.key(memory.flatten(1)), text, reading.index[t])
+            else:
+                mission = text["last"][reading.index[t]]
+            seen = self.look(self.stem(image), mission)
+            memory = torch.stack(self.memory(seen, (memory[:, 0], memory[:, 1])), 1)
             memories.append(memory)
         after = torch.stack(memories)
         logits = mask_logits(self.actor(after[:, :, 0]).float(), batch.observation["action_mask"])

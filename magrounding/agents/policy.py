@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from textwrap import shorten
 from types import MappingProxyType
@@ -189,6 +190,8 @@ class Policy(nn.Module, ABC):
         needs: of LABELS, OTHERS, STATE, the inputs of its `losses`.
         divisible: several threads may compute the episodes of a minibatch; False for batch normalisation, and for many
             small operations one after another, which gain nothing.
+        by_batch: in training mode its outputs depend on the other episodes of a step (batch normalisation). A learner's
+            games are all played at once then, in training mode; everybody else plays in evaluation mode (`evaluating`).
         loss_weights: default weights of its `losses`, by name; a learner's options change them, 0 is left out.
         diagnostics: function that computes metrics of a step from the `aux` of a team of such networks.
     """
@@ -201,6 +204,7 @@ class Policy(nn.Module, ABC):
     grid_shape: tuple[int, ...] | None = None
     needs: frozenset[str] = frozenset()
     divisible: ClassVar[bool] = True
+    by_batch: ClassVar[bool] = False
     loss_weights: ClassVar[Mapping[str, float]] = MappingProxyType({})
     diagnostics: ClassVar[StepDiagnostics | None] = None
     config: Any
@@ -284,6 +288,19 @@ def common_diagnostics(policies: Iterable[Policy]) -> StepDiagnostics | None:
     """Return the `diagnostics` that all policies of a team share, or None."""
     counted = {type(policy).diagnostics for policy in policies}
     return counted.pop() if len(counted) == 1 else None
+
+
+@contextmanager
+def evaluating(*policies: Policy) -> Iterator[None]:
+    """Put networks into evaluation mode within; what was in training mode is so again afterwards."""
+    training = [module for policy in policies if policy.training for module in policy.modules() if module.training]
+    for module in training:
+        module.training = False
+    try:
+        yield
+    finally:
+        for module in training:
+            module.training = True
 
 
 def mask_logits(logits: Tensor, action_mask: Tensor) -> Tensor:

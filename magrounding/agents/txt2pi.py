@@ -32,6 +32,7 @@ from magrounding.schema import Count, OneOf, Options, Sizes
 from magrounding.spec import EnvSpec
 
 PROJECTIONS = ("project_max", "max_project")
+POSITIONS = ("seen", "released")
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,9 @@ class Txt2PiConfig(Options):
             round (released program).
         head: "paper" (ReLU and MLPs of two layers) or "code" (tanh and linear maps).
         head_width: units of the head.
+        positions: "seen", or "released": positions, shares of the map's size below 1, are truncated to integers, all 0,
+            wherever gradients are computed, but not in acting. The buffers between actors and learner of the released
+            programs of RTFM and SILG are integers: what they published was learnt without any positions.
         task_attention: False is the ablation no_task_attn: no attention to the document given the goal.
         visual_attention: False is no_vis_attn: the document for the eye is summed up once, by self-attention.
         text_modulation: False is no_text_mod: the layers are FiLM.
@@ -66,6 +70,7 @@ class Txt2PiConfig(Options):
     initial_query: Annotated[str, OneOf(PROJECTIONS)] = "project_max"
     head: Annotated[str, OneOf(HEADS)] = "paper"
     head_width: Count = 400
+    positions: Annotated[str, OneOf(POSITIONS)] = "seen"
     task_attention: bool = True
     visual_attention: bool = True
     text_modulation: bool = True
@@ -74,14 +79,20 @@ class Txt2PiConfig(Options):
 PROFILES = {
     "paper": Txt2PiConfig(),
     "code": Txt2PiConfig(
-        goal_hidden=100, inventory_encoder="gru", goal_in_text=False, initial_query="max_project", head="code"
+        goal_hidden=100,
+        inventory_encoder="gru",
+        goal_in_text=False,
+        initial_query="max_project",
+        head="code",
+        positions="released",
     ),
 }
 """Configurations of the paper and of the released program, where they differ.
 
 "code" has 912,872 parameters with 262 words and 5 actions: goal encoder of 100, inventory GRU, text of 420 without the
-goal's summary, maximum over cells before the initial projection, tanh and linear head. For rock-paper-scissors the
-program had embedding 10 and head_width 300.
+goal's summary, maximum over cells before the initial projection, tanh and linear head, positions that the learner never
+sees; positions="seen" is the same network with them. For rock-paper-scissors the program had embedding 10 and
+head_width 300.
 """
 
 
@@ -227,6 +238,8 @@ class Txt2Pi(DocumentPolicy):
         grid = observation["grid"]
         cells = embed_cells(self.reader.words, grid)
         positions = distance_map(observation["position"], grid.shape[1], grid.shape[2])
+        if self.config.positions == "released" and torch.is_grad_enabled():
+            positions = positions.trunc()
         held = self.reader.read_inventory(observation["inventory"])
         summary = torch.cat((text["summary"].index_select(0, document), held), 1)
         queries: list[Tensor] = []

@@ -21,7 +21,9 @@ from magrounding.spec import EnvSpec
 
 @dataclass(frozen=True)
 class EnDiTxt2PiConfig(EnDiOptions, Txt2PiConfig):
-    """Options of EnDi on txt2π: `EnDiOptions`, `Txt2PiConfig` (but its head: here heads are linear), and one more.
+    """Options of EnDi on txt2π: `EnDiOptions`, `Txt2PiConfig`, and one more.
+
+    `Txt2PiConfig` but for its head and for `positions`: here heads are linear, and positions are seen.
 
     Attributes:
         goal_channels: channels of the FiLM² layers of the network that divides the goals.

@@ -26,6 +26,8 @@ from magrounding.training.algorithm import IMITATE, AlgorithmConfig, Teaching
 
 REMAINING_STAGES = "*"
 Seed = Annotated[int, Meta(ge=0, lt=2**31)]
+_BEFORE: Mapping[str, Mapping[str, Any]] = {"qmix": {"hypernetwork": 0}}
+"""Algorithm → option → its value in runs before there was the option, where that is not its default."""
 _SMALL = 0.25
 """Part of a preset's budget below which evaluations spare time; the tables that we publish have this much or more."""
 
@@ -336,9 +338,22 @@ def parse_config(content: Mapping[str, Any]) -> RunConfig:
     """The configuration that a run's `config.json` holds, beside facts about the run; CheckpointError for damage."""
     try:
         content = _of_version_0(content) if isinstance(content["preset"], Mapping) else content
+        content = {**content, "phases": _as_before(content["phases"])}
         return load(RunConfig, {name: content[name] for name in options_of(RunConfig) if name in content})
     except (KeyError, TypeError, AttributeError, ConfigurationError) as error:
         raise CheckpointError(f"the run's config.json is damaged, or of another version: {error}") from None
+
+
+def _as_before(phases: Mapping[str, Any]) -> dict[str, Any]:
+    """The phases of a file, with what learners did before options that it lacks."""
+
+    def completed(learner: Mapping[str, Any]) -> dict[str, Any]:
+        return {**_BEFORE.get(learner[AlgorithmConfig.tag], {}), **learner}
+
+    return {
+        stage: [{**phase, "learner": completed(phase["learner"])} for phase in of_stage]
+        for stage, of_stage in phases.items()
+    }
 
 
 def _of_version_0(content: Mapping[str, Any]) -> dict[str, Any]:

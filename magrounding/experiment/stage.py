@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from magrounding.agents.building import build_policy, freeze
+from magrounding.agents.policy import evaluating
 from magrounding.envs.make import make_vec
 from magrounding.envs.vector import WorldVectorEnv
 from magrounding.experiment.checkpoint import (
@@ -40,6 +41,7 @@ from magrounding.training.algorithm import Teaching
 from magrounding.training.clock import Clock
 from magrounding.training.demonstration_source import DemonstrationSource
 from magrounding.training.learner import Learner
+from magrounding.training.ppo import PPOConfig
 from magrounding.training.rollout import FinishedEpisodes, RolloutWorker
 from magrounding.training.teacher import Teacher
 
@@ -173,18 +175,20 @@ class StageSession:
     ) -> Evaluation:
         """Play games of an evaluation set with the weights as they are; arguments as of `play.evaluate.evaluate`."""
         since = time.perf_counter()
-        result = evaluate(
-            self._team(),
-            self.settings.env,
-            self.settings.stage_options(self.stage, evaluation_set),
-            games,
-            seed,
-            greedy=greedy,
-            manual=manual,
-            num_threads=active_plan().world,
-            workers=self.settings.workers,
-            on_progress=on_progress,
-        )
+        team = self._team()
+        with evaluating(*team.policies):
+            result = evaluate(
+                team,
+                self.settings.env,
+                self.settings.stage_options(self.stage, evaluation_set),
+                games,
+                seed,
+                greedy=greedy,
+                manual=manual,
+                num_threads=active_plan().world,
+                workers=self.settings.workers,
+                on_progress=on_progress,
+            )
         self.clock.add("evaluation", since)
         return result
 
@@ -293,7 +297,8 @@ class StageSession:
                 carry = teaching.carry_memory
                 return DemonstrationSource(shown, self.players, self.vec.num_envs, *common, carry_memory=carry)
             self.teacher = Teacher(make_expert(self.vec, teaching.oracle), teaching.noise, seed)
-        return RolloutWorker(self.vec, self.players, *common, config.needs, self.teacher)
+        segment = config.segment if isinstance(config, PPOConfig) else 0
+        return RolloutWorker(self.vec, self.players, *common, config.needs, self.teacher, segment)
 
     def _demonstrations(self, teaching: Teaching, seed: int, folder: SeedFolder | None) -> Demonstrations | None:
         """The games that a phase of imitation learns from: the run's files, or games of the expert, recorded once."""

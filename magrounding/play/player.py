@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import nullcontext
 from typing import NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from magrounding.agents.policy import MARKS, Batch, Policy, Reading
+from magrounding.agents.policy import MARKS, Batch, Policy, Reading, evaluating
 from magrounding.brief import brief
 from magrounding.play.encoded_texts import EncodedTexts
 from magrounding.spec import EPISODE, EnvSpec, Text
@@ -107,6 +108,7 @@ class Player:
         greedy: bool = False,
         record: Mapping[str, np.ndarray] | None = None,
         explain: bool = False,
+        learning: bool = False,
     ) -> Choice:
         """Choose the next action of each episode.
 
@@ -117,9 +119,12 @@ class Player:
             greedy: take the most likely action instead of drawing one.
             record: in training, the random numbers [B, …] of `Policy.draw_record`.
             explain: let the network also compute the costly entries of `aux`.
+            learning: act in the mode in which the network learns, as its learner's experience has to be; otherwise in
+                evaluation mode, whatever mode it is in.
         """
         every = rows is None
-        with torch.autocast(self.device.type, torch.bfloat16, enabled=self.bf16):
+        mode = nullcontext() if learning else evaluating(self.policy)
+        with mode, torch.autocast(self.device.type, torch.bfloat16, enabled=self.bf16):
             output = self.policy(self.batch(shown, restarts, rows=rows, record=record))
             aux = {name: compute() for name, compute in output.aux.items() if explain or name == MARKS}
         logits = output.logits[0].float().cpu()

@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from magrounding.agents.policy import CONTRAST, Auxiliary, Batch, Policy, Reading
+from magrounding.agents.policy import CONTRAST, Auxiliary, Batch, Policy, Reading, evaluating
 from magrounding.schema import Count, NonNegative, Share
 from magrounding.threads import GAMES_PER_PART, active_plan, map_parts
 from magrounding.training.algorithm import AlgorithmConfig, AtLeastOne
@@ -201,7 +201,8 @@ class Learner(ABC, Generic[Config]):
     def _final_values(self, last: Batch, encoded: dict[str, Reading], memory: Tensor | None) -> Tensor:
         """Values [F] of the last observations of truncated episodes, with memory [F, …] of the steps before them."""
         texts = {name: replace(each, encoding=encoded[name].encoding) for name, each in last.texts.items()}
-        return self.policy(last._replace(texts=texts, memory=memory)).value[0]
+        with evaluating(self.policy):  # so few are no batch
+            return self.policy(last._replace(texts=texts, memory=memory)).value[0]
 
 
 @dataclass(frozen=True)
@@ -277,7 +278,7 @@ class MinibatchLearner(Learner[MinibatchOptions]):
         """Yield the games [b] of each minibatch of an epoch, for all epochs."""
         order = np.random.default_rng(steps)  # a function of the step alone: a resumed run draws the same
         for _ in range(self.config.epochs):
-            shuffled = order.permutation(trajectory.num_games)
+            shuffled = order.permutation(trajectory.num_games * trajectory.segments)
             yield from np.array_split(shuffled, min(self.config.minibatches, len(shuffled)))
 
     def minibatch_update(
@@ -287,10 +288,10 @@ class MinibatchLearner(Learner[MinibatchOptions]):
 
         `loss` of some of them is a mean over living steps. The sum of the logs is that of the minibatch.
         """
-        living = max(1, int(trajectory.alive[:, games].sum()))
+        living = max(1, int(trajectory.alive[trajectory.place(games)].sum()))
 
         def weighted(part: np.ndarray) -> Loss:
-            weight = int(trajectory.alive[:, part].sum()) / living
+            weight = int(trajectory.alive[trajectory.place(part)].sum()) / living
             value, log = loss(trajectory.games(part, self.device))
             return weight * value, {name: weight * each for name, each in log.items()}
 

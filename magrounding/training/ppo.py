@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 import torch
 from torch import Tensor
 
-from magrounding.schema import NonNegative
+from magrounding.schema import Natural, NonNegative
 from magrounding.training.algorithm import end_of_fall, falling
 from magrounding.training.learner import Loss, MinibatchConfig, MinibatchLearner
 from magrounding.training.trajectory import Minibatch, Returns, Trajectory
@@ -26,6 +26,8 @@ class PPOConfig(MinibatchConfig):
         clip: bound on how far the ratio of probabilities may leave 1.
         entropy: weight of the entropy bonus, at the start; it changes linearly over warm-up and annealing.
         final_entropy: and in the end; None: .001, or `entropy` where that is less.
+        segment: steps that gradients go back through a memory. An unroll is learnt from in segments of so many, each a
+            game of its own for `minibatches`; it begins with the memory of acting. 0: the whole unroll.
         clip_values: bound also how far a value may leave what it was, by the same number.
         normalise_advantages: to mean 0 and deviation 1 over a rollout.
         normalised_returns: the flavour of MESSENGER's program: values learn the normalised returns of a rollout, and
@@ -39,6 +41,7 @@ class PPOConfig(MinibatchConfig):
     warm_up: NonNegative = 20_000
     clip: NonNegative = 0.2
     final_entropy: NonNegative | None = None
+    segment: Natural = 0
     clip_values: bool = False
     normalise_advantages: bool = True
     normalised_returns: bool = False
@@ -58,7 +61,8 @@ class PPOLearner(MinibatchLearner[PPOConfig]):
 
     def update(self, trajectory: Trajectory, steps: int) -> dict[str, float]:
         """Learn from one agent's trajectory; see `Learner.update`."""
-        coefficient, estimates = self.entropy_coefficient(steps), self.estimates(trajectory)
+        coefficient = self.entropy_coefficient(steps)
+        estimates = [torch.cat(each.chunk(trajectory.segments), 1) for each in self.estimates(trajectory)]
 
         def loss(minibatch: Minibatch) -> Loss:
             parts = self.losses(minibatch, *estimates)
@@ -92,7 +96,8 @@ class PPOLearner(MinibatchLearner[PPOConfig]):
         """
         if len(trajectory.truncations):
             now = self.reevaluate(trajectory.games(device=self.device))
-            return now.value, now.next_value
+            value, following = (torch.cat(each.chunk(trajectory.segments, 1)) for each in (now.value, now.next_value))
+            return value, following
         with self.autocast():
             bootstrap = self.policy(self.encoded(trajectory.boundary(self.device))).value.float()
         value = self.tensor(trajectory.value)

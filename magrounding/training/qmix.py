@@ -16,7 +16,7 @@ from magrounding.agents.policy import STATE, Policy
 from magrounding.agents.qmix.mixer import MIXERS, make_mixer
 from magrounding.agents.qmix.q_network import PLAY_EPSILON, QNetwork
 from magrounding.errors import ConfigurationError
-from magrounding.schema import Count, NonNegative, OneOf, Share
+from magrounding.schema import Count, Natural, NonNegative, OneOf, Share
 from magrounding.training.algorithm import falling
 from magrounding.training.episode_replay import EpisodeBatch, EpisodeReplay
 from magrounding.training.q_learning import QLearner, QLearningConfig, td_loss
@@ -24,6 +24,8 @@ from magrounding.training.trajectory import Trajectory, gae
 
 if TYPE_CHECKING:
     from magrounding.spec import EnvSpec
+
+DEAD_VALUES = ("zero", "kept")
 
 _DOCUMENT = ("manual", "goal")
 
@@ -45,6 +47,10 @@ class QmixConfig(QLearningConfig):
         final_exploration: to which the share of random actions falls from 1.
         mixer: "monotonic", QMIX; "sum": VDN (Sunehag et al. 2018).
         state_maps: channels of the convolutions by which the mixer looks at the state.
+        hypernetwork: units of the hidden layer of the networks that give the monotonic mixer its two weights; 0: they
+            are linear maps of the state, as in the paper (Rashid et al. 2018) and in our runs before this option.
+        dead_values: values of dead agents in Q_tot: "zero", or "kept": those of the one action that is legal for them,
+            as in PyMARL, which learns from them as from any others.
         team: what the team's reward is of its agents': their "sum", or, where all get the same, their "mean".
         schedule: "run": exploration falls once in the whole curriculum; "stage": in every stage.
     """
@@ -63,6 +69,8 @@ class QmixConfig(QLearningConfig):
     final_exploration: Share = 0.05
     mixer: Annotated[str, OneOf(MIXERS)] = "monotonic"
     state_maps: Count = 32
+    hypernetwork: Natural = 64
+    dead_values: Annotated[str, OneOf(DEAD_VALUES)] = "zero"
     team: Annotated[str, OneOf(("sum", "mean"), "team's reward")] = "sum"
     schedule: Annotated[str, OneOf(("stage", "run"))] = "run"
 
@@ -89,7 +97,8 @@ class QmixLearner(QLearner[QmixConfig, EpisodeReplay, EpisodeBatch]):
         self._players = [policy.as_agent(i) for i in range(spec.num_agents)]
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
-            self.mixer = make_mixer(config.mixer, spec, spec.state_layout(), config.state_maps).to(self.device)
+            layout, c = spec.state_layout(), config
+            self.mixer = make_mixer(c.mixer, spec, layout, c.state_maps, c.hypernetwork).to(self.device)
         self._target_network = copy.deepcopy(policy).requires_grad_(False)
         self._target_mixer = copy.deepcopy(self.mixer).requires_grad_(False)
         self.networks = nn.ModuleDict(
@@ -209,9 +218,10 @@ class QmixLearner(QLearner[QmixConfig, EpisodeReplay, EpisodeBatch]):
         return q.view(len(last), n, -1)
 
     def _mix(self, mixer: nn.Module, q: Tensor, episodes: EpisodeBatch) -> Tensor:
-        """Q_tot [S] of values [S, n, 1]; the values of dead agents count 0."""
+        """Q_tot [S] of values [S, n, 1]; those of dead agents are as `dead_values` has it."""
         alive, state = self.tensor(episodes.seen["alive"]), self.tensor(episodes.seen["state"])
-        return mixer(torch.where(alive, q.squeeze(-1), 0.0), state)
+        q = q.squeeze(-1)
+        return mixer(q if self.config.dead_values == "kept" else torch.where(alive, q, 0.0), state)
 
 
 def _in_time(values: Tensor, real: Tensor) -> Tensor:

@@ -8,11 +8,13 @@ from dataclasses import dataclass, fields, replace
 from typing import NamedTuple
 
 import numpy as np
+import torch
 from torch import Tensor
 
 from magrounding.agents.policy import COSTS_TO_GO, LABELS, OTHERS, STATE, common_diagnostics
 from magrounding.brief import brief
 from magrounding.capabilities import HasSnapshots, HasState, find_capability, find_halves, require_capability
+from magrounding.errors import ConfigurationError
 from magrounding.play.player import Player, Shown
 from magrounding.texts import TextRecorder
 from magrounding.threads import map_agents
@@ -77,6 +79,10 @@ class RolloutWorker:
         team_reward: part of each agent's reward that is the living agents' mean instead of its own.
         needs: what learners need beyond their own trajectory (`agents.policy`); what policies need is recorded as well.
         teacher: leads some games and labels every step (LABELS); None for learners who find out by themselves.
+        segment: steps of the parts that learners cut games into (`Trajectory.segments`); 0: they do not.
+
+    Raises:
+        ConfigurationError: an unroll that is no whole number of segments.
     """
 
     def __init__(
@@ -88,6 +94,7 @@ class RolloutWorker:
         team_reward: float = 0.0,
         needs: frozenset[str] = frozenset(),
         teacher: Teacher | None = None,
+        segment: int = 0,
     ) -> None:
         self.vec = vec
         self.players = list(players)
@@ -98,6 +105,10 @@ class RolloutWorker:
         self._team_reward = team_reward
         self._needs = needs.union(*(player.policy.needs for player in self.players))
         self._teacher = teacher
+        self._segment = segment or unroll
+        if unroll % self._segment:
+            raise ConfigurationError(f"an unroll of {unroll} steps has no whole segments of {segment}")
+        self._by_batch = any(player.policy.by_batch for player in self.players)
         self._fields = vec.spec.own_fields
         self._restarted = np.ones(vec.num_envs, np.bool_)
         self._led = np.zeros(vec.num_envs, np.bool_)  # episodes in which the teacher led
@@ -128,11 +139,14 @@ class RolloutWorker:
                 recorder.begin()
         for aux in self._aux:
             aux.clear()
-        memories = [player.memory for player in self.players]
+        memories: list[list[Tensor | None]] = [[] for _ in self.players]
         ended: list[FinishedEpisodes] = []
         truncations: list[_Truncation] = []
         for t in range(self.unroll):
             since = time.perf_counter()
+            if t % self._segment == 0:
+                for before, player in zip(memories, self.players, strict=True):
+                    before.append(player.memory)
             self._record_observation(t)
             self.clock.add("world", since)
             self._observation, rewards, terminated, truncated, info = self._play(t)
@@ -244,7 +258,7 @@ class RolloutWorker:
         """Let all agents act and the games move; where simulators work by halves, one moves while the other thinks."""
         since, vec, teacher = time.perf_counter(), self.vec, self._teacher
         self._draw(t)
-        halves = find_halves(vec) if teacher is None else None
+        halves = find_halves(vec) if teacher is None and not self._by_batch else None
         if halves is not None:
             for group, rows in enumerate(halves.groups):
                 actions = self._act(t, np.arange(rows.start, rows.stop))
@@ -285,7 +299,7 @@ class RolloutWorker:
             record = {name: kept.record[name][t] for name in self._drawn[i]}
             seen = {name: buffer[t] for name, buffer in kept.observation.items()}
             shown = Shown(seen, self._texts_of(i, self._observation), self._info.document)
-            choice = player.choose(shown, self._restarted, rows=rows, record=record)
+            choice = player.choose(shown, self._restarted, rows=rows, record=record, learning=True)
             for name, array in choice.record.items():
                 self._record(i, t, name, array, some)
             if player.aux:
@@ -326,7 +340,7 @@ class RolloutWorker:
         self,
         i: int,
         truncations: Sequence[_Truncation],
-        memory: Tensor | None,
+        memories: Sequence[Tensor | None],
         shared: Mapping[tuple[str, ...], tuple[dict[str, np.ndarray], np.ndarray, np.ndarray]],
         metrics: dict[str, float],
     ) -> Trajectory:
@@ -356,7 +370,8 @@ class RolloutWorker:
                 {name: np.concatenate(parts) for name, parts in final.items()},
                 {name: read[names][2] for name, names in reads.items()},
             ),
-            memory=memory,
+            memory=None if memories[0] is None else torch.cat([each for each in memories if each is not None]),
+            segments=self.unroll // self._segment,
             last_memory=self.players[i].memory,
             metrics=metrics,
         )

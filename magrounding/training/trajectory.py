@@ -70,10 +70,10 @@ class Steps:
 
 @dataclass(frozen=True, eq=False)
 class Minibatch(Steps):
-    """Some games [b] of a trajectory as tensors on one device, ready for the policy.
+    """Some games [b] of a trajectory as tensors on one device, ready for the policy; segments of games in their place.
 
     Attributes:
-        index: [b] int64, which games.
+        index: [b] int64, which games, see `Trajectory.games`.
         inputs: T + 1 steps, the last of them the boundary; texts have ids and no encoding yet.
         truncated: one step of F truncated episodes, their true last observations, without memory; None: there are none.
         truncated_at: ([F], [F]) int64, the steps and the places among these games.
@@ -107,7 +107,7 @@ class Trajectory:
         discount: [T, B] float32 in {0, 1}: the value after the step counts (0: terminated, or a time-out that is a
             loss); learners multiply it by their gamma.
         nonterminal: [T, B] bool, the next row goes on with the same episode of the same living agent.
-        memory: [B, …] of a policy that remembers before the first step, or None.
+        memory: [B, …] of a policy that remembers before the first step, or None; [S · B, …] before each of S segments.
         last_memory: the same before the boundary step.
         restarts: [T+1, B] bool, the row's observation is the first of an episode (memory starts afresh).
         last_action: [T+1, B] int64, what the agent did in the step before; −1 at the start of an episode.
@@ -116,6 +116,7 @@ class Trajectory:
         metrics: what else the log is to say of the agent's play.
         carried: [B, …] that the learner fills with memory before the boundary step, for a source of demonstrations that
             goes on from there; None: nothing does.
+        segments: S, the parts of T / S steps that each game is cut into for learning.
     """
 
     __repr__ = brief
@@ -138,24 +139,31 @@ class Trajectory:
     extras: dict[str, np.ndarray] = field(default_factory=dict)
     metrics: dict[str, float] = field(default_factory=dict)
     carried: Tensor | None = None
+    segments: int = 1
 
     @property
     def num_games(self) -> int:
         """B."""
         return self.action.shape[1]
 
+    def place(self, games: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Steps [T / S, b] and games [b] of some of the S · B segments: first parts of all games, then second ones."""
+        length, (part, game) = len(self.action) // self.segments, np.divmod(games, self.num_games)
+        return part * length + np.arange(length)[:, None], game
+
     def steps(self, device: torch.device | str = "cpu") -> Steps:
         """The steps of all games as tensors."""
         return Steps(**{each.name: to_tensor(getattr(self, each.name), device) for each in fields(Steps)})
 
     def games(self, games: np.ndarray | None = None, device: torch.device | str = "cpu") -> Minibatch:
-        """Some games [b], all by default, as tensors, with no other texts than theirs."""
-        games = np.arange(self.num_games) if games is None else games
-        t, b = self.truncations.where
-        place = np.full(self.num_games, -1)
+        """Some games or segments [b], all by default, as tensors, with no other texts than theirs; see `place`."""
+        games = np.arange(self.num_games * self.segments) if games is None else games
+        (steps, game), (t, b) = self.place(games), self.truncations.where
+        rows, at = np.concatenate((steps, steps[-1:] + 1)), b + t // len(steps) * self.num_games
+        place = np.full(self.num_games * self.segments, -1)
         place[games] = np.arange(len(games))
-        final = np.flatnonzero(place[b] >= 0)
-        inputs, last = self._inputs(slice(None), games, self.memory, final, device)
+        final = np.flatnonzero(place[at] >= 0)
+        inputs, last = self._inputs(rows, games, self.memory, final, device)
         truncated = None
         if len(final):
             truncated = Batch(
@@ -166,30 +174,31 @@ class Trajectory:
                 to_tensor(self.action[t[final], b[final]][None], device),
             )
         return Minibatch(
-            **{each.name: to_tensor(getattr(self, each.name)[:, games], device) for each in fields(Steps)},
+            **{each.name: to_tensor(getattr(self, each.name)[steps, game], device) for each in fields(Steps)},
             index=to_tensor(games, device),
             inputs=inputs,
             truncated=truncated,
-            truncated_at=(to_tensor(t[final], device), to_tensor(place[b[final]], device)),
-            extras={name: to_tensor(array[:, games], device) for name, array in self.extras.items()},
+            truncated_at=(to_tensor(t[final] % len(steps), device), to_tensor(place[at[final]], device)),
+            extras={name: to_tensor(array[rows, game], device) for name, array in self.extras.items()},
             carried=self.carried,
         )
 
     def boundary(self, device: torch.device | str = "cpu") -> Batch:
         """The boundary step of all games as the policy takes it, texts not encoded yet."""
-        return self._inputs(slice(-1, None), np.arange(self.num_games), self.last_memory, _NONE, device)[0]
+        last = np.array([[len(self.action)]])
+        return self._inputs(last, np.arange(self.num_games), self.last_memory, _NONE, device)[0]
 
     def _inputs(
-        self, rows: slice, games: np.ndarray, memory: Tensor | None, final: np.ndarray, device: torch.device | str
+        self, rows: np.ndarray, games: np.ndarray, memory: Tensor | None, final: np.ndarray, device: torch.device | str
     ) -> tuple[Batch, dict[str, Reading]]:
-        """Some steps of some games [b] as the policy takes them, and the texts of some truncated episodes [F]."""
+        """Steps [T, b] of segments [b] as the policy takes them, and the texts of some truncated episodes [F]."""
 
         def tensors(arrays: Mapping[str, np.ndarray]) -> dict[str, Tensor]:
-            return {name: to_tensor(array[rows, games], device) for name, array in arrays.items()}
+            return {name: to_tensor(array[rows, game], device) for name, array in arrays.items()}
 
-        texts, last = {}, {}
+        texts, last, game = {}, {}, games % self.num_games
         for name, each in self.texts.items():
-            index, ends = each.index[rows, games], self.truncations.texts[name][final][None]
+            index, ends = each.index[rows, game], self.truncations.texts[name][final][None]
             used, local = np.unique(np.concatenate((index.ravel(), ends.ravel())), return_inverse=True)
             ids = {field: to_tensor(array[used], device) for field, array in each.ids.items()}
             texts[name] = Reading({}, to_tensor(local[: index.size].reshape(index.shape), device), ids)
@@ -198,8 +207,8 @@ class Trajectory:
             tensors(self.observation),
             texts,
             None if memory is None else memory[to_tensor(games, device)],
-            to_tensor(self.restarts[rows, games], device),
-            to_tensor(self.last_action[rows, games], device),
+            to_tensor(self.restarts[rows, game], device),
+            to_tensor(self.last_action[rows, game], device),
             tensors(self.record),
         )
         return batch, last
@@ -222,9 +231,9 @@ def side_by_side(trajectories: Sequence[Trajectory]) -> Trajectory:
     def by_name(parts: Sequence[Mapping[str, np.ndarray]], axis: int = 1) -> dict[str, np.ndarray]:
         return {name: np.concatenate([part[name] for part in parts], axis) for name in parts[0]}
 
-    def memories(parts: Sequence[Tensor | None]) -> Tensor | None:
-        known = [part for part in parts if part is not None]
-        return torch.cat(known) if known else None
+    def memories(parts: Sequence[Tensor | None], segments: int = 1) -> Tensor | None:
+        known = [part.unflatten(0, (segments, -1)) for part in parts if part is not None]
+        return torch.cat(known, 1).flatten(0, 1) if known else None
 
     first, truncations = trajectories[0], [each.truncations for each in trajectories]
     extras = by_name([each.extras for each in trajectories])
@@ -247,11 +256,12 @@ def side_by_side(trajectories: Sequence[Trajectory]) -> Trajectory:
         texts=texts,
         truncations=Truncations(where, by_name([each.observation for each in truncations], 0), last),
         **{name: beside(name) for name in ("restarts", "last_action", *(each.name for each in fields(Steps)))},
-        memory=memories([each.memory for each in trajectories]),
+        memory=memories([each.memory for each in trajectories], first.segments),
         last_memory=memories([each.last_memory for each in trajectories]),
         record=by_name([each.record for each in trajectories]),
         extras=extras | {STATE: first.extras[STATE]} if STATE in extras else extras,
         metrics={name: float(np.mean([each.metrics[name] for each in trajectories])) for name in first.metrics},
+        segments=first.segments,
     )
 
 

@@ -7,11 +7,17 @@ import numpy as np
 import pytest
 import torch
 
+import magrounding as mg
 from magrounding.agents.building import make_policy
-from magrounding.agents.policy import Batch, Reading
+from magrounding.agents.policy import Batch, Reading, evaluating
 from magrounding.errors import ConfigurationError
+from magrounding.experiment.config import make_config
+from magrounding.experiment.stage import make_session
+from magrounding.play.player import Player, shown_to
+from magrounding.play.team import Team
 from magrounding.single.babyai import BabyAI
 from magrounding.single.babyai.words import CODE_TO_WORDS, VOCABULARY, mission_ids, raw_image
+from magrounding.training.ppo import log_probability
 
 SPEC = BabyAI().describe()
 STEPS, GAMES = 5, 4
@@ -111,7 +117,7 @@ def test_many_steps_at_once_are_single_steps_one_after_another(make):
 
 @BOTH
 def test_a_restart_forgets_what_was_before(make):
-    policy, seen, other = fresh(make), observe(), observe()
+    policy, seen, other = fresh(make).eval(), observe(), observe()
     other[0]["grid"][:2] = 1
     with torch.no_grad():
         before, after = play(policy, seen), play(policy, other)
@@ -130,7 +136,7 @@ def test_padding_of_the_mission_changes_nothing(make):
 
 @BOTH
 def test_the_mission_is_read_to_its_last_word(make):
-    policy, (observation, goal, index, restarts) = fresh(make), observe()
+    policy, (observation, goal, index, restarts) = fresh(make).eval(), observe()
     with torch.no_grad():
         one = play(policy, (observation, goal, index, restarts))
         changed = goal.clone()
@@ -158,33 +164,81 @@ def test_it_sees_the_raw_numbers_of_minigrid():
 
 
 @BOTH
-def test_acting_does_not_depend_on_the_games_beside_it(make):
+def test_only_in_training_mode_do_the_games_beside_it_matter(make):
     policy, (observation, goal, index, restarts) = fresh(make), observe()
-    play(policy, (observation, goal, index, restarts)).value.sum().backward()  # running statistics move
     alone = {name: array[:, :1] for name, array in observation.items()}
-    with torch.no_grad():
-        together = play(policy, (observation, goal, index, restarts))
-        single = play(policy, (alone, goal, index[:, :1], restarts[:, :1]))
-        torch.testing.assert_close(together.value[:, :1], single.value, rtol=1e-4, atol=1e-5)
-    together, single = (
-        play(policy, (observation, goal, index, restarts)),
-        play(policy, (alone, goal, index[:, :1], restarts[:, :1])),
-    )
-    assert not torch.allclose(together.value[:, :1], single.value, atol=1e-3)  # learning goes by the batch
+    for training in (True, False):  # running statistics move first
+        policy.train(training)
+        with torch.no_grad():
+            together = play(policy, (observation, goal, index, restarts))
+            single = play(policy, (alone, goal, index[:, :1], restarts[:, :1]))
+        assert torch.allclose(together.value[:, :1], single.value, rtol=1e-4, atol=1e-5) is not training
 
 
 @BOTH
-def test_only_learning_moves_the_running_statistics(make):
+def test_normalisation_takes_the_games_of_one_step(make):
+    """As released; so what is true of one step does not change with the steps around it."""
     policy, seen = fresh(make), observe()
     norm = policy.blocks[0].norm
-    with torch.no_grad():
-        play(policy, seen)
-    assert not norm.running_mean.any()
-    play(policy, seen)
+    every = play(policy, seen)
+    assert norm.num_batches_tracked == STEPS
+    first = play(policy, seen, steps=slice(0, 1))
+    torch.testing.assert_close(first.value[0], every.value[0])
     moved = norm.running_mean.clone()
     assert moved.any()
-    play(policy.eval(), seen)
+    with evaluating(policy):
+        play(policy, seen)
     assert torch.equal(norm.running_mean, moved)
+    assert all(module.training for module in policy.modules())
+
+
+@pytest.mark.parametrize(("segment", "mean"), [(0, 1e-5), (5, 0.03)])
+def test_the_policy_that_collects_is_the_one_that_learns(segment, mean):
+    """Before the first gradient step log ratios are 0, but for who is in a batch: released .016, none clipped."""
+    pytest.importorskip("minigrid")
+    config = make_config("babyai", "babyai_small", preset="paper_rl", stages=("GoToObj",)).with_phases(
+        lambda phase: dataclasses.replace(
+            phase, num_envs=32, learner=dataclasses.replace(phase.learner, unroll=10, segment=segment)
+        )
+    )
+    config = dataclasses.replace(config, network={"words": 16, "channels": 16, "memory": 16})
+    session = make_session(config, "GoToObj", 0, 0, torch.device("cpu"))
+    session.start()
+    (trajectory,) = session.source.collect().trajectories
+    learner = session.learners[0]
+    for _ in range(2):  # as they were when nothing had been learnt, and after an update
+        pieces = trajectory.num_games * trajectory.segments
+        halves = np.array_split(np.random.default_rng(0).permutation(pieces), trajectory.segments)
+        ratios = []
+        for games in halves:
+            minibatch = trajectory.games(games)
+            now, before = (
+                log_probability(each, minibatch.action)
+                for each in (learner.reevaluate(minibatch).logits, minibatch.logits)
+            )
+            ratios.append((now - before).detach().flatten())
+        ratio = torch.cat(ratios)
+        assert ratio.abs().mean() < mean
+        assert ((ratio.exp() - 1).abs() < 0.2).all()
+        learner.update(trajectory, 0)
+        (trajectory,) = session.source.collect().trajectories
+    session.close()
+
+
+def test_whoever_does_not_learn_plays_in_evaluation_mode():
+    """A team's players leave the running statistics alone, and no game depends on others."""
+    pytest.importorskip("minigrid")
+    policy = fresh(SMALL, channels=16)
+    vec = mg.make_vec("babyai", 3, level="GoToObj")
+    team, kept = Team([policy], vec.spec), policy.stem[1].running_mean.clone()
+    obs, info = vec.reset(seed=0)
+    team.act(obs, team.initial_memory(3), info)
+    assert torch.equal(policy.stem[1].running_mean, kept)
+    assert all(module.training for module in policy.modules())
+    player = Player(policy, vec.spec, 3, torch.Generator())
+    player.choose(shown_to(0, obs, vec.spec, None), np.ones(3, np.bool_), learning=True)
+    assert not torch.equal(policy.stem[1].running_mean, kept)
+    vec.close()
 
 
 def test_other_worlds_are_refused():

@@ -198,10 +198,28 @@ def states(request):
     return vec.spec, vec.spec.state_layout(), torch.from_numpy(vec.state().copy())
 
 
-def test_the_mixer_has_the_published_size(states):
+@pytest.mark.parametrize(("options", "count"), [({}, 37_185), ({"hypernetwork": 0}, 25_793)])
+def test_the_mixer_has_the_published_size(states, options, count):
+    """PyMARL's, with hypernetworks of two layers (64) for both weights, and the paper's with one."""
     spec, layout, _ = states
-    mixer = MonotonicMixer(StateEncoder(spec, layout), 2)
-    assert sum(p.numel() for name, p in mixer.named_parameters() if not name.startswith("encoder.")) == 25_793
+    mixer = MonotonicMixer(StateEncoder(spec, layout), 2, **options)
+    assert sum(p.numel() for name, p in mixer.named_parameters() if not name.startswith("encoder.")) == count
+
+
+def test_the_mixer_is_its_equations(states):
+    """Q_tot = ELU(q |W1| + b1) · |W2| + b2 (Rashid et al. 2018, sec. 4), and each part is a network of the state."""
+    spec, layout, state = states
+    torch.manual_seed(0)
+    mixer, q = MonotonicMixer(StateEncoder(spec, layout, maps=4), 2), torch.randn(len(state), 2)
+    with torch.no_grad():
+        total = mixer(q, state)
+        for k in range(3):
+            s = mixer.encoder(state[k : k + 1])[0]
+            (one, _, two), (three, _, four) = mixer.first_weight, mixer.second_weight
+            first = (two.weight @ (one.weight @ s + one.bias).relu() + two.bias).abs().view(2, 32)
+            second = (four.weight @ (three.weight @ s + three.bias).relu() + four.bias).abs()
+            hidden = torch.nn.functional.elu(q[k] @ first + mixer.first_bias(s))
+            torch.testing.assert_close(total[k], hidden @ second + mixer.second_bias(s)[0])
 
 
 def test_the_teams_value_never_falls_where_an_agents_rises(states):

@@ -104,6 +104,24 @@ def test_equations(options):
             torch.testing.assert_close(output.value[n], value, rtol=1e-5, atol=1e-6)
 
 
+def test_the_released_learner_sees_no_positions():
+    """Acting does; and the profile of the paper sees them in both."""
+    batch = make_sample(8, 3)
+    nowhere = batch.observation | {"position": torch.full_like(batch.observation["position"], -1)}
+
+    def values(policy, observation):
+        inputs = Inputs(observation, policy.encode_text(batch.manual, batch.goal), batch.document)
+        return policy.respond(inputs).value.detach()
+
+    for options, blind in (({"profile": "code"}, True), ({"profile": "code", "positions": "seen"}, False), ({}, False)):
+        policy = narrow(**options)
+        with torch.no_grad():
+            acting, elsewhere = values(policy, batch.observation), values(policy, nowhere)
+        assert not torch.isclose(acting[1:], elsewhere[1:], rtol=0, atol=1e-7).any()
+        learning = values(policy, batch.observation)
+        torch.testing.assert_close(learning, elsewhere if blind else acting)
+
+
 def text_of_layers(policy: Txt2Pi, batch) -> list[Tensor]:
     """T_i [N, d_t] of each layer."""
     heard: list[Tensor] = []

@@ -144,6 +144,43 @@ def test_values_learn_normalised_returns_in_messengers_flavour(policy):
     assert flavoured < 3 < 100 < plain
 
 
+@pytest.mark.parametrize("recurrent", [False, True])
+def test_segments_are_the_same_steps_and_begin_with_the_memory_of_acting(recurrent):
+    torch.manual_seed(0)
+    policy = ToyPolicy(recurrent)
+    vec = ToyGames(num_envs=6, end=0.0, time_limit_is_loss=False, max_cycles=3)
+    cut, learner = collect(vec, [policy, ToyPolicy(recurrent)], unroll=8, skip=1, segment=4), PPOLearner(policy, CONFIG)
+    trajectory = cut.trajectories[0]
+    assert len(trajectory.truncations) > 0
+    uncut = replace(trajectory, segments=1, memory=trajectory.memory[:6] if recurrent else None)
+    whole, parts = learner.reevaluate(uncut.games()), learner.reevaluate(trajectory.games())
+    for name in ("logits", "value", "next_value"):
+        torch.testing.assert_close(getattr(parts, name), torch.cat(getattr(whole, name).chunk(2), 1))
+    for one, other in zip(learner.estimates(uncut), learner.estimates(trajectory), strict=True):
+        torch.testing.assert_close(one, other)
+    some = trajectory.games(np.array([7, 1, 11]))  # of game 1 the second half, then the first
+    np.testing.assert_array_equal(some.reward[:, :2], np.stack((trajectory.reward[4:, 1], trajectory.reward[:4, 1]), 1))
+    now = learner.reevaluate(some)
+    torch.testing.assert_close(now.next_value, parts.next_value[:, [7, 1, 11]])
+    if recurrent:  # what the second half says teaches nothing about how the first is remembered
+        assert not some.inputs.memory.requires_grad
+        joined = cut.joined()[0]
+        for i, each in enumerate(cut.trajectories):
+            for part in range(2):
+                own, beside = (m.unflatten(0, (2, -1))[part] for m in (each.memory, joined.memory))
+                assert torch.equal(beside[6 * i : 6 * i + 6], own)
+
+
+def test_an_update_in_segments_learns_from_every_step(policy):
+    one, policies = replace(CONFIG, minibatches=1, epochs=1), [policy, ToyPolicy()]
+    whole, cut = (
+        updated(policy, collect(ToyGames(num_envs=8), policies, segment=segment), one)[0] for segment in (0, 4)
+    )
+    torch.testing.assert_close(whole, cut, rtol=1e-4, atol=1e-5)  # without a memory nothing is cut off
+    with pytest.raises(ConfigurationError, match="8 steps has no whole segments of 3"):
+        collect(ToyGames(num_envs=8), [policy, ToyPolicy()], segment=3)
+
+
 def test_gradients_are_as_long_as_they_are_without_a_clip(policy):
     rollout = collect(ToyGames(num_envs=8), [policy, ToyPolicy()])
     free, tight, loose = (updated(policy, rollout, replace(CONFIG, clip_gradient=norm))[0] for norm in (0.0, 1e-3, 1e9))

@@ -12,7 +12,7 @@ from magrounding.agents.building import build_policy
 from magrounding.agents.document_policy import Inputs
 from magrounding.agents.qmix.q_network import PLAY_EPSILON
 from magrounding.errors import ConfigurationError, MissingExtra
-from magrounding.experiment.config import make_config, read_config
+from magrounding.experiment.config import make_config, parse_config, read_config
 from magrounding.experiment.curriculum import run_curriculum
 from magrounding.experiment.metrics import read_metrics
 from magrounding.experiment.phase import Promotion
@@ -20,9 +20,10 @@ from magrounding.experiment.stage import StageSession
 from magrounding.play.evaluate import play
 from magrounding.play.run_folder import METRICS_FILE
 from magrounding.play.team import Team
+from magrounding.schema import dump
 from magrounding.spec import STATE
 from magrounding.storage import read_json
-from magrounding.training.qmix import QmixConfig, QmixLearner
+from magrounding.training.qmix import DEAD_VALUES, QmixConfig, QmixLearner
 from magrounding.training.rollout import RolloutWorker
 from tests.experiment.tiny_runs import killed_run, phases_of, quiet, timeless, tiny_settings, weights_of
 from tests.training.toy_games import ToyGames, players_of
@@ -115,7 +116,8 @@ def slow_targets(learner, episodes):
     with torch.no_grad():
         best = values(learner.network).argmax(-1, keepdim=True)
         q = values(learner.networks["target_agent"]).gather(-1, best).squeeze(-1)
-        worth = learner.networks["target_mixer"](q * alive, state)
+        kept = learner.config.dead_values == "kept"
+        worth = learner.networks["target_mixer"](q if kept else q * alive, state)
     targets, trace = torch.from_numpy(episodes.reward.copy()), learner.config.trace
     for k in range(b):
         rows = place[episodes.real[:, k], k]
@@ -125,13 +127,14 @@ def slow_targets(learner, episodes):
     return targets
 
 
+@pytest.mark.parametrize("dead_values", DEAD_VALUES)
 @pytest.mark.parametrize("trace", [0.0, 0.7])
 @pytest.mark.parametrize("is_loss", [True, False])
-def test_the_loss_is_that_of_a_slow_loop(is_loss, trace):
+def test_the_loss_is_that_of_a_slow_loop(is_loss, trace, dead_values):
     """Deaths, time-outs and episodes of all lengths included; padding adds nothing, as the loop knows of none."""
     torch.manual_seed(0)
     vec = StatefulToyGames(6, 2, max_cycles=5, time_limit_is_loss=is_loss)
-    learner, worker = make(vec, replace(FEW, updates=0.0, trace=trace))
+    learner, worker = make(vec, replace(FEW, updates=0.0, trace=trace, dead_values=dead_values))
     for _ in range(4):
         iterate(learner, worker)
     with torch.no_grad():  # the copies differ from what learns, or it would not matter who chooses
@@ -180,7 +183,8 @@ def total_of(learner, episodes, action):
     last = np.concatenate((np.zeros_like(last[:1]), last[:-1]))[real]
     q = learner._values(learner.network, episodes, torch.from_numpy(last)).gather(-1, action.unsqueeze(-1))
     alive, state = (torch.from_numpy(episodes.seen[name]) for name in ("alive", "state"))
-    return learner.mixer(q.squeeze(-1) * alive, state)
+    kept = learner.config.dead_values == "kept"
+    return learner.mixer(q.squeeze(-1) if kept else q.squeeze(-1) * alive, state)
 
 
 def test_the_replay_holds_what_was_played():
@@ -369,6 +373,21 @@ def test_a_run_without_what_its_algorithm_requires_is_refused_before_anything_is
     with pytest.raises(MissingExtra):
         run_curriculum(settings_of(), tmp_path / "run", display=quiet())
     assert not (tmp_path / "run").exists()
+
+
+def test_a_run_from_before_the_hidden_layer_of_hypernetworks_has_none():
+    """And a new one has PyMARL's, but for our own presets, whose numbers were made without."""
+    config = make_config("ma_rtfm", preset="paper_qmix")
+    learner = next(phase.learner for _, phase in config.walk())
+    assert (learner.hypernetwork, learner.dead_values) == (64, "kept")
+    quick = next(phase.learner for _, phase in make_config("ma_rtfm", preset="quick_qmix").walk())
+    assert (quick.hypernetwork, quick.dead_values) == (0, "zero")
+    written = dump(config)
+    assert parse_config(written) == config
+    for (phase,) in written["phases"].values():
+        del phase["learner"]["hypernetwork"], phase["learner"]["dead_values"]
+    old = next(phase.learner for _, phase in parse_config(written).walk())
+    assert (old.hypernetwork, old.dead_values) == (0, "zero")
 
 
 def test_games_too_long_for_the_replay_are_refused_before_anything_is_written(tmp_path):

@@ -49,14 +49,21 @@ class MonotonicMixer(nn.Module):
     """Q_tot by a network of weights that depend on the state and are not negative (Rashid et al. 2018, eq. 4–6).
 
     So Q_tot never falls where an agent's value rises, and each agent's own best action is part of the best joint one.
+
+    Args:
+        encoder: of states.
+        num_agents: n.
+        hidden: units of the mixing network.
+        hypernetwork: units of the hidden ReLU layer between a state and both weights, 64 in PyMARL (`hypernet_layers` 2
+            and `hypernet_embed` of its qmix.yaml); 0: one linear map, as in the paper's section on architecture.
     """
 
-    def __init__(self, encoder: StateEncoder, num_agents: int, hidden: int = 32) -> None:
+    def __init__(self, encoder: StateEncoder, num_agents: int, hidden: int = 32, hypernetwork: int = 64) -> None:
         super().__init__()
         self.encoder, self.num_agents = encoder, num_agents
-        self.first_weight = nn.Linear(encoder.width, hidden * num_agents)
+        self.first_weight = _hypernetwork(encoder.width, hypernetwork, hidden * num_agents)
         self.first_bias = nn.Linear(encoder.width, hidden)
-        self.second_weight = nn.Linear(encoder.width, hidden)
+        self.second_weight = _hypernetwork(encoder.width, hypernetwork, hidden)
         self.second_bias = nn.Sequential(nn.Linear(encoder.width, hidden), nn.ReLU(), nn.Linear(hidden, 1))
 
     def forward(self, q: Tensor, state: Tensor) -> Tensor:
@@ -67,6 +74,13 @@ class MonotonicMixer(nn.Module):
         return (mixed * self.second_weight(s).abs()).sum(1) + self.second_bias(s).squeeze(1)
 
 
+def _hypernetwork(state: int, hidden: int, out: int) -> nn.Module:
+    """Weights [N, out] of states [N, state], by one layer or two."""
+    if not hidden:
+        return nn.Linear(state, out)
+    return nn.Sequential(nn.Linear(state, hidden), nn.ReLU(), nn.Linear(hidden, out))
+
+
 class SumMixer(nn.Module):
     """Q_tot = Σ q: value decomposition networks (Sunehag et al. 2018). The state is ignored."""
 
@@ -75,8 +89,8 @@ class SumMixer(nn.Module):
         return q.sum(1)
 
 
-def make_mixer(kind: str, spec: EnvSpec, layout: StateLayout, maps: int) -> nn.Module:
+def make_mixer(kind: str, spec: EnvSpec, layout: StateLayout, maps: int, hypernetwork: int = 64) -> nn.Module:
     """Build a mixer of MIXERS for states laid out as `layout`; `maps` as of `StateEncoder`."""
     if check_choice("mixer", kind, MIXERS) == "sum":
         return SumMixer()
-    return MonotonicMixer(StateEncoder(spec, layout, maps=maps), spec.num_agents)
+    return MonotonicMixer(StateEncoder(spec, layout, maps=maps), spec.num_agents, hypernetwork=hypernetwork)

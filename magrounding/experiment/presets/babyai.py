@@ -106,6 +106,7 @@ PAPER_BABYAI = replace(
             weight_decay=0.0,
             clip_gradient=0.0,
             entropy=0.01,
+            value_coefficient=0.0,
         )
         for level, passes, length in (
             *((level, 40, 6) for level in ("GoToObj", "GoToRedBallGrey", "GoToRedBall", "GoToLocal", "PickupLoc")),
@@ -119,12 +120,16 @@ PAPER_BABYAI = replace(
 PAPER_RL_BABYAI = replace(
     QUICK_RL_BABYAI,
     preset="paper_rl",
-    about="The paper's PPO (its appendix A) with the small network: 64 games, unrolls of 40 steps, rewards times 20.",
+    about=(
+        "The paper's PPO (its appendix A) with the small network: 64 games, unrolls of 40 steps, rewards times 20; "
+        "gradients go back 20 steps."
+    ),
     agent="babyai_small",
     phases={
         REMAINING_STAGES: _reinforce(
             50_000_000,
             unroll=40,
+            segment=20,
             epochs=4,
             minibatches=2,
             learning_rate=1e-4,

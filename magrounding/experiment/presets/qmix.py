@@ -24,7 +24,16 @@ _QMIX_SETS: dict[str, Any] = {"stage_sets": ("train", "eval"), "final_sets": ("t
 """Not larger maps, as a network may be made for one size, nor paraphrases, as QMIX reads nothing."""
 _SAME_FOR_ALL: dict[str, Any] = {"team": "mean"}
 """All agents of MESSENGER get the same reward."""
-_SELDOM: dict[str, Any] = {"replay_steps": 100_000, "batch": 16, "updates": 0.2, "state_maps": 16, "trace": 0.8}
+_PYMARL: dict[str, Any] = {"dead_values": "kept"}
+"""What QMIX's program does beside its settings, which are the learner's defaults."""
+_SELDOM: dict[str, Any] = {
+    "replay_steps": 100_000,
+    "batch": 16,
+    "updates": 0.2,
+    "state_maps": 16,
+    "hypernetwork": 0,
+    "trace": 0.8,
+}
 """QMIX for two cores: many games at once, and an episode is learnt from three times, not 32, in small steps.
 
 Targets that look one step ahead need a copy of the networks for every step that a win is carried back, far too many.
@@ -37,7 +46,7 @@ PAPER_QMIX_MA_RTFM = replace(
         "QMIX without language, with its program's settings and EnDi's budget for S1, 1.5e7 environment steps; 8 games "
         "at once, of at most 200 steps while training."
     ),
-    **_qmix(15_000_000, 8, {"max_cycles": 200}),
+    **_qmix(15_000_000, 8, {"max_cycles": 200}, **_PYMARL),
     evaluation=replace(PAPER_MA_RTFM.evaluation, **_QMIX_SETS),
 )
 
@@ -45,7 +54,7 @@ PAPER_QMIX_MA_MESSENGER = replace(
     PAPER_MA_MESSENGER,
     preset="paper_qmix",
     about="QMIX without language, with its program's settings and EnDi's budget for S1, 3e7 environment steps.",
-    **_qmix(30_000_000, 8, exploration=50_000, **_SAME_FOR_ALL),
+    **_qmix(30_000_000, 8, exploration=50_000, **_PYMARL, **_SAME_FOR_ALL),
 )
 
 _AROUND: dict[str, Any] = {"maps": 16, "reach": 5}
