@@ -47,7 +47,7 @@ def test_the_shortest_manual_of_letters_says_what_beats_the_dragons():
 
 
 def test_each_other_statement_is_left_out_with_the_probability():
-    vec, observation = started(games=4_000, task="simple_stationary_single_monster", omission=0.3)
+    _, observation = started(games=4_000, task="simple_stationary_single_monster", omission=0.3)
     shown = observation["manual"].any(-1).sum(1)
     assert shown.min() >= 1
     mean = (shown - 1).mean()  # of six statements that no game needs, .7 remain
@@ -97,7 +97,7 @@ def test_a_curriculum_changes_games_that_begin_from_then_on():
             break
         assert np.array_equal(observation["manual"], before)
     assert observation["manual"].any(-1).all()
-    fresh, expected = started(task="simple_stationary_single_monster", max_cycles=3)
+    fresh, _ = started(task="simple_stationary_single_monster", max_cycles=3)
     fresh.reset()
     assert np.array_equal(observation["manual"], fresh.world.observation["manual"])
 

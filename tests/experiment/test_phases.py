@@ -272,7 +272,9 @@ def growing(**changes):
     """s1 with manuals that grow from what a game needs to all of it within 60 steps, after 30."""
     ramps = {"omission": Ramp(1.0, 0.0, over=60, hold=30)}
     phases = {"*": (replace(phases_of({"*": SHORT}, IMITATION)["*"][0], ramps=ramps),)}
-    return tiny_settings(**{"stages": ("s1",), "phases": phases, "every": None, "final_sets": ("eval",), "log_every": 1, **changes})
+    return tiny_settings(
+        **{"stages": ("s1",), "phases": phases, "every": None, "final_sets": ("eval",), "log_every": 1, **changes}
+    )
 
 
 def test_a_ramp_is_constant_then_linear_then_constant():
@@ -317,6 +319,8 @@ def test_a_ramp_of_what_cannot_change_is_refused(ramps, said):
     phases = {"*": (replace(phases_of({"*": SHORT}, IMITATION)["*"][0], ramps=ramps),)}
     with pytest.raises(ConfigurationError, match=said):
         tiny_settings(stages=("s1",), phases=phases)
+
+
 def test_a_checkpoint_of_an_earlier_version_goes_on(taught, tmp_path):
     killed_run(taught_settings(), tmp_path / "run", lambda position: position["steps"] == 60)
     path = next((tmp_path / "run").rglob("checkpoint.safetensors"))
