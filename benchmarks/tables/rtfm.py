@@ -6,7 +6,6 @@ from collections.abc import Mapping
 
 from benchmarks.tables.layout import PAPER, QUICK, QUICK_ONLY, Cell, Row, Table, Training
 from magrounding.envs.published import PublishedResult
-from magrounding.experiment.presets.rtfm import NARROW
 
 _FIRST = "simple_stationary"
 _CURRICULUM = (_FIRST, "simple", "group", "nl")
@@ -102,7 +101,7 @@ def _simplest(agent: str) -> Row:
 
 def _letters(agent: str, scenario: str) -> Row:
     """A model in rock-paper-scissors, narrow: the paper has figures of it and no numbers."""
-    training = Training(agent, (scenario,), network=() if agent == "relread" else tuple(NARROW.items()))
+    training = Training(agent, (scenario,))
     return Row(agent, _MODELS[agent][0], {name: Cell(training, scenario, name) for name in _LETTER_SETS}, QUICK_ONLY)
 
 

@@ -15,7 +15,7 @@ from magrounding import seeding
 from magrounding.envs.world import BatchedWorld, StepBuffers
 from magrounding.errors import ConfigurationError, InvalidAction, check_choice
 from magrounding.jit import FixedTypes, inner_njit
-from magrounding.registry import WorldConfig
+from magrounding.options import WorldOptions
 from magrounding.seeding import NUM_STREAMS, hash64
 from magrounding.spec import EnvSpec
 from magrounding.threads import RowThreads
@@ -28,7 +28,7 @@ RUNNING, WON, LOST, TIMED_OUT = range(4)
 OUTCOME_NAMES = ("", "won", "lost", "lost")
 """How a `Scene` calls them."""
 
-Config = TypeVar("Config", bound=WorldConfig)
+Config = TypeVar("Config", bound=WorldOptions)
 
 
 class Games(NamedTuple):
