@@ -12,7 +12,7 @@ from magrounding.agents.building import make_policy
 from magrounding.agents.policy import Batch, Reading, evaluating
 from magrounding.errors import ConfigurationError
 from magrounding.experiment.config import make_config
-from magrounding.experiment.stage import make_session
+from magrounding.experiment.stage import StageSession
 from magrounding.play.player import Player, shown_to
 from magrounding.play.team import Team
 from magrounding.single.babyai import BabyAI
@@ -202,7 +202,7 @@ def test_the_policy_that_collects_is_the_one_that_learns(segment, mean):
         )
     )
     config = dataclasses.replace(config, network={"words": 16, "channels": 16, "memory": 16})
-    session = make_session(config, "GoToObj", 0, 0, torch.device("cpu"))
+    session = StageSession(config, "GoToObj", 0, 0, torch.device("cpu"))
     session.start()
     (trajectory,) = session.source.collect().trajectories
     learner = session.learners[0]
