@@ -41,10 +41,10 @@ def test_everything_is_measured_and_written(tmp_path, capsys):
 
 
 def test_the_learner_is_measured_with_the_settings_asked_for(monkeypatch):
-    quick = find_preset("quick", "ma_rtfm")
-    phase = quick.of_stage("s2")[-1]
+    phase = find_preset("quick", "ma_rtfm").of_stage("s2")[-1]
+    quick = find_preset("quick", "ma_rtfm", "conv")
     small = replace(quick, phases={"*": (replace(phase, num_envs=4, learner=replace(phase.learner, unroll=5)),)})
-    monkeypatch.setattr("magrounding.experiment.presets.rtfm.QUICK_MA_RTFM", small)
+    monkeypatch.setattr("magrounding.experiment.presets.txt2pi.QUICK_MA_RTFM", small)
     options = replace(
         QUICK, learner="conv", preset="quick", agents=3, size=9, seconds=0.01, beside="epochs=1,bf16=true"
     )
