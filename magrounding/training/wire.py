@@ -24,7 +24,7 @@ def trajectory_to_arrays(trajectory: Trajectory) -> dict[str, np.ndarray]:
 def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, np.ndarray]]:
     if isinstance(value, Tensor):
         yield path, value.numpy(force=True)
-    elif isinstance(value, np.ndarray | float):
+    elif isinstance(value, np.ndarray | float | int):
         yield path, np.asarray(value)
     elif value is not None:
         if isinstance(value, tuple):
@@ -48,6 +48,7 @@ def trajectory_from_arrays(arrays: Mapping[str, np.ndarray]) -> Trajectory:
     tree["truncations"] = Truncations((ends["where"]["t"], ends["where"]["b"]), ends["observation"], ends["texts"])
     tree["texts"] = {name: Texts(**each) for name, each in tree["texts"].items()}
     tree["metrics"] = {name: float(value) for name, value in tree.get("metrics", {}).items()}
+    tree["segments"] = int(tree["segments"])
     for name in ("memory", "last_memory", "carried"):
         tree[name] = torch.from_numpy(tree[name]) if name in tree else None
     return Trajectory(**tree)
