@@ -114,8 +114,7 @@ class Trajectory:
         record: [T+1, B, …] by name, what the network needs to compute the step again; 0 in the boundary step.
         extras: [T+1, B, …] of each need (`agents.policy`) that was declared; neutral in the boundary step.
         metrics: what else the log is to say of the agent's play.
-        carried: [B, …] that the learner fills with memory before the boundary step, for a source of demonstrations that
-            goes on from there; None: nothing does.
+        carried: [B, …] that the learner fills with memory before the boundary, for demonstrations that go on; or None.
         segments: S, the parts of T / S steps that each game is cut into for learning.
     """
 
@@ -146,10 +145,11 @@ class Trajectory:
         """B."""
         return self.action.shape[1]
 
-    def place(self, games: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Steps [T / S, b] and games [b] of some of the S · B segments: first parts of all games, then second ones."""
+    def place(self, games: np.ndarray, boundary: int = 0) -> tuple[slice | np.ndarray, np.ndarray]:
+        """Steps [T / S (+ `boundary`), b] and games [b] of some of S · B segments, all first parts first."""
         length, (part, game) = len(self.action) // self.segments, np.divmod(games, self.num_games)
-        return part * length + np.arange(length)[:, None], game
+        steps = part * length + np.arange(length + boundary)[:, None]
+        return slice(length + boundary) if self.segments == 1 else steps, game  # slices are copied faster
 
     def steps(self, device: torch.device | str = "cpu") -> Steps:
         """The steps of all games as tensors."""
@@ -158,8 +158,9 @@ class Trajectory:
     def games(self, games: np.ndarray | None = None, device: torch.device | str = "cpu") -> Minibatch:
         """Some games or segments [b], all by default, as tensors, with no other texts than theirs; see `place`."""
         games = np.arange(self.num_games * self.segments) if games is None else games
-        (steps, game), (t, b) = self.place(games), self.truncations.where
-        rows, at = np.concatenate((steps, steps[-1:] + 1)), b + t // len(steps) * self.num_games
+        (steps, game), (rows, _), (t, b) = self.place(games), self.place(games, 1), self.truncations.where
+        part, t_of_part = np.divmod(t, len(self.action) // self.segments)
+        at = b + part * self.num_games
         place = np.full(self.num_games * self.segments, -1)
         place[games] = np.arange(len(games))
         final = np.flatnonzero(place[at] >= 0)
@@ -178,18 +179,17 @@ class Trajectory:
             index=to_tensor(games, device),
             inputs=inputs,
             truncated=truncated,
-            truncated_at=(to_tensor(t[final] % len(steps), device), to_tensor(place[at[final]], device)),
+            truncated_at=(to_tensor(t_of_part[final], device), to_tensor(place[at[final]], device)),
             extras={name: to_tensor(array[rows, game], device) for name, array in self.extras.items()},
             carried=self.carried,
         )
 
     def boundary(self, device: torch.device | str = "cpu") -> Batch:
         """The boundary step of all games as the policy takes it, texts not encoded yet."""
-        last = np.array([[len(self.action)]])
-        return self._inputs(last, np.arange(self.num_games), self.last_memory, _NONE, device)[0]
+        return self._inputs(slice(-1, None), np.arange(self.num_games), self.last_memory, _NONE, device)[0]
 
     def _inputs(
-        self, rows: np.ndarray, games: np.ndarray, memory: Tensor | None, final: np.ndarray, device: torch.device | str
+        self, rows: slice | np.ndarray, games: np.ndarray, memory: Tensor | None, final: np.ndarray, device: Any
     ) -> tuple[Batch, dict[str, Reading]]:
         """Steps [T, b] of segments [b] as the policy takes them, and the texts of some truncated episodes [F]."""
 
