@@ -24,7 +24,7 @@ _PRESETS = {
     "quick": {
         "ma_rtfm": "rtfm:QUICK_MA_RTFM",
         "rtfm": "rtfm:QUICK_RTFM",
-        "rock_paper_scissors": "txt2pi:QUICK_ROCK_PAPER_SCISSORS",
+        "rock_paper_scissors": "txt2pi:QUICK_RTFM",
         "messenger": "messenger:QUICK_MESSENGER",
         "ma_messenger": "messenger:QUICK_MA_MESSENGER",
         "babyai": "babyai:QUICK_BABYAI",
@@ -72,5 +72,5 @@ PRESETS = (
     *(PresetEntry(name, env, f"{_HERE}.{place}") for name, places in _PRESETS.items() for env, place in places.items()),
     PresetEntry("quick", "rtfm", f"{_HERE}.txt2pi:QUICK_RTFM", _TXT2PI),
     PresetEntry("quick", "ma_rtfm", f"{_HERE}.txt2pi:QUICK_MA_RTFM", _TXT2PI),
-    PresetEntry("quick", "rock_paper_scissors", f"{_HERE}.txt2pi:QUICK_ROCK_PAPER_SCISSORS", _TXT2PI),
+    PresetEntry("quick", "rock_paper_scissors", f"{_HERE}.txt2pi:QUICK_RTFM", _TXT2PI),
 )

@@ -7,7 +7,7 @@ from typing import Any
 
 from magrounding.experiment.config import REMAINING_STAGES
 from magrounding.experiment.phase import Phase, Promotion, Ramp
-from magrounding.experiment.presets.rtfm import QUICK_MA_RTFM, QUICK_RTFM
+from magrounding.experiment.presets.rtfm import ENDI, QUICK_MA_RTFM, QUICK_RTFM
 from magrounding.training.imitation import ImitationConfig
 
 _NARROW: dict[str, Any] = {
@@ -17,11 +17,9 @@ _NARROW: dict[str, Any] = {
     "document_hidden": 40,
 }
 """Widths of txt2π and of its baselines that two CPU cores can train."""
-_ENDI: dict[str, float] = {"modelling": 0.1, "division": 0.03}
-"""EnDi's λ_sup and λ_reg beside the loss of imitation."""
 
 
-def _read(steps: int, **ramps: Ramp) -> Phase:
+def _read(steps: int) -> Phase:
     """DAgger for `steps` environment steps, in which manuals grow from what a game needs to all statements.
 
     What a statement says of the map is learnt in 100,000 steps; which of seven statements to attend to is not, from
@@ -38,12 +36,12 @@ def _read(steps: int, **ramps: Ramp) -> Phase:
         teacher_noise=0.2,
         value_coefficient=0.02,
         entropy=0.0,
-        weights=_ENDI,
+        weights=ENDI,
         bf16=True,
     )
     # The shortest manuals stay until agents can walk: one seed of three that was late did not learn to read without it.
     growing = {"omission": Ramp(1.0, 0.0, hold=steps / 6, over=steps / 2)}
-    return Phase(learner, Promotion(steps=steps), num_envs=128, ramps=growing | ramps)
+    return Phase(learner, Promotion(steps=steps), num_envs=128, ramps=growing)
 
 
 QUICK_RTFM = replace(
@@ -60,5 +58,3 @@ QUICK_RTFM = replace(
 QUICK_MA_RTFM = replace(
     QUICK_MA_RTFM, about=QUICK_RTFM.about, agent="txt2pi", phases={REMAINING_STAGES: (_read(900_000),)}, network=_NARROW
 )
-
-QUICK_ROCK_PAPER_SCISSORS = QUICK_RTFM
