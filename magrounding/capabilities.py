@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol, TypeVar, cast
+from typing import Any, NamedTuple, Protocol, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -53,6 +53,28 @@ class HasCostsToGo(Expert, Protocol):
     """
 
     costs_to_go: np.ndarray
+
+
+class Reasons(NamedTuple):
+    """What an expert's choice rests on, for each agent.
+
+    Attributes:
+        targets: [B, n, H, W] bool, the cells of what the agent is there to reach in the end.
+        subgoals: [B, n, H, W] bool, the cells of what it has to reach next.
+        statements: [B, n, S] bool, the rows of the manual that say what to do about its targets.
+    """
+
+    targets: np.ndarray
+    subgoals: np.ndarray
+    statements: np.ndarray
+
+
+class HasReasons(Expert, Protocol):
+    """Experts that can give reasons."""
+
+    def reasons(self) -> Reasons:
+        """Return the reasons of the best actions in the states on show; nothing is true of agents without a task."""
+        ...
 
 
 class HasPlaces(Protocol):
@@ -118,6 +140,13 @@ def require_capability(vec: VectorEnv, kind: type[Offer]) -> Offer:
 def find_costs_to_go(expert: Expert) -> HasCostsToGo | None:
     """Return an expert with costs_to_go; None where it has none, or not in this environment."""
     return None if getattr(expert, "costs_to_go", None) is None else cast(HasCostsToGo, expert)
+
+
+def require_reasons(expert: Expert) -> HasReasons:
+    """Return an expert as one that gives reasons; ConfigurationError where it gives none."""
+    if not hasattr(expert, "reasons"):
+        raise ConfigurationError("the expert of this environment gives no reasons: learn without `reasons`")
+    return cast(HasReasons, expert)
 
 
 def find_halves(vec: VectorEnv) -> HasHalves | None:

@@ -25,12 +25,14 @@ The second is the length of the longest text of the call; zeros at its end are p
 """
 
 LABELS, COSTS_TO_GO, OTHERS, STATE = "labels", "costs_to_go", "others", "state"
+TARGETS, SUBGOALS, STATEMENTS = REASONS = "targets", "subgoals", "statements"
 """Data beyond an agent's own trajectory, by name (`Policy.needs`, `AlgorithmConfig.needs`).
 
 labels: [T, B, A] bool, the best actions by an expert's judgement; none where the agent does not act.
 costs_to_go: [T, B, A] float32 in [0, 1], the loss of winning probability of each action; only of some experts.
 others: [T, B, n − 1] int64, actions of the other agents in the same step, in agent order; −1 for one that did not act.
 state: [T, B, S] int16, the full states.
+targets, subgoals: [T, B, H, W] bool, and statements: [T, B, S] bool, an expert's reasons (`capabilities.Reasons`).
 """
 
 MARKS = "marks"
@@ -187,7 +189,7 @@ class Policy(nn.Module, ABC):
             vocabulary the network is built anew as `type(self)(spec, self.config)`, and rows are copied by spelling
             (`agents.remapping`). Empty: no parameter is about a word. None: it is bound to its vocabulary.
         grid_shape: (H, W, K) of the only grids that it takes; None: any.
-        needs: of LABELS, OTHERS, STATE, the inputs of its `losses`.
+        needs: of LABELS, OTHERS, STATE, REASONS, the inputs of its `losses`.
         divisible: several threads may compute the episodes of a minibatch; False for batch normalisation, and for many
             small operations one after another, which gain nothing.
         by_batch: in training mode its outputs depend on the other episodes of a step (batch normalisation). A learner's

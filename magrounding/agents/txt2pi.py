@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Annotated, Any, cast
 
 import torch
@@ -26,8 +27,19 @@ from magrounding.agents.modules import (
     skips,
     spatial_max,
 )
-from magrounding.agents.policy import ATTENTION, Accepts, PolicyOutput, TextEncoding, mask_logits, shares
-from magrounding.errors import check_choice
+from magrounding.agents.policy import (
+    ATTENTION,
+    REASONS,
+    Accepts,
+    Auxiliary,
+    Batch,
+    PolicyOutput,
+    TextEncoding,
+    mask_logits,
+    shares,
+)
+from magrounding.agents.reasoning import Reasoning
+from magrounding.errors import ConfigurationError, check_choice
 from magrounding.schema import Count, OneOf, Options, Sizes
 from magrounding.spec import EnvSpec
 
@@ -58,6 +70,8 @@ class Txt2PiConfig(Options):
         task_attention: False is the ablation no_task_attn: no attention to the document given the goal.
         visual_attention: False is no_vis_attn: the document for the eye is summed up once, by self-attention.
         text_modulation: False is no_text_mod: the layers are FiLM.
+        reasons: learn an expert's reasons beside its moves (`agents.reasoning`), where an expert teaches that has some.
+            Not of the paper.
     """
 
     channels: Sizes = (16, 32, 64, 64, 64)
@@ -74,6 +88,7 @@ class Txt2PiConfig(Options):
     task_attention: bool = True
     visual_attention: bool = True
     text_modulation: bool = True
+    reasons: bool = False
 
 
 PROFILES = {
@@ -182,8 +197,8 @@ class Txt2PiGrounding(nn.Module):
 
     def forward(
         self, cells: Tensor, positions: Tensor, summary: Tensor, inputs: Inputs, queries: list[Tensor] | None = None
-    ) -> Tensor:
-        """Return V_last [N, C, H, W].
+    ) -> list[Tensor]:
+        """Return V [N, C, H, W] of every layer.
 
         Args:
             cells, positions: V0 [N, D, H, W] and X_pos [N, P, H, W].
@@ -196,6 +211,7 @@ class Txt2PiGrounding(nn.Module):
         features = torch.cat((cells, positions), 1)
         query = None if self.initial is None else self._initial_query(self.initial, features)
         below = maps = cells
+        found = []
         for i, layer in enumerate(cast("Iterable[FiLM2]", self.layers)):
             if i > 0:
                 entering = maps + below if self.skip and i == len(self.layers) - 1 else maps
@@ -206,7 +222,8 @@ class Txt2PiGrounding(nn.Module):
             heard = summary if ask is None or query is None else torch.cat((summary, ask(query)), 1)
             maps = layer(features, heard)
             query = layer.query(spatial_max(maps)) if layer.query is not None else None
-        return maps
+            found.append(maps)
+        return found
 
     def _initial_query(self, linear: nn.Linear, features: Tensor) -> Tensor:
         """u0 [N, query_width] of the cells and positions."""
@@ -219,6 +236,7 @@ class Txt2PiGrounding(nn.Module):
 class Txt2Pi(DocumentPolicy):
     """The txt2π policy."""
 
+    loss_weights = MappingProxyType({"target": 0.5, "name": 0.5, "statement": 0.2, "subgoal": 0.5})
     accepts = Accepts(fields=("manual", "position", "inventory", "action_mask"), egocentric=False)
 
     def __init__(self, spec: EnvSpec, config: Txt2PiConfig) -> None:
@@ -229,6 +247,12 @@ class Txt2Pi(DocumentPolicy):
             config.channels, config.embedding, 2, self.reader.text_width, self.reader.query_width, config
         )
         self.head = ActorCritic(config.channels[-1], config.head_width, spec.num_actions, config.head)
+        self.reasoning = None
+        if config.reasons:
+            if not config.visual_attention:
+                raise ConfigurationError("reasons need visual attention: a query that asks the document")
+            self.reasoning = Reasoning(config.channels, config.embedding)
+            self.needs = frozenset(REASONS)
 
     def encode_text(self, manual: Tensor, goal: Tensor) -> TextEncoding:
         return self.reader(manual, goal)
@@ -244,9 +268,19 @@ class Txt2Pi(DocumentPolicy):
         summary = torch.cat((text["summary"].index_select(0, document), held), 1)
         queries: list[Tensor] = []
         maps = self.grounding(cells, positions, summary, inputs, queries)
-        logits, value = self.head(spatial_max(maps))
+        logits, value = self.head(spatial_max(maps[-1]))
         aux = attention_to_statements(queries, inputs)
-        return PolicyOutput(mask_logits(logits.float(), observation["action_mask"]), value.float(), aux=aux)
+        logits = mask_logits(logits.float(), observation["action_mask"])
+        return PolicyOutput(logits, value.float(), aux=aux, seen=(maps, queries))
+
+    def losses(
+        self, batch: Batch, output: PolicyOutput, extras: Mapping[str, Tensor], names: Collection[str]
+    ) -> Auxiliary:
+        if self.reasoning is None or not self.needs <= extras.keys():
+            return Auxiliary()
+        reasons = {name: extras[name].flatten(0, 1) for name in REASONS}
+        losses = self.reasoning.losses(*output.seen, self.reader.words, self._flat(batch), reasons)
+        return Auxiliary({name: each.unflatten(0, batch.restarts.shape) for name, each in losses.items()})
 
 
 def attention_to_statements(queries: Sequence[Tensor], inputs: Inputs) -> dict[str, Callable[[], Tensor]]:

@@ -23,7 +23,8 @@ from magrounding.spec import EnvSpec
 class EnDiTxt2PiConfig(EnDiOptions, Txt2PiConfig):
     """Options of EnDi on txt2π: `EnDiOptions`, `Txt2PiConfig`, and one more.
 
-    `Txt2PiConfig` but for its head and for `positions`: here heads are linear, and positions are seen.
+    `Txt2PiConfig` but for its head, `positions` and `reasons`: here heads are linear, positions are seen, and no
+    reasons are learnt.
 
     Attributes:
         goal_channels: channels of the FiLM² layers of the network that divides the goals.
@@ -80,7 +81,7 @@ class EnDiTxt2Pi(EnDi):
         goals = []
         for agents in (position.unsqueeze(1), observation["teammates"]):
             distance = distance_to_nearest(places, agents, height, width).view(-1, 1, height, width)
-            goals.append(self.goal_grounding(seen.cells, distance, summary, inputs))
+            goals.append(self.goal_grounding(seen.cells, distance, summary, inputs)[-1])
         return Survey(places, self.divider(torch.cat(goals, 1)).flatten(2).transpose(1, 2), seen)
 
     def decide(self, inputs: Inputs, seen: _Seen, mask: Tensor) -> tuple[Tensor, Tensor]:
@@ -105,4 +106,4 @@ class EnDiTxt2Pi(EnDi):
     def _look(self, inputs: Inputs, seen: _Seen, mask: Tensor, queries: list[Tensor] | None = None) -> Tensor:
         """Features [N, C] of a map that shows only the cells in mask [N, P]; `queries`: see `Txt2PiGrounding`."""
         left = seen.cells * mask.view(-1, 1, *seen.cells.shape[2:]).to(seen.cells.dtype)
-        return spatial_max(self.grounding(left, seen.positions, seen.summary, inputs, queries))
+        return spatial_max(self.grounding(left, seen.positions, seen.summary, inputs, queries)[-1])

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from magrounding.agents.policy import COSTS_TO_GO, LABELS, OTHERS, STATE, common_diagnostics
+from magrounding.agents.policy import OTHERS, REASONS, STATE, common_diagnostics
 from magrounding.brief import brief
 from magrounding.capabilities import HasSnapshots, HasState, find_capability, find_halves, require_capability
 from magrounding.errors import ConfigurationError
@@ -207,11 +207,6 @@ class RolloutWorker:
 
     def _empty(self, T: int, B: int, A: int, states: dict[str, np.ndarray]) -> Trajectory:
         """A trajectory to write to; texts and truncations are put in at the end."""
-        extras = dict(states)
-        if self._teacher is not None:
-            extras[LABELS] = np.zeros((T + 1, B, A), np.bool_)
-            if self._teacher.knows_costs:
-                extras[COSTS_TO_GO] = np.zeros((T + 1, B, A), np.float32)
         return Trajectory(
             observation={each.name: np.zeros((T + 1, B, *each.shape), each.dtype) for each in self._fields},
             texts={},
@@ -227,7 +222,7 @@ class RolloutWorker:
             last_memory=None,
             restarts=self._restarts,
             last_action=np.zeros((T + 1, B), np.int64),
-            extras=extras,
+            extras=dict(states),
         )
 
     def _record_observation(self, t: int) -> None:
@@ -270,12 +265,11 @@ class RolloutWorker:
             actions = self._act(t)
             since = self.clock.add("acting", since)
             if teacher is not None:
-                labels, costs = teacher.label(), teacher.costs() if teacher.knows_costs else None
+                judged = teacher.label(reasons=self._needs.issuperset(REASONS))
                 teacher.lead(actions)
                 for i, (kept, player) in enumerate(zip(self._kept, self.players, strict=True)):
-                    kept.extras[LABELS][t] = labels[:, i]
-                    if costs is not None:
-                        kept.extras[COSTS_TO_GO][t] = costs[:, i]
+                    for name, array in judged.items():
+                        self._keep(kept.extras, t, name, array[:, i], slice(None))
                     kept.action[t] = actions[:, i]
                     player.last_action = kept.action[t].copy()
                 since = self.clock.add("teaching", since)
@@ -288,7 +282,7 @@ class RolloutWorker:
         self._drawn = [p.policy.draw_record((self.vec.num_envs,), p.generator) for p in self.players]
         for i, drawn in enumerate(self._drawn):
             for name, tensor in drawn.items():
-                self._record(i, t, name, tensor.numpy(), slice(None))
+                self._keep(self._kept[i].record, t, name, tensor.numpy(), slice(None))
 
     def _act(self, t: int, rows: np.ndarray | None = None) -> np.ndarray:
         """Actions [R, n] int64 of some games, by default of all; each agent sees its own part."""
@@ -301,7 +295,7 @@ class RolloutWorker:
             shown = Shown(seen, self._texts_of(i, self._observation), self._info.document)
             choice = player.choose(shown, self._restarted, rows=rows, record=record, learning=True)
             for name, array in choice.record.items():
-                self._record(i, t, name, array, some)
+                self._keep(self._kept[i].record, t, name, array, some)
             if player.aux:
                 self._aux[i].append(player.aux)
             kept.action[t, some] = choice.action
@@ -312,12 +306,13 @@ class RolloutWorker:
             pass
         return np.stack([kept.action[t, some] for kept in self._kept], axis=1)
 
-    def _record(self, i: int, t: int, name: str, array: np.ndarray, rows: slice | np.ndarray) -> None:
-        """Record what the network of agent i needs to compute the step of some games again, [R, …]."""
-        record = self._kept[i].record
-        if name not in record:
-            record[name] = np.zeros((self.unroll + 1, self.vec.num_envs, *array.shape[1:]), array.dtype)
-        record[name][t, rows] = array
+    def _keep(
+        self, kept: dict[str, np.ndarray], t: int, name: str, array: np.ndarray, rows: slice | np.ndarray
+    ) -> None:
+        """Keep what a learner needs of a step of some games, [R, …]."""
+        if name not in kept:
+            kept[name] = np.zeros((self.unroll + 1, self.vec.num_envs, *array.shape[1:]), array.dtype)
+        kept[name][t, rows] = array
 
     def _record_outcome(self, t: int, rewards: np.ndarray, ended: np.ndarray, bootstrapped: np.ndarray) -> None:
         rewards = share_rewards(rewards.T, np.stack([kept.alive[t] for kept in self._kept]), self._team_reward)

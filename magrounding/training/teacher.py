@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from magrounding.capabilities import Expert, find_costs_to_go
+from magrounding.agents.policy import COSTS_TO_GO, LABELS
+from magrounding.capabilities import Expert, find_costs_to_go, require_reasons
 
 
 class Teacher:
@@ -20,7 +21,6 @@ class Teacher:
         seed: of the teacher's draws; with the step at which a rollout starts it decides all of them.
 
     Attributes:
-        knows_costs: whether the expert also says what each move costs (COSTS_TO_GO).
         leads: [B] bool, the games that it leads.
     """
 
@@ -29,24 +29,32 @@ class Teacher:
         self._rng = np.random.default_rng(seed)
         self.leads = np.zeros(0, np.bool_)
         self._best = np.zeros(0, np.bool_)
-        self._judge = find_costs_to_go(expert)
-        self.knows_costs = self._judge is not None
 
     def begin(self, num_envs: int, beta: float, steps: int) -> None:
         """Before a rollout: choose the games to lead, each with probability `beta`; a resumed run draws the same."""
         self._rng = np.random.default_rng((self._seed, steps))
         self.leads = self._rng.random(num_envs) < beta
 
-    def label(self) -> np.ndarray:
-        """The best moves [B, n, A] bool in the state on show."""
-        self._best = self._expert.best_actions()
-        return self._best
+    def label(self, reasons: bool = False) -> dict[str, np.ndarray]:
+        """Judge the states on show, by the names of `agents.policy`.
 
-    def costs(self) -> np.ndarray:
-        """The cost [B, n, A] of each move in the state labelled last; TypeError of an expert who cannot tell."""
-        if self._judge is None:
-            raise TypeError("this teacher's expert does not know what moves cost: look at `knows_costs` first")
-        return self._judge.costs_to_go
+        Args:
+            reasons: the expert gives REASONS too.
+
+        Returns:
+            LABELS [B, n, A]; COSTS_TO_GO [B, n, A] of an expert that knows them; REASONS [B, n, …] where asked for.
+
+        Raises:
+            ConfigurationError: an expert that can give no reasons.
+        """
+        self._best = self._expert.best_actions()
+        judged = {LABELS: self._best}
+        judge = find_costs_to_go(self._expert)
+        if judge is not None:
+            judged[COSTS_TO_GO] = judge.costs_to_go
+        if reasons:
+            judged |= require_reasons(self._expert).reasons()._asdict()
+        return judged
 
     def lead(self, actions: np.ndarray) -> None:
         """Overwrite the actions [B, n] of the games that are led by best moves, drawn evenly among equals."""

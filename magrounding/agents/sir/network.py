@@ -212,7 +212,7 @@ class Sir(DocumentPolicy):
         position = observation["position"] if self.has_place else grid.new_full((len(grid), 2), -1)
         positions = distance_map(position, *grid.shape[1:3])  # Z [N, 2, H, W]
         summary = self.reader.merge(fields)  # [C; A] [N, 4 · hidden], the text that does not depend on the map
-        maps = self.grounding(cells, positions, summary, inputs, queries)
+        maps = self.grounding(cells, positions, summary, inputs, queries)[-1]
         pooled = spatial_max(maps)
         if self.local is not None:
             near = (around(part, position, self.config.crop) for part in (cells, positions))

@@ -6,12 +6,14 @@ from functools import lru_cache
 
 import numpy as np
 
+from magrounding.capabilities import Reasons
 from magrounding.envs.compiled import checksum
 from magrounding.envs.oracle import WorldOracle, symmetries
 from magrounding.envs.parallel import WorldEnv
-from magrounding.envs.rtfm import evasion, paths, pursuit
+from magrounding.envs.rtfm import evasion, paths, pursuit, reasons
 from magrounding.envs.rtfm.pursuit import MAX_SIDE, Pursuit
 from magrounding.envs.rtfm.world import RTFMWorld
+from magrounding.errors import ConfigurationError
 from magrounding.jit import cached_njit
 from magrounding.vector import VectorEnv
 
@@ -56,6 +58,24 @@ class Oracle(WorldOracle[RTFMWorld]):
         else:
             _label_moving(rows, rules, self._pursuit, entities, self._labels, self.costs_to_go)
 
+    def reasons(self) -> Reasons:
+        """Return the monsters that each agent can have to kill, what it has to reach next, and what the manual says.
+
+        That is, the statements about what beats its targets; of a reassigned manual, the false ones.
+
+        Raises:
+            ConfigurationError: rock-paper-scissors.
+        """
+        world, rules = self._world, self._world._rules
+        if rules.letters:
+            raise ConfigurationError("the oracle of rock-paper-scissors gives no reasons: learn without them")
+        grid, manual = world.spec.grid.shape[:2], world.spec["manual"].shape[:1]
+        found = Reasons(
+            *(np.zeros((world.num_envs, world.num_agents, *each), np.bool_) for each in (grid, grid, manual))
+        )
+        _write_reasons(rules, world._games.entities, world.fact_table(), *found)
+        return found
+
 
 @lru_cache(maxsize=8)
 def _solve_pursuit(side: int, chase_squared: float, monsters_first: bool) -> Pursuit:
@@ -87,7 +107,12 @@ def _entry_points(version: int):
         if version:
             pursuit.solve(*arguments)
 
-    return label_stationary, label_moving, solve
+    @cached_njit(nogil=True)
+    def write_reasons(*arguments):
+        if version:
+            reasons.write_reasons(*arguments)
+
+    return label_stationary, label_moving, solve, write_reasons
 
 
-_label_stationary, _label_moving, _solve = _entry_points(checksum("rtfm"))
+_label_stationary, _label_moving, _solve, _write_reasons = _entry_points(checksum("rtfm"))

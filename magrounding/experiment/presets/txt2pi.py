@@ -58,3 +58,13 @@ QUICK_RTFM = replace(
 QUICK_MA_RTFM = replace(
     QUICK_MA_RTFM, about=QUICK_RTFM.about, agent="txt2pi", phases={REMAINING_STAGES: (_read(900_000),)}, network=_NARROW
 )
+
+QUICK_REASONS_RTFM = replace(
+    QUICK_RTFM,
+    preset="quick_reasons",
+    about=(
+        "txt2π as in `quick`, somewhat wider, and taught the oracle's reasons beside its moves: whom it is after, what "
+        "it reaches next, and which statements say so. Two monsters are read so too."
+    ),
+    network={**_NARROW, "channels": (16, 24, 24, 24, 24), "reasons": True},
+)

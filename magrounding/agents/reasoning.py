@@ -1,0 +1,78 @@
+"""Reasoning: heads that a network learns an expert's reasons with (`capabilities.Reasons`), a hop of reading each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import torch
+from torch import Tensor, nn
+
+from magrounding.agents.document_policy import Inputs
+from magrounding.agents.modules import attention, spatial_max
+from magrounding.agents.policy import STATEMENTS, SUBGOALS, TARGETS
+from magrounding.errors import ConfigurationError
+
+_MARKS, _NAMES, _ASKS = 0, 1, 2
+"""Layers of the hops: the first marks the targets, the second names them, the third asks the document about them."""
+
+
+class Reasoning(nn.Module):
+    """Heads beside FiLM² layers, and their losses: cross-entropies, each with an even distribution over what is right.
+
+    From the goal to the item there are several hops. Imitation alone rewards all of them or none; here each has a layer
+    and a loss:
+
+    * "target": the map of the first layer marks the cells of the targets;
+    * "name": the summary of the second names what stands there, by the word table;
+    * "statement": the query of the third layer attends to the words of the statements about the targets;
+    * "subgoal": the map of the last layer marks the cells of what is to be reached next.
+
+    Args:
+        channels: of the layers, four or more.
+        embedding: width of a word.
+    """
+
+    def __init__(self, channels: Sequence[int], embedding: int) -> None:
+        super().__init__()
+        if len(channels) <= _ASKS + 1:
+            raise ConfigurationError(f"reasons need four layers of channels or more, got {len(channels)}")
+        self.target = nn.Conv2d(channels[_MARKS], 1, 1)
+        self.name = nn.Linear(channels[_NAMES], embedding)
+        self.subgoal = nn.Conv2d(channels[-1], 1, 1)
+
+    def losses(
+        self,
+        maps: Sequence[Tensor],
+        queries: Sequence[Tensor],
+        words: nn.Embedding,
+        inputs: Inputs,
+        reasons: Mapping[str, Tensor],
+    ) -> dict[str, Tensor]:
+        """Return the losses [N] by name; 0 where nothing is right.
+
+        Args:
+            maps: [N, C, H, W] of each layer.
+            queries: [N, D] of each layer to the document.
+            words: the table that embeds the grid.
+            inputs: what the network saw.
+            reasons: of the same observations, by the names of `agents.policy.REASONS`.
+        """
+        observation, text, document = inputs
+        targets, grid = reasons[TARGETS], observation["grid"].long()
+        named = torch.zeros(len(grid), words.num_embeddings, device=grid.device)
+        named.scatter_(1, (grid * targets.unsqueeze(-1)).flatten(1), 1.0)[:, 0] = 0.0  # id 0: no word
+        states, mask = (text[name].index_select(0, document) for name in ("states", "mask"))
+        asked = attention(states, mask, queries[_ASKS].unsqueeze(1)).squeeze(1).float()
+        told = torch.bmm(text["from"].index_select(0, document).float(), reasons[STATEMENTS].float().unsqueeze(2))
+        return {
+            "target": _error(self.target(maps[_MARKS]).flatten(1).float().log_softmax(1), targets.flatten(1)),
+            "name": _error((self.name(spatial_max(maps[_NAMES])) @ words.weight.T).float().log_softmax(1), named),
+            "statement": _error(asked.clamp(min=1e-6).log(), told.squeeze(2)),
+            "subgoal": _error(self.subgoal(maps[-1]).flatten(1).float().log_softmax(1), reasons[SUBGOALS].flatten(1)),
+        }
+
+
+def _error(log_pi: Tensor, right: Tensor) -> Tensor:
+    """Cross-entropy [N] of log-probabilities [N, K] with an even distribution over the right entries [N, K]."""
+    right = right.float()
+    return -(right * log_pi).sum(1) / right.sum(1).clamp(min=1)
