@@ -56,7 +56,7 @@ class HasCostsToGo(Expert, Protocol):
 
 
 class Reasons(NamedTuple):
-    """What an expert's choice rests on, for each agent.
+    """Reasons of an expert's choice, for each agent.
 
     Attributes:
         targets: [B, n, H, W] bool, the cells of what the agent is there to reach in the end.

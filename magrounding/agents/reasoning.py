@@ -63,11 +63,11 @@ class Reasoning(nn.Module):
         named.scatter_(1, (grid * targets.unsqueeze(-1)).flatten(1), 1.0)[:, 0] = 0.0  # id 0: no word
         states, mask = (text[name].index_select(0, document) for name in ("states", "mask"))
         asked = attention(states, mask, queries[_ASKS].unsqueeze(1)).squeeze(1).float()
-        told = torch.bmm(text["from"].index_select(0, document).float(), reasons[STATEMENTS].float().unsqueeze(2))
+        stated = torch.bmm(text["from"].index_select(0, document).float(), reasons[STATEMENTS].float().unsqueeze(2))
         return {
             "target": _error(self.target(maps[_MARKS]).flatten(1).float().log_softmax(1), targets.flatten(1)),
             "name": _error((self.name(spatial_max(maps[_NAMES])) @ words.weight.T).float().log_softmax(1), named),
-            "statement": _error(asked.clamp(min=1e-6).log(), told.squeeze(2)),
+            "statement": _error(asked.clamp(min=1e-6).log(), stated.squeeze(2)),
             "subgoal": _error(self.subgoal(maps[-1]).flatten(1).float().log_softmax(1), reasons[SUBGOALS].flatten(1)),
         }
 

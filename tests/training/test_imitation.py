@@ -139,11 +139,14 @@ def test_moves_that_cost_more_weigh_more(policy):
     assert losses(policy, cannot_tell, replace(CONFIG, cost_to_go=2.0))[0] == losses(policy, cannot_tell)[0]
 
 
-def test_an_expert_that_cannot_judge_is_not_asked_to():
-    teacher = Teacher(ToyExpert(ToyGames()), noise=0.1, seed=5)
-    assert not teacher.knows_costs
-    with pytest.raises(TypeError, match="does not know what moves cost"):
-        teacher.costs()
+def test_a_teacher_says_what_its_expert_knows():
+    vec = ToyGames()
+    vec.reset(seed=0)
+    teacher = Teacher(ToyExpert(vec), noise=0.1, seed=5)
+    assert set(teacher.label()) == {LABELS}
+    assert set(Teacher(Judge(vec), noise=0.1, seed=5).label()) == {LABELS, COSTS_TO_GO}
+    with pytest.raises(ConfigurationError, match="gives no reasons"):
+        teacher.label(reasons=True)
 
 
 @dataclass(frozen=True)
@@ -262,7 +265,7 @@ def led(share, *, noise=0.0, seed=1, steps=0, num_envs=2000, best=(0, 1, 0, 1, 1
     """Actions [B, n] of a step in which everybody wanted action 0, and which rows were led."""
     teacher = Teacher(Stub(best, num_envs), noise, seed)
     teacher.begin(num_envs, share, steps)
-    assert (teacher.label() == teacher.label()).all()
+    assert (teacher.label()[LABELS] == teacher.label()[LABELS]).all()
     actions = np.zeros((num_envs, 3), np.int64)
     teacher.lead(actions)
     return actions
