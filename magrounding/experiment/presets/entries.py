@@ -73,5 +73,6 @@ PRESETS = (
     PresetEntry("quick", "rtfm", f"{_HERE}.txt2pi:QUICK_RTFM", _TXT2PI),
     PresetEntry("quick", "ma_rtfm", f"{_HERE}.txt2pi:QUICK_MA_RTFM", _TXT2PI),
     PresetEntry("quick_reasons", "rtfm", f"{_HERE}.txt2pi:QUICK_REASONS_RTFM", ("txt2pi",)),
+    PresetEntry("quick_reasons", "ma_rtfm", f"{_HERE}.txt2pi:QUICK_REASONS_MA_RTFM", ("txt2pi",)),
     PresetEntry("quick", "rock_paper_scissors", f"{_HERE}.txt2pi:QUICK_RTFM", _TXT2PI),
 )

@@ -68,3 +68,11 @@ QUICK_REASONS_RTFM = replace(
     ),
     network={**_NARROW, "channels": (16, 24, 24, 24, 24), "reasons": True},
 )
+
+QUICK_REASONS_MA_RTFM = replace(
+    QUICK_MA_RTFM,
+    preset="quick_reasons",
+    about=QUICK_REASONS_RTFM.about,
+    network=QUICK_REASONS_RTFM.network,
+    share_from=2,  # one network learns from the games of all, and from their reasons, in half of the time
+)
