@@ -216,7 +216,7 @@ class Sir(DocumentPolicy):
         pooled = spatial_max(maps)
         if self.local is not None:
             near = (around(part, position, self.config.crop) for part in (cells, positions))
-            pooled = pooled + spatial_max(self.local(*near, summary, inputs))
+            pooled = pooled + spatial_max(self.local(*near, summary, inputs)[-1])
         return torch.tanh(self.final(pooled)), maps
 
     def _track(self, tracker: nn.LSTMCell, hidden: Tensor, memory: Tensor) -> tuple[Tensor, Tensor]:

@@ -42,6 +42,7 @@ _PRESETS = {
         "nethack": "nethack:QUICK_RL_NETHACK",
         "touchdown": "touchdown:QUICK_RL_TOUCHDOWN",
     },
+    "quick_reasons": {"rtfm": "txt2pi:QUICK_REASONS_RTFM", "ma_rtfm": "txt2pi:QUICK_REASONS_MA_RTFM"},
     "long": {"nethack": "nethack:LONG_NETHACK"},
     "quick_qmix": {"ma_rtfm": "qmix:QUICK_QMIX_MA_RTFM", "ma_messenger": "qmix:QUICK_QMIX_MA_MESSENGER"},
     "paper_qmix": {"ma_rtfm": "qmix:PAPER_QMIX_MA_RTFM", "ma_messenger": "qmix:PAPER_QMIX_MA_MESSENGER"},
@@ -72,7 +73,5 @@ PRESETS = (
     *(PresetEntry(name, env, f"{_HERE}.{place}") for name, places in _PRESETS.items() for env, place in places.items()),
     PresetEntry("quick", "rtfm", f"{_HERE}.txt2pi:QUICK_RTFM", _TXT2PI),
     PresetEntry("quick", "ma_rtfm", f"{_HERE}.txt2pi:QUICK_MA_RTFM", _TXT2PI),
-    PresetEntry("quick_reasons", "rtfm", f"{_HERE}.txt2pi:QUICK_REASONS_RTFM", ("txt2pi",)),
-    PresetEntry("quick_reasons", "ma_rtfm", f"{_HERE}.txt2pi:QUICK_REASONS_MA_RTFM", ("txt2pi",)),
     PresetEntry("quick", "rock_paper_scissors", f"{_HERE}.txt2pi:QUICK_RTFM", _TXT2PI),
 )
