@@ -1,0 +1,102 @@
+"""Reasons as lessons: the losses of txt2π's heads, and where they are learnt."""
+
+import numpy as np
+import pytest
+import torch
+
+import magrounding as mg
+from magrounding.agents.building import make_policy
+from magrounding.agents.document_policy import Inputs
+from magrounding.agents.modules import attention, spatial_max
+from magrounding.agents.policy import REASONS, STATEMENTS, SUBGOALS, TARGETS
+from magrounding.envs.messenger.oracle import Oracle as Courier
+from magrounding.envs.rtfm.oracle import Oracle
+from magrounding.errors import ConfigurationError
+from magrounding.training.imitation import ImitationConfig
+from magrounding.training.ppo import PPOConfig
+from magrounding.training.rollout import RolloutWorker
+from magrounding.training.teacher import Teacher
+from tests.agents.samples import make_sample, make_spec
+from tests.training.toy_games import players_of
+
+NARROW = {"channels": (6, 6, 6, 6), "embedding": 8, "document_hidden": 8, "head_width": 8, "reasons": True}
+LOSSES = {"target", "name", "statement", "subgoal"}
+
+
+def rolled(env="rtfm", expert=Oracle, teacher=True, seed=0, **options):
+    torch.manual_seed(seed)
+    vec = mg.make_vec(env, 32, **options)
+    policy = make_policy("txt2pi", vec.spec, **NARROW)
+    taught = Teacher(expert(vec), noise=0.1, seed=0) if teacher else None
+    worker = RolloutWorker(vec, players_of(vec, [policy]), 8, teacher=taught)
+    worker.start(0)
+    return policy, worker
+
+
+def test_each_loss_is_the_cross_entropy_with_an_even_choice_of_what_is_right():
+    torch.manual_seed(0)
+    policy = make_policy("txt2pi", make_spec(6), **NARROW)
+    sample = make_sample(5, 2)
+    text = policy.encode_text(sample.manual, sample.goal)
+    inputs = Inputs(sample.observation, text, sample.document)
+    maps, queries = policy.respond(inputs).seen
+    chance = torch.rand(5, 36, generator=torch.Generator().manual_seed(1))
+    marked = (chance > 0.9).view(5, 6, 6)
+    marked[0] = False
+    rows = text["from"].shape[2]
+    told = torch.zeros(5, rows, dtype=torch.bool)
+    told[1:, 0] = True
+    reasons = {TARGETS: marked, SUBGOALS: marked.flip(2), STATEMENTS: told}
+    losses = policy.reasoning.losses(maps, queries, policy.reader.words, inputs, reasons)
+    assert set(losses) == LOSSES
+    for name, each in losses.items():
+        assert each.shape == (5,)
+        assert each[0] == 0, name  # nothing is right
+    n = 3
+    log_pi = policy.reasoning.target(maps[0])[n, 0].flatten().log_softmax(0)
+    assert losses["target"][n].item() == pytest.approx(-log_pi[marked[n].flatten()].mean().item(), rel=1e-5)
+    log_pi = policy.reasoning.subgoal(maps[-1])[n, 0].flatten().log_softmax(0)
+    assert losses["subgoal"][n].item() == pytest.approx(-log_pi[marked.flip(2)[n].flatten()].mean().item(), rel=1e-5)
+    words = set(sample.observation["grid"][n][marked[n]].flatten().tolist()) - {0}
+    log_pi = (policy.reader.words.weight @ policy.reasoning.name(spatial_max(maps[1])[n])).log_softmax(0)
+    assert losses["name"][n].item() == pytest.approx(-log_pi[sorted(words)].mean().item(), rel=1e-5)
+    d = int(sample.document[n])
+    weights = attention(text["states"][d : d + 1], text["mask"][d : d + 1], queries[2][n].view(1, 1, -1))[0, 0]
+    first = text["from"][d, :, 0].bool()
+    assert losses["statement"][n].item() == pytest.approx(-weights[first].log().mean().item(), rel=1e-5)
+
+
+def test_the_reasons_of_an_oracle_are_learnt_beside_its_moves():
+    policy, worker = rolled(task="simple_stationary", omission=1.0)
+    config = ImitationConfig(unroll=8, learning_rate=3e-3, warm_up=0, epochs=4, minibatches=2)
+    learner = config.make_learner(policy, worker.vec.spec, 32, 0)
+    logs = [learner.update(worker.collect(1.0, 256 * k).trajectories[0], 256 * k) for k in range(25)]
+    for name in LOSSES:
+        first, last = (np.mean([log[f"{name}_loss"] for log in part]) for part in (logs[:3], logs[-3:]))
+        assert last < 0.95 * first, name
+
+
+def test_reasons_come_only_from_a_teacher():
+    policy, worker = rolled(teacher=False, task="simple_stationary")
+    trajectory = worker.collect().trajectories[0]
+    assert not trajectory.extras.keys() & set(REASONS)
+    log = PPOConfig(unroll=8).make_learner(policy, worker.vec.spec, 32, 0).update(trajectory, 0)
+    assert "target_loss" not in log
+    plain = make_policy("txt2pi", worker.vec.spec, **{**NARROW, "reasons": False})
+    assert not plain.needs
+    assert plain.reasoning is None
+
+
+def test_an_expert_without_reasons_is_refused():
+    _, worker = rolled("messenger", Courier, stage="s1")
+    with pytest.raises(ConfigurationError, match="gives no reasons"):
+        worker.collect()
+
+
+@pytest.mark.parametrize(
+    ("options", "error"),
+    [({"channels": (6, 6, 6)}, "four layers"), ({"visual_attention": False}, "visual attention")],
+)
+def test_networks_that_cannot_are_refused(options, error):
+    with pytest.raises(ConfigurationError, match=error):
+        make_policy("txt2pi", make_spec(6), **{**NARROW, **options})
