@@ -279,7 +279,8 @@ class Txt2Pi(DocumentPolicy):
         if self.reasoning is None or not self.needs <= extras.keys():
             return Auxiliary()
         reasons = {name: extras[name].flatten(0, 1) for name in REASONS}
-        losses = self.reasoning.losses(*output.seen, self.reader.words, self._flat(batch), reasons)
+        maps, queries = output.seen
+        losses = self.reasoning.losses(maps, queries, self.reader.words, self._flat(batch), reasons)
         return Auxiliary({name: each.unflatten(0, batch.restarts.shape) for name, each in losses.items()})
 
 
