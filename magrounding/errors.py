@@ -38,6 +38,10 @@ class CheckpointError(MagroundingError):
     """A run folder or a file of weights that is missing, foreign, truncated or in the way."""
 
 
+class Diverged(MagroundingError):
+    """A network that learnt from, or answers with, numbers that are not finite. What was saved before is whole."""
+
+
 class DataNotFound(MagroundingError, FileNotFoundError):
     """A data file that the user has to supply is not where it was looked for."""
 

@@ -24,6 +24,9 @@ WRONG_JSON = (ValueError, KeyError, TypeError, AttributeError, OverflowError, Re
 SEAL = "sha256"
 """Entry of a sealed JSON file: the digest of all others."""
 
+_UNSYNCED = (errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EBADF, errno.EACCES, errno.EPERM)
+"""Answers of file systems, many over a network, that flush no folders: files are flushed all the same."""
+
 
 def user_cache() -> Path:
     """Return the folder of files that can be computed again."""
@@ -177,11 +180,15 @@ def digest(content: Mapping[str, Any]) -> str:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Make a rename survive a power cut, where the platform can open folders."""
+    """Make a rename survive a power cut, where platform and file system can flush folders."""
     if not hasattr(os, "O_DIRECTORY"):
         return
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+    except OSError as error:
+        if error.errno not in _UNSYNCED:
+            raise

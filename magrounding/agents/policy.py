@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from textwrap import shorten
 from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple
@@ -229,6 +229,11 @@ class Policy(nn.Module, ABC):
             name: one of `reads`.
             ids: [U, …] integer word ids of each of its fields, 0 is padding; [U, 0] of a missing field.
         """
+
+    def encode_batch(self, inputs: Batch) -> Batch:
+        """Return the same inputs with their texts encoded."""
+        texts = {name: replace(each, encoding=self.encode(name, each.ids or {})) for name, each in inputs.texts.items()}
+        return inputs._replace(texts=texts)
 
     @abstractmethod
     def forward(self, batch: Batch) -> PolicyOutput:

@@ -13,6 +13,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load, save
 from torch import Tensor, nn
 
+from magrounding.agents.gradient_step import check_finite
 from magrounding.errors import CheckpointError
 from magrounding.storage import read_json, write_atomic, write_json
 from magrounding.version import __version__
@@ -43,9 +44,12 @@ def versions() -> dict[str, str]:
 def save_weights(folder: Path, weights: Sequence[Mapping[str, Tensor]], record: Mapping[str, Any]) -> None:
     """Write a team's weights, one state dict for each agent, and last of all the record that makes them valid.
 
-    To the `record` for `state.json` "agents", "versions" and "files" (name → SHA-256) are added.
+    To the `record` for `state.json` "agents", "versions" and "files" (name → SHA-256) are added. Diverged, and nothing
+    is written, where a weight is not finite.
     """
     files = {}
+    for i, state in enumerate(weights):
+        check_finite(state, f"the weights of agent {i},")
     for i, state in enumerate(weights):
         data = save({name: tensor.detach().cpu().contiguous() for name, tensor in state.items()})
         write_atomic(folder / weights_file(i), data)

@@ -14,17 +14,19 @@ from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
 from magrounding.errors import ConfigurationError, MagroundingError
 from magrounding.output import show_anything
 from magrounding.pretrained import PREFIX
+from magrounding.signals import CTRL_C, OTHERS, Raise, caught
 from magrounding.storage import user_path
 
 BAD_INPUT = 2
-INTERRUPTED = 130
+SIGNALLED = 128
 CLOSED = 141
-"""What reads the output has ended, as `head` does; the code is the one that a shell gives for that."""
+"""Codes that a shell gives too: more by the number of the signal that ended a command, as Ctrl-C or SIGTERM; and that
+what reads the output has ended, as `head` does."""
 
 STOPPED = "stopped"
 REFUSED = "mend that"
 REPEATABLE = "mend that, and the same command goes on"
-"""The sentence after Ctrl-C; what to do where the disk refused, of most commands and of those that keep their work."""
+"""The sentence after a signal; what to do where the disk refused, of most commands and those that keep their work."""
 
 Arguments = TypeVar("Arguments")
 _SOURCE = "source"
@@ -64,8 +66,8 @@ class CommandLine:
 
         Args:
             command: module with a dataclass `Arguments` and a function `run(arguments, line)`. It may have
-                `interrupted(arguments, line)`, which returns the sentence for Ctrl-C, and the text `REFUSED`: what to
-                do where a file cannot be written or read.
+                `interrupted(arguments, line)`, which returns the sentence after Ctrl-C, SIGTERM or SIGHUP, and the text
+                `REFUSED`: what to do where a file cannot be written or read.
         """
         arguments = self.parse(command.Arguments)
 
@@ -111,7 +113,8 @@ def run_command(
     """Call a command and return its exit code; `interrupted` and `refused` as of the module in `CommandLine.run`."""
     show_anything()
     try:
-        command()
+        with caught(OTHERS, Raise()):
+            command()
         sys.stdout.flush()
     except MagroundingError as error:
         return _end(f"error: {error}", BAD_INPUT)
@@ -121,8 +124,8 @@ def run_command(
         where = f" ({error.filename})" if error.filename else ""
         reason = error.strerror or str(error)
         return _end(f"error: the disk refused{where}: {reason}; {refused}", BAD_INPUT)
-    except KeyboardInterrupt:
-        return _end(interrupted(), INTERRUPTED)
+    except KeyboardInterrupt as stopped:
+        return _end(interrupted(), SIGNALLED + getattr(stopped, "signum", CTRL_C))
     return 0
 
 

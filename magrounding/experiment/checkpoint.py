@@ -18,6 +18,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor
 
+from magrounding.agents.gradient_step import check_finite
 from magrounding.agents.weights import check_origin, fit_weights, parse_tensors, versions
 from magrounding.errors import CheckpointError
 from magrounding.play.player import Player
@@ -75,7 +76,7 @@ def digest(record: str, tensors: Mapping[str, Tensor]) -> str:
 
 
 def pack_learners(learners: Sequence[Learner]) -> dict[str, Tensor]:
-    """Weights and optimiser states, by name."""
+    """Weights and optimiser states, by name; Diverged where one is not finite."""
     tensors: dict[str, Tensor] = {}
     for i, learner in enumerate(learners):
         for name, tensor in learner.module.state_dict().items():
@@ -83,6 +84,7 @@ def pack_learners(learners: Sequence[Learner]) -> dict[str, Tensor]:
         for name, parameter in learner.module.named_parameters():
             for key, value in learner.optimizer.state.get(parameter, {}).items():
                 tensors[f"learner_{i}/optimizer/{name}/{key}"] = torch.as_tensor(value).detach().cpu().clone()
+    check_finite(tensors, "the weights or the optimiser's statistics")
     return tensors
 
 

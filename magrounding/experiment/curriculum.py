@@ -60,8 +60,9 @@ def run_curriculum(
     Raises:
         CheckpointError: the folder is in the way, or not a run's, or damaged, or another process trains in it.
         ConfigurationError: settings that cannot work.
+        Diverged: learning came to numbers that are not finite; the last checkpoint is of before.
         MissingExtra: a learner needs a package that is not installed.
-        KeyboardInterrupt: after Ctrl-C; the state is saved.
+        KeyboardInterrupt: after Ctrl-C, SIGTERM or SIGHUP; the state is saved.
         OSError: the disk refused; the last checkpoint is whole.
     """
     run, where, shown = RunFolder(folder), resolve_device(device), display or Display()

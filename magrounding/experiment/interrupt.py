@@ -1,48 +1,45 @@
-"""StopRequest: Ctrl-C asks a run to stop where its state is whole, and is obeyed at once where nothing can be lost."""
+"""StopRequest: a signal asks a run to stop where its state is whole, and at once where nothing can be lost."""
 
 from __future__ import annotations
 
-import signal
-import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
-from types import FrameType
-from typing import Any
+from contextlib import ExitStack, contextmanager
+from typing import Self
+
+from magrounding.signals import CTRL_C, OTHERS, Stopped, caught
 
 
-class StopRequest:
-    """While entered, Ctrl-C sets `requested`; a second one, or one within `immediate`, raises KeyboardInterrupt.
+class StopRequest(ExitStack):
+    """While entered, Ctrl-C, SIGTERM and SIGHUP set `requested`; a second Ctrl-C raises what `stop` does.
 
-    Outside the main thread signals cannot be caught, and nothing is changed.
+    So does any of them within `immediate`. Schedulers and terminals send signals twice: a second one is no hurry.
     """
 
     def __init__(self) -> None:
-        self.requested = False
+        super().__init__()
+        self.requested = 0
         self._immediate = False
-        self._before: Any = None
 
-    def __enter__(self) -> StopRequest:
-        if threading.current_thread() is threading.main_thread():
-            self._before = signal.signal(signal.SIGINT, self._handle)
+    def __enter__(self) -> Self:
+        self.enter_context(caught((CTRL_C, *OTHERS), self._handle))
         return self
 
-    def __exit__(self, *_: object) -> None:
-        if self._before is not None:
-            signal.signal(signal.SIGINT, self._before)
-            self._before = None
+    def stop(self) -> None:
+        """Raise a KeyboardInterrupt, which knows the signal, if one was sent."""
+        if self.requested:
+            raise Stopped(self.requested)
 
     @contextmanager
     def immediate(self) -> Iterator[None]:
-        """A stretch that changes nothing to be saved: Ctrl-C ends it at once."""
-        if self.requested:
-            raise KeyboardInterrupt
+        """A stretch that changes nothing to be saved: a signal ends it at once."""
+        self.stop()
         self._immediate = True
         try:
             yield
         finally:
             self._immediate = False
 
-    def _handle(self, signum: int, frame: FrameType | None) -> None:
-        if self.requested or self._immediate:
-            raise KeyboardInterrupt
-        self.requested = True
+    def _handle(self, signum: int) -> None:
+        again, self.requested = self.requested, signum
+        if self._immediate or (again and signum == CTRL_C):
+            self.stop()

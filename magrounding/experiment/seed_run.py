@@ -15,9 +15,10 @@ import torch
 from torch import Tensor
 
 from magrounding.agents.weights import save_weights
-from magrounding.errors import CheckpointError
+from magrounding.errors import CheckpointError, Diverged
 from magrounding.experiment.checkpoint import load_checkpoint, save_checkpoint, select
 from magrounding.experiment.config import RunConfig
+from magrounding.experiment.divergence import explained
 from magrounding.experiment.evaluate import Evaluations
 from magrounding.experiment.interrupt import StopRequest
 from magrounding.experiment.metrics import MetricsLog
@@ -89,7 +90,7 @@ class SeedRun:
         return self.settings.of_stage(self.stage)[self.at.phase]
 
     def run(self) -> None:
-        """Train all phases of all stages that are left; KeyboardInterrupt after Ctrl-C, the state saved."""
+        """Train all phases of all stages that are left; KeyboardInterrupt after a signal, the state saved; Diverged."""
         self._load()
         with MetricsLog(self.folder, self.at.metrics_size) as self._log:
             self._evaluations = Evaluations(self.settings, self.seed, self._write_evaluation, self._display, self._stop)
@@ -97,9 +98,12 @@ class SeedRun:
             while not self.at.finished:
                 what = self.settings, self.stage, self.at.phase, self.seed
                 with closing(StageSession(*what, self.device, self._clock, self.folder, self._display)) as session:
-                    self._enter(session)
-                    self._train(session)
-                    self._finish(session)
+                    try:
+                        self._enter(session)
+                        self._train(session)
+                        self._finish(session)
+                    except Diverged as error:
+                        raise Diverged(explained(error, self.stage, self.phase, self.at.steps)) from None
 
     def _load(self) -> None:
         """Restore the state of an earlier process, where there is one."""
@@ -160,7 +164,7 @@ class SeedRun:
             if self._stop.requested:
                 self._write_line()
                 self._save(session)
-                raise KeyboardInterrupt
+                self._stop.stop()
             if self._promoted():
                 return
             whole_run = self.phase.learner.schedule == "run"

@@ -27,6 +27,7 @@ from magrounding.experiment.checkpoint import (
 )
 from magrounding.experiment.compiling import Task, call_expert, call_network, compiled_beside
 from magrounding.experiment.config import RunConfig
+from magrounding.experiment.divergence import check_answers, check_losses
 from magrounding.experiment.progress import Display
 from magrounding.experiment.segmenting import learn_segments_of, segmenters_of
 from magrounding.play.actor import make_expert
@@ -44,6 +45,7 @@ from magrounding.training.learner import Learner
 from magrounding.training.ppo import PPOConfig
 from magrounding.training.rollout import FinishedEpisodes, RolloutWorker
 from magrounding.training.teacher import Teacher
+from magrounding.training.trajectory import Trajectory
 
 HANGING_SECONDS = 60.0
 """Without an answer, after which a simulator's worker is replaced."""
@@ -118,6 +120,7 @@ class StageSession:
             generator = torch.Generator().manual_seed(derive_seed(seed, ACTIONS, *place, i))
             self.players.append(Player(policy, self.vec.spec, num_envs, generator, bf16=config.bf16))
         self.teacher: Teacher | None = None
+        self._played: list[Trajectory] = []
         self.source = self._make_source(derive_seed(seed, TEACHER, *place), folder)
 
     @property
@@ -150,6 +153,9 @@ class StageSession:
 
         Returns:
             the games that ended, and each learner's losses, with what the log is to hold of its play.
+
+        Raises:
+            Diverged: a loss, a gradient or probabilities that are not finite.
         """
         for learner in self.learners:
             learner.explore(steps)
@@ -161,6 +167,8 @@ class StageSession:
             return {**self.learners[i].update(trajectories[i], steps), **trajectories[i].metrics}
 
         losses = list(map_agents(update, range(len(self.learners))))
+        check_losses(losses)
+        self._played = rollout.trajectories
         self.clock.add("learning", since)
         return rollout.episodes, losses
 
@@ -204,7 +212,9 @@ class StageSession:
         return self._team().depends_on_names
 
     def state(self) -> dict[str, Tensor]:
-        """Return the state that decides how the phase goes on, by name."""
+        """Return the state that decides how the phase goes on, by name; Diverged where nothing could go on from it."""
+        for player, trajectory in zip(self.players, self._played, strict=bool(self._played)):
+            check_answers(player, trajectory)
         games = pack_arrays(self.source.snapshot(), "games/")
         beside = [pack_arrays(learner.snapshot(), f"beside_{i}/") for i, learner in enumerate(self.learners)]
         return {**pack_learners(self.learners), **pack_players(self.players), **games, **ChainMap(*beside)}

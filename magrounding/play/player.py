@@ -12,6 +12,7 @@ from torch import Tensor
 
 from magrounding.agents.policy import MARKS, Batch, Policy, Reading, evaluating
 from magrounding.brief import brief
+from magrounding.errors import Diverged
 from magrounding.play.encoded_texts import EncodedTexts
 from magrounding.spec import EPISODE, EnvSpec, Text
 from magrounding.texts import flat_choices, gather_texts, text_keys
@@ -121,6 +122,9 @@ class Player:
             explain: let the network also compute the costly entries of `aux`.
             learning: act in the mode in which the network learns, as its learner's experience has to be; otherwise in
                 evaluation mode, whatever mode it is in.
+
+        Raises:
+            Diverged: the network's probabilities are not finite.
         """
         every = rows is None
         mode = nullcontext() if learning else evaluating(self.policy)
@@ -131,7 +135,13 @@ class Player:
         if greedy:
             action = logits.argmax(-1)
         else:
-            action = torch.multinomial(logits.softmax(-1), 1, generator=self.generator).squeeze(-1)
+            chances = logits.softmax(-1)
+            try:
+                action = torch.multinomial(chances, 1, generator=self.generator).squeeze(-1)
+            except RuntimeError:  # looking for it in every step would take time
+                if chances.isfinite().all():
+                    raise
+                raise Diverged("the network's probabilities of actions are not finite") from None
         if output.memory is not None:
             after = output.memory[0]
             self.memory = after if every or self.memory is None else self.memory.index_copy(0, self._index(rows), after)

@@ -41,7 +41,7 @@ class EnvRow:
         self._alive: list[bool] = []
         self._ended: list[bool] = []
         self._returns: list[float] = []
-        self._length = 0
+        self._length = self._counting = 0
         self._score: float | None = None
         self._bind()
 
@@ -105,7 +105,11 @@ class EnvRow:
         observations, rewards, terminations, truncations, infos = adapter.step(chosen)
         acting = adapter.agents
         self._observe(observations, infos, acting)
-        self._count(rewards, terminations, truncations, infos, acting)
+        try:
+            self._count(rewards, terminations, truncations, infos, acting)
+        except ConfigurationError as error:
+            who = short_repr(self._agents[self._counting])
+            raise ConfigurationError(f"{error}; agent {who}, row {row}, step {self._length + 1} of its game") from None
         done = not any(self._alive)
         won = done and self._success(infos)
         score = _first(infos, "score")
@@ -128,6 +132,7 @@ class EnvRow:
         env, alive, ended, totals = self.env, self._alive, self._ended, self._returns
         gains, returns, terminated, truncated, illegal = self._each
         for i, agent in enumerate(self._agents):
+            self._counting = i
             gain, terminates, truncates, wrong = 0.0, False, False, False
             if alive[i]:
                 gain = number(rewards[agent], "the reward", env)

@@ -5,17 +5,16 @@ from __future__ import annotations
 import contextlib
 import os
 import select
-import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from magrounding.simulators.faults import unpack_error
+from magrounding.simulators.scratch import Scratch
 from magrounding.simulators.spawner import spawn
 from magrounding.simulators.worker import DONE, FAILED, LENGTH
 
@@ -60,7 +59,7 @@ class WorkerHandle:
         self.answers = self._commands = -1
         self._files = files
         self._unread = b""
-        self._folder = ""
+        self._scratch: Scratch | None = None
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> int:
@@ -71,9 +70,9 @@ class WorkerHandle:
         bounds = [bound for group in self.groups for bound in (group.start, group.stop)]
         arguments = [str(number) for number in (os.getpid(), *files, *bounds)]
         script = str(Path(__file__).with_name("bootstrap.py"))
-        self._folder = tempfile.mkdtemp(prefix="magrounding-")  # what a killed simulator leaves goes with it
+        self._scratch = Scratch()  # what a killed simulator leaves goes with it
         try:
-            self._process = spawn([sys.executable, "-P", script, *arguments], files, self._folder)
+            self._process = spawn([sys.executable, "-P", script, *arguments], files, str(self._scratch.path))
         finally:
             os.close(their_commands)
             os.close(their_answers)
@@ -142,9 +141,9 @@ class WorkerHandle:
                 os.killpg(self._process.pid, signal.SIGKILL)  # it may be gone, and what it has started still run
             self._process.wait()
             self._process = None
-        if self._folder:
-            shutil.rmtree(self._folder, ignore_errors=True)
-            self._folder = ""
+        if self._scratch is not None:
+            self._scratch.remove()
+            self._scratch = None
         if self.answers >= 0:
             os.close(self.answers)
             self.answers = -1

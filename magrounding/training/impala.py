@@ -5,7 +5,6 @@ The loss sums over time and averages over the batch, as the programs behind the 
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
@@ -109,12 +108,10 @@ class ImpalaLearner(Learner[ImpalaConfig]):
             return loss * living / batch, log
 
         chunks = [partial(loss_of, games[start : start + size]) for start in range(0, batch, size)]
-        logs = self.differentiate([*chunks, *[contrast] * self.contrasts])
-        norm = torch.nn.utils.clip_grad_norm_(self.policy.parameters(), c.clip_gradient or math.inf)
-        self.optimizer.step()
+        logs = self.gradient_step([*chunks, *[contrast] * self.contrasts])
         names = {name for log in logs for name in log}
         means = {name: float(sum(log[name] for log in logs if name in log)) for name in sorted(names)}
-        return {**means, "gradient_norm": float(norm), "learning_rate": rate}
+        return {**means, "learning_rate": rate}
 
     def losses(self, minibatch: Minibatch) -> tuple[Tensor, Tensor, Tensor, dict[str, Tensor]]:
         """Losses of policy and value and the entropy, summed over time and some games; and `Learner.auxiliary`."""

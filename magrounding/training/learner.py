@@ -17,6 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from magrounding.agents.gradient_step import gradient_step
 from magrounding.agents.policy import CONTRAST, Auxiliary, Batch, Policy, Reading, evaluating
 from magrounding.schema import Count, NonNegative, Share
 from magrounding.threads import GAMES_PER_PART, active_plan, map_parts
@@ -108,7 +109,7 @@ class Learner(ABC, Generic[Config]):
     def reevaluate(self, minibatch: Minibatch) -> Reevaluation:
         """Run the network over some games of a trajectory, gradients included."""
         with self.autocast():
-            batch = self.encoded(minibatch.inputs)
+            batch = self.policy.encode_batch(minibatch.inputs)
             output = self.policy(batch)
             auxiliary = self.policy.losses(batch, output, minibatch.extras, self._weighted_losses)
             final_values = None
@@ -161,41 +162,40 @@ class Learner(ABC, Generic[Config]):
         parts = min(active_plan().parts, len(games) // GAMES_PER_PART) if self.policy.divisible else 1
         return np.array_split(games, max(1, parts))
 
-    def differentiate(self, losses: Sequence[Callable[[], Loss]]) -> list[dict[str, Tensor]]:
-        """Set every parameter's gradient to that of a sum of losses, computed side by side; return their logs."""
+    def gradient_step(self, losses: Sequence[Callable[[], Loss]]) -> list[dict[str, Tensor]]:
+        """Take a gradient step on a sum of losses; return their logs, and the gradient's norm, which is clipped.
+
+        Every step of a learner goes through here: one that is not finite is refused (`agents.gradient_step`).
+        """
+        loss, logs = self.differentiate(losses)
+        norm = gradient_step(self.optimizer, loss, getattr(self.config, "clip_gradient", 0.0))
+        return [*logs, {"gradient_norm": norm}]
+
+    def differentiate(self, losses: Sequence[Callable[[], Loss]]) -> tuple[Tensor, list[dict[str, Tensor]]]:
+        """Set every parameter's gradient to that of a sum of losses, computed side by side; return it, their logs."""
         self.optimizer.zero_grad(set_to_none=True)
         if len(losses) == 1:
             loss, log = losses[0]()
             loss.backward()
-            return [{name: each.detach() for name, each in log.items()}]
-        parameters = [each for group in self.optimizer.param_groups for each in group["params"]]
-        learning = [each for each in parameters if each.requires_grad]
+            return loss.detach(), [{name: each.detach() for name, each in log.items()}]
+        learning = [each for group in self.optimizer.param_groups for each in group["params"] if each.requires_grad]
 
-        def gradients_of(compute: Callable[[], Loss]) -> tuple[tuple[Tensor | None, ...], dict[str, Tensor]]:
+        def gradients_of(compute: Callable[[], Loss]) -> tuple[Sequence[Tensor | None], Tensor, dict[str, Tensor]]:
             loss, log = compute()
             if not loss.requires_grad:  # as the contrast of a single game
-                return (None,) * len(learning), log
-            return torch.autograd.grad(loss, learning, allow_unused=True), log
+                return (None,) * len(learning), loss, log
+            return torch.autograd.grad(loss, learning, allow_unused=True), loss.detach(), log
 
-        logs = []
-        for gradients, log in map_parts(gradients_of, losses):
+        total, logs = torch.zeros((), device=self.device), []
+        for gradients, loss, log in map_parts(gradients_of, losses):
+            total += loss
             logs.append({name: each.detach() for name, each in log.items()})
             for parameter, gradient in zip(learning, gradients, strict=True):
-                if gradient is None:
-                    continue
-                if parameter.grad is None:  # a copy, as two may have been given one and the same tensor
-                    parameter.grad = torch.empty_like(parameter).copy_(gradient)
-                else:
+                if gradient is not None and parameter.grad is not None:
                     parameter.grad.add_(gradient)
-        return logs
-
-    def encoded(self, inputs: Batch) -> Batch:
-        """Return the same inputs with their texts encoded."""
-        texts = {
-            name: replace(each, encoding=self.policy.encode(name, each.ids or {}))
-            for name, each in inputs.texts.items()
-        }
-        return inputs._replace(texts=texts)
+                elif gradient is not None:  # a copy, as two may have been given one and the same tensor
+                    parameter.grad = torch.empty_like(parameter).copy_(gradient)
+        return total, logs
 
     @torch.no_grad()
     def _final_values(self, last: Batch, encoded: dict[str, Reading], memory: Tensor | None) -> Tensor:
@@ -256,9 +256,8 @@ class MinibatchLearner(Learner[MinibatchOptions]):
 
     def __init__(self, policy: Policy, config: MinibatchOptions) -> None:
         super().__init__(policy, config)
-        self._parameters = list(policy.parameters())  # listing them takes as long as several of them to be clipped
         self.optimizer = torch.optim.AdamW(
-            self._parameters,
+            policy.parameters(),
             lr=config.learning_rate,
             betas=(0.9, config.beta2),
             eps=config.epsilon,
@@ -298,10 +297,7 @@ class MinibatchLearner(Learner[MinibatchOptions]):
         losses: list[Callable[[], Loss]] = [partial(weighted, part) for part in self.parts_of(games)]
         if self.contrasts:
             losses.append(partial(self.contrast, trajectory, games))
-        logs = self.differentiate(losses)
-        norm = torch.nn.utils.clip_grad_norm_(self._parameters, self.config.clip_gradient or math.inf)
-        self.optimizer.step()
-        return [*logs, {"gradient_norm": norm}]
+        return self.gradient_step(losses)
 
     def learn(self, trajectory: Trajectory, steps: int, loss: Callable[[Minibatch], Loss]) -> dict[str, float]:
         """Take all gradient steps on a trajectory; return means of their logs, and the rate. See `minibatch_update`."""

@@ -99,7 +99,7 @@ class PPOLearner(MinibatchLearner[PPOConfig]):
             value, following = (torch.cat(each.chunk(trajectory.segments, 1)) for each in (now.value, now.next_value))
             return value, following
         with self.autocast():
-            bootstrap = self.policy(self.encoded(trajectory.boundary(self.device))).value.float()
+            bootstrap = self.policy(self.policy.encode_batch(trajectory.boundary(self.device))).value.float()
         value = self.tensor(trajectory.value)
         return value, torch.cat((value[1:], bootstrap))
 

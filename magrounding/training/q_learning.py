@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,12 +10,12 @@ from typing import ClassVar, Generic, Protocol, TypeVar
 import numpy as np
 import torch
 import torch.nn.functional as F
-from torch import Tensor, nn
+from torch import Tensor
 
 from magrounding.agents.policy import Policy
 from magrounding.schema import Count, Natural, NonNegative, Share
 from magrounding.training.algorithm import AlgorithmConfig
-from magrounding.training.learner import Learner
+from magrounding.training.learner import Learner, Loss
 from magrounding.training.trajectory import Trajectory
 
 
@@ -126,13 +125,13 @@ class QLearner(Learner[Config], Generic[Config, Buffer, Drawn]):
 
     def _step(self, drawn: Drawn) -> dict[str, float]:
         """One gradient step."""
-        loss, metrics = self.loss(drawn)
-        self.optimizer.zero_grad(set_to_none=True)
-        loss.backward()
-        learning = [parameter for group in self.optimizer.param_groups for parameter in group["params"]]
-        norm = nn.utils.clip_grad_norm_(learning, self.config.clip_gradient or math.inf)
-        self.optimizer.step()
-        metrics = {"td_loss": loss.detach(), **metrics, "gradient_norm": norm.detach()}
+
+        def loss() -> Loss:
+            value, metrics = self.loss(drawn)
+            return value, {"td_loss": value, **metrics}
+
+        log, norm = self.gradient_step([loss])
+        metrics = {**log, **norm}
         return dict(zip(metrics, torch.stack(list(metrics.values())).tolist(), strict=True))
 
 

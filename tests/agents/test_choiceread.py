@@ -49,7 +49,7 @@ def unrolled(policy):
     """T steps of B games, and what was made of them step by step."""
     trajectory = worker_for(policy).collect().trajectories[0]
     learner = IMITATION.make_learner(policy, SPEC, GAMES, 0)
-    return trajectory, learner.encoded(trajectory.games().inputs)
+    return trajectory, learner.policy.encode_batch(trajectory.games().inputs)
 
 
 def cut(batch, steps):

@@ -14,7 +14,7 @@ from magrounding.agents.guide.encoder import HashedEncoder, hashed_features
 from magrounding.agents.guide.language_model import LanguageModelEncoder
 from magrounding.agents.guide.learning import GuideLearning, contrastive_loss, examples_of, learn_guide
 from magrounding.agents.guide.metrics import guide_metrics, top_k
-from magrounding.errors import CheckpointError, ConfigurationError
+from magrounding.errors import CheckpointError, ConfigurationError, Diverged
 from magrounding.single.scienceworld.trajectories import Trajectory
 from magrounding.single.tokenizer import Tokenizer, plain_text
 from tests.agents.language_models import tiny_bert
@@ -92,6 +92,13 @@ def test_it_learns_to_guide_through_variations_that_it_has_not_seen():
     assert losses[-1] < 0.7 * losses[0]
     assert after.rsr[8] == 1 > before.rsr[8]
     assert after.map > 2 * before.map
+
+
+def test_a_guide_that_diverges_is_refused():
+    guide, paths = small(), [trajectory("water"), trajectory("lead")]
+    with pytest.raises(Diverged, match=r"the loss is nan .* so the step was not taken"):
+        learn_guide(guide, paths, GuideLearning(epochs=3, batch=4, rate=1e30))
+    assert all(each.isfinite().all() for each in guide.parameters())
 
 
 def test_same_seed_same_guide():

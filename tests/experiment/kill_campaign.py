@@ -132,7 +132,8 @@ class Campaign:
 
     def _strike(self, folder: Path) -> tuple[str, bool]:
         """Begin or resume a run and interrupt it; what it had done by then, and whether it was still at work."""
-        blow = self._draw.choices((signal.SIGKILL, signal.SIGINT), weights=(3, 1))[0]
+        blows = signal.SIGKILL, signal.SIGINT, signal.SIGTERM, signal.SIGHUP
+        blow = self._draw.choices(blows, weights=(3, 1, 1, 1))[0]
         after, fresh = self._draw.random() * self._seconds, not (folder / "run").exists()
         run = self._start(folder)
         run.wait_until_owner()
@@ -146,8 +147,8 @@ class Campaign:
         if "report: " in out:
             return "over before it was struck", False
         as_expected = (code, err) == (-signal.SIGKILL, "")
-        if blow is signal.SIGINT:
-            as_expected = code == 130 and re.fullmatch(r"stopped[^\n]*\n", err)
+        if blow is not signal.SIGKILL:
+            as_expected = code == 128 + blow and re.fullmatch(r"stopped[^\n]*\n", err)
         assert as_expected, (blow, code, err)
         files = sum(path.is_file() for path in (folder / "run").rglob("*"))
         lines = sum(len(timeless(path.parent)) for path in (folder / "run").rglob("metrics.jsonl"))

@@ -1,5 +1,6 @@
 """What envs may not show or say, in any step: one sentence each, and nothing of it is written."""
 
+import math
 from fractions import Fraction
 
 import gymnasium
@@ -154,6 +155,34 @@ NO_REWARDS += [np.array([None]), 10**400, 1e300, object, np.datetime64("2020-01-
 def test_a_reward_that_is_no_number_is_refused_by_name(reward):
     with pytest.raises(ConfigurationError, match=r"the reward of Scripted is .*: one finite number"):
         play(one(reward=reward))
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+@pytest.mark.parametrize("reward", [math.nan, math.inf, 1e300])
+def test_what_is_refused_names_row_agent_and_step(reward, workers):
+    """In the second row bob's second reward is no number of float32."""
+
+    right = (list(BOTH), tuple(dict.fromkeys(BOTH, value) for value in (RIGHT, 1.0, False, False, {})))
+    first = (list(BOTH), (dict.fromkeys(BOTH, RIGHT), {}))
+
+    class Spoilt(ScriptedTeam):
+        def reset(self, seed=None, options=None):
+            self.seed, self.steps = seed, 0
+            return super().reset()
+
+        def step(self, actions):
+            self.steps += 1
+            seen, rewards, *rest = super().step(actions)
+            return seen, {**rewards, "bob": reward if (self.seed, self.steps) == (8, 2) else 1.0}, *rest
+
+    def make():
+        return Spoilt(SPACE, [first, right, right])
+
+    with vectorize(make, 2, workers) as vec:
+        vec.reset(seed=7)
+        vec.step([[0, 0]] * 2)
+        with pytest.raises(ConfigurationError, match=r"the reward of .* is .*; agent 'bob', row 1, step 2 of its game"):
+            vec.step([[0, 0]] * 2)
 
 
 def test_a_sum_of_rewards_stays_a_number():

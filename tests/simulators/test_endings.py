@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from magrounding.simulators import worker_pool
+from magrounding.simulators import scratch, worker_pool
 from magrounding.simulators.vectorize import vectorize
 from tests.simulators.games import HANG, Marking, Trouble
 
@@ -23,11 +23,15 @@ from tests.simulators.games import HANG, STOP, Trouble, Walk
 """
 
 
-def run(code):
+def run(code, *arguments):
     """A parent of its own, as a script without a guard of its main part."""
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
     return subprocess.Popen(
-        [sys.executable, "-c", HEAD + code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+        [sys.executable, "-c", HEAD + code, *map(str, arguments)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment,
     )
 
 
@@ -206,6 +210,58 @@ except KeyboardInterrupt:
     out, err = parent.communicate(timeout=600)
     assert (parent.returncode, out, err) == (0, "interrupted 0\n", "")
     assert_gone(pids, 0)
+
+
+STARTED = """
+import tempfile
+from magrounding.cli.command import run_command
+tempfile.tempdir = sys.argv[1]
+
+def play():
+    vec = vectorize(lambda: Trouble(seconds=0.01), 2, 2)
+    vec.reset(seed=0)
+    print(*vec.pids, flush=True)
+    while True:
+        vec.step([[HANG], [HANG]])
+
+sys.exit(run_command(play))
+"""
+
+
+@pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGHUP])
+def test_a_command_that_is_ended_by_a_signal_leaves_nothing(tmp_path, signum):
+    parent = run(STARTED, tmp_path)
+    pids = read_pids(parent)
+    assert len(list(tmp_path.iterdir())) == 2
+    os.kill(parent.pid, signum)
+    _, err = parent.communicate(timeout=600)
+    assert (parent.returncode, err) == (128 + signum, "stopped\n")
+    assert_gone(pids)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_a_killed_process_has_left_goes_with_the_next(tmp_path, monkeypatch):
+    """Folders of others, of those that live, and what only bears such a name, stay."""
+    monkeypatch.setattr(scratch.tempfile, "tempdir", str(tmp_path))
+    mine = scratch.Scratch()
+    elsewhere = tmp_path / "elsewhere"
+    (elsewhere / "kept").mkdir(parents=True)
+    (tmp_path / f"{scratch._PREFIX}link").symlink_to(elsewhere)
+    (tmp_path / f"{scratch._PREFIX}file").write_text("")
+    stays = set(tmp_path.iterdir())
+    parent = run(STARTED, tmp_path)
+    read_pids(parent)
+    (left,) = [each for each in tmp_path.iterdir() if each not in stays][:1]
+    (left / "of the simulator").write_text("400 KiB")
+    parent.kill()
+    parent.communicate()
+    assert len(set(tmp_path.iterdir()) - stays) == 2
+    nexts = scratch.Scratch()
+    assert set(tmp_path.iterdir()) - stays == {nexts.path}
+    assert (elsewhere / "kept").exists()
+    nexts.remove()
+    mine.remove()
+    assert set(tmp_path.iterdir()) == stays - {mine.path}
 
 
 def test_a_fork_of_the_parent_leaves_the_workers_alone():

@@ -31,7 +31,5 @@ class Reinforce(Learner[ReinforceConfig]):
         target, advantage = normalised_returns(games.reward, 1.0, now.value.detach(), games.nonterminal, games.alive)
         chance = now.logits.log_softmax(-1).gather(-1, games.action[..., None]).squeeze(-1)
         loss = ((target - now.value).square() - chance * advantage)[games.alive].mean()
-        self.optimizer.zero_grad()
-        loss.backward()
-        self.optimizer.step()
+        self.gradient_step([lambda: (loss, {})])  # refused where the loss is not finite
         return {"loss": loss.item()}

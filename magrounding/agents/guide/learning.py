@@ -11,6 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from magrounding.agents.gradient_step import gradient_step
 from magrounding.agents.guide.guide import Guide
 from magrounding.errors import ConfigurationError
 from magrounding.single.scienceworld.trajectories import Trajectory
@@ -97,7 +98,12 @@ def learn_guide(
     learning: GuideLearning,
     progress: Callable[[int, float], object] = lambda epoch, loss: None,
 ) -> float:
-    """Train a Guide in place and return the last epoch's mean loss; `progress` gets each epoch's number and loss."""
+    """Train a Guide in place and return the last epoch's mean loss; `progress` gets each epoch's number and loss.
+
+    Raises:
+        ConfigurationError: as of `examples_of`.
+        Diverged: the loss or its gradient is not finite: a lower rate may help.
+    """
     examples, rng = examples_of(trajectories), random.Random(learning.seed)
     batches = max(1, len(examples) // learning.batch)
     optimizer = torch.optim.AdamW(guide.parameters(), learning.rate, weight_decay=learning.decay)
@@ -116,7 +122,7 @@ def learn_guide(
             loss = contrastive_loss(tasks, gold, negatives, guide.temperature)
             optimizer.zero_grad()
             loss.backward()
-            optimizer.step()
+            gradient_step(optimizer, loss)
             schedule.step()
             total += loss.item()
         mean = total / batches

@@ -13,9 +13,9 @@ from typing import NamedTuple
 import numpy as np
 import torch
 import torch.nn.functional as F
-from torch import nn
 from torch.nn.utils.rnn import pad_sequence
 
+from magrounding.agents.gradient_step import gradient_step
 from magrounding.agents.running_text.assumptions import SHARE, made_up
 from magrounding.agents.running_text.edges import MOST_PIECES, Edges
 from magrounding.agents.running_text.segments import EDGES, LEARNT, STOPS
@@ -134,8 +134,7 @@ def _train(
         loss = F.binary_cross_entropy_with_logits(scores[asked], targets[asked])
         optimizer.zero_grad()
         loss.backward()
-        nn.utils.clip_grad_norm_(network, CLIP)
-        optimizer.step()
+        gradient_step(optimizer, loss, CLIP)
         schedule.step()
     edges.requires_grad_(False)
 

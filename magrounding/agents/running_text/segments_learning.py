@@ -14,6 +14,7 @@ import torch
 import torch.nn.functional as F
 from torch.nn.utils.rnn import pad_sequence
 
+from magrounding.agents.gradient_step import gradient_step
 from magrounding.agents.running_text.segments import Segmenter
 from magrounding.agents.running_text.segments_kernels import MOST_LETTERS
 from magrounding.errors import ConfigurationError
@@ -180,6 +181,6 @@ def _train(
         loss = F.binary_cross_entropy_with_logits(logits[ends >= 0], ends[ends >= 0])
         optimizer.zero_grad()
         loss.backward()
-        optimizer.step()
+        gradient_step(optimizer, loss)
         schedule.step()
     segmenter.requires_grad_(False)

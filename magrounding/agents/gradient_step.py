@@ -1,0 +1,41 @@
+"""Gradient steps: each one is bounded, and refused where loss or gradient are not finite; and what may be kept."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import torch
+from torch import Tensor, nn
+
+from magrounding.errors import Diverged
+
+
+def gradient_step(optimizer: torch.optim.Optimizer, loss: Tensor, clip: float = 0.0) -> Tensor:
+    """Take a gradient step, for which the gradients of all parameters are set.
+
+    Args:
+        optimizer: of the parameters.
+        loss: what the gradients are of, a scalar.
+        clip: bound on the norm of the gradient; 0: none.
+
+    Returns:
+        Norm of the gradient before it was clipped, a scalar.
+
+    Raises:
+        Diverged: the loss or the norm is not finite; weights and the optimiser's statistics are as before.
+    """
+    learning = [parameter for group in optimizer.param_groups for parameter in group["params"]]
+    norm = nn.utils.clip_grad_norm_(learning, clip or math.inf)
+    both = torch.stack((loss.detach().float(), norm.detach().to(loss.device, torch.float32))).tolist()  # waits once
+    if not all(map(math.isfinite, both)):
+        raise Diverged("the loss is {:g} and the norm of its gradient {:g}, so the step was not taken".format(*both))
+    optimizer.step()
+    return norm
+
+
+def check_finite(tensors: Mapping[str, Tensor], what: str) -> None:
+    """Raise Diverged where a number of some tensors is not finite: `what` they are is never kept so."""
+    for name, tensor in tensors.items():
+        if tensor.is_floating_point() and not tensor.isfinite().all():
+            raise Diverged(f"{what} {name} are not finite, so they were not saved")

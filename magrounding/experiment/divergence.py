@@ -1,0 +1,64 @@
+"""Divergence: whether what was learnt can be gone on from, and what a person can do where it cannot."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+
+import torch
+
+from magrounding.agents.policy import evaluating
+from magrounding.errors import Diverged
+from magrounding.experiment.phase import Phase
+from magrounding.play.player import Player
+from magrounding.training.algorithm import AlgorithmConfig
+from magrounding.training.trajectory import Trajectory
+
+
+def check_losses(logs: Iterable[Mapping[str, float]]) -> None:
+    """Raise Diverged for a loss that is not finite, as of learners that take gradient steps by themselves."""
+    for log in logs:
+        for name, number in log.items():
+            if name.endswith("loss") and not math.isfinite(number):
+                raise Diverged(f"{name} is {number:g}")
+
+
+@torch.no_grad()
+def check_answers(player: Player, trajectory: Trajectory) -> None:
+    """Raise Diverged unless what a network says at the end of its trajectory is finite, squares of values too.
+
+    Weights can be finite and of no use: one step at a rate of 10¹⁰ makes such. Nothing goes on from them at any rate.
+    """
+    policy, inputs = player.policy, trajectory.boundary(player.device)
+    with (
+        evaluating(policy),
+        torch.random.fork_rng(devices=[]),
+        torch.autocast(player.device.type, torch.bfloat16, enabled=player.bf16),
+    ):
+        output = policy(policy.encode_batch(inputs))
+    answers = output.logits.float().softmax(-1).sum() + output.value.float().square().sum()
+    if not answers.isfinite():
+        raise Diverged("with the weights that were learnt, what the network answers is not finite")
+
+
+def explained(error: Diverged, stage: str, phase: Phase, steps: int) -> str:
+    """Return the sentence about a phase that diverged after so many environment steps."""
+    where = f"{stage}, phase {phase.name}," if stage else f"phase {phase.name}"
+    return (
+        f"{where} diverged after {steps:,} environment steps ({phase.learner.algorithm}): {error}; nothing of it was "
+        f"saved, and an earlier checkpoint is whole: try {', '.join(_ways(phase.learner))}"
+    )
+
+
+def _ways(config: AlgorithmConfig) -> Iterable[str]:
+    """Yield what may help, with the values of now."""
+    yield f"a lower learning_rate{_now(config, 'learning_rate')}"
+    if hasattr(config, "clip_gradient"):
+        yield f"a bound on gradients, clip_gradient{_now(config, 'clip_gradient')}"
+    yield f"smaller rewards{_now(config, 'reward_scale', ', reward_scale')}"
+    if config.bf16:
+        yield "or float32 (--no-bf16)"
+
+
+def _now(config: AlgorithmConfig, name: str, shown: str = "") -> str:
+    return f"{shown} ({getattr(config, name):g} now)" if hasattr(config, name) else ""

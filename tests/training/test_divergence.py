@@ -1,0 +1,214 @@
+"""A run that diverges stops at its first bad step, with one sentence, and keeps nothing that is not finite."""
+
+import math
+import re
+import sys
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+import magrounding as mg
+from magrounding import registry
+from magrounding.agents.gradient_step import gradient_step
+from magrounding.agents.weights import save_weights
+from magrounding.cli.command import BAD_INPUT, run_command
+from magrounding.errors import Diverged
+from magrounding.experiment import seed_run
+from magrounding.experiment.checkpoint import pack_learners
+from magrounding.experiment.config import read_config
+from magrounding.experiment.curriculum import run_curriculum
+from magrounding.experiment.divergence import check_answers
+from magrounding.experiment.phase import Promotion
+from magrounding.training.algorithm import AlgorithmConfig
+from magrounding.training.imitation import ImitationConfig
+from magrounding.training.impala import ImpalaConfig, ImpalaLearner
+from magrounding.training.learner import Learner
+from magrounding.training.ppo import PPOConfig, PPOLearner
+from magrounding.training.qmix import QmixConfig
+from tests.experiment.tiny_runs import phases_of, quiet, tiny_settings
+from tests.training.order_game import OrderGame
+from tests.training.test_drrn import FEW, iterate, make
+
+SMALL = {"unroll": 5, "bf16": False}
+PASSES = {**SMALL, "minibatches": 2, "warm_up": 0, "anneal_steps": 300.0}
+QMIX = {"unroll": 5, "batch": 2, "exploration": 60.0, "state_maps": 4, "hypernetwork": 4}
+
+
+@dataclass(frozen=True)
+class OwnConfig(AlgorithmConfig):
+    """A user's algorithm, which steps by itself."""
+
+    algorithm = "own"
+    unroll: int = 5
+    loss: str = "nan"
+
+    def make_learner(self, policy, spec, num_envs, seed):
+        learner = OwnLearner(policy, self)
+        learner.optimizer = torch.optim.SGD(policy.parameters(), 0.01)
+        return learner
+
+
+class OwnLearner(Learner[OwnConfig]):
+    """Its loss is what the options say, times a sum of weights."""
+
+    def loss(self):
+        return float(self.config.loss) * sum(each.sum() for each in self.policy.parameters())
+
+    def update(self, trajectory, steps):
+        self.optimizer.zero_grad()
+        self.loss().backward()
+        self.optimizer.step()
+        return {"objective": 0.0}
+
+
+class Stepping(OwnLearner):
+    """The same through `Learner.gradient_step`."""
+
+    def update(self, trajectory, steps):
+        before = [each.clone() for each in self.policy.parameters()]
+        try:
+            self.gradient_step(
+                [lambda: (float(self.config.loss) * sum(each.sum() for each in self.policy.parameters()), {})]
+            )
+        finally:
+            assert all(map(torch.equal, before, self.policy.parameters()))
+        return {}
+
+
+WAYS = {
+    **{f"ppo at a rate of {rate:g}": PPOConfig(**PASSES, learning_rate=rate) for rate in (1e30, 1e12, 1e6)},
+    "ppo without bounds": PPOConfig(**PASSES, learning_rate=1e20, clip_gradient=0.0, normalise_advantages=False),
+    "ppo of rewards of 1e38": PPOConfig(**PASSES, reward_scale=1e38, normalise_advantages=False),
+    "ppo in bf16": PPOConfig(**{**PASSES, "bf16": True}, learning_rate=1e30),
+    **{f"imitation at a rate of {rate:g}": ImitationConfig(**PASSES, learning_rate=rate) for rate in (1e30, 1e12)},
+    "imitation of rewards of 1e38": ImitationConfig(**PASSES, reward_scale=1e38),
+    "cloning of demonstrations": ImitationConfig(**PASSES, demonstrations=6, learning_rate=1e30),
+    "imitation in bf16": ImitationConfig(**{**PASSES, "bf16": True}, learning_rate=1e30),
+    **{f"impala at a rate of {rate:g}": ImpalaConfig(**SMALL, learning_rate=rate) for rate in (1e30, 1e12, 1e6)},
+    "impala of heavy values": ImpalaConfig(**SMALL, value_coefficient=1e38),
+    **{f"qmix at a rate of {rate:g}": QmixConfig(**QMIX, learning_rate=rate) for rate in (1e30, 1e12)},
+    "qmix in bf16": QmixConfig(**QMIX, bf16=True, learning_rate=1e30),
+    "own loss that is nan": OwnConfig(),
+    "own loss that is infinite": OwnConfig(loss="inf"),
+    "own loss of 1e38": OwnConfig(loss="1e38"),
+}
+
+
+@pytest.fixture(autouse=True)
+def registered(monkeypatch):
+    monkeypatch.setitem(registry.ALGORITHMS._entries, "own", registry.AlgorithmEntry("own", f"{__name__}:OwnConfig"))
+
+
+def settings_of(config, **changes):
+    """A run that saves after every update."""
+    phases = phases_of({"*": Promotion(steps=240)}, config)
+    if config.algorithm == "qmix":
+        small = {"agent": "qmix", "network": {}, "share_parameters": True}
+        changes = {**small, **changes}
+    return tiny_settings(stages=("s1",), phases=phases, every=None, **{"log_every": 1, **changes})
+
+
+def assert_finite(folder: Path):
+    """All that is saved below a folder is finite."""
+    for path in folder.rglob("*.safetensors"):
+        for name, tensor in load_file(path).items():
+            assert not tensor.is_floating_point() or tensor.isfinite().all(), (path, name)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_it_is_noticed_and_nothing_of_it_is_kept(tmp_path, capsys, way):
+    settings, folder = settings_of(WAYS[way]), tmp_path / "run"
+    code = run_command(lambda: run_curriculum(settings, folder, display=quiet(), device="cpu"))
+    error = capsys.readouterr().err
+    assert code == BAD_INPUT
+    sentence = (
+        r"error: s1, phase \w+, diverged after \d+ environment steps \(\w+\): [^\n]*; nothing of it was saved[^\n]*"
+    )
+    assert re.fullmatch(rf"{sentence}: try a lower learning_rate[^\n]*\n", error), error
+    assert not list(folder.rglob("agent_*.safetensors"))
+    assert_finite(folder)
+    code = run_command(lambda: run_curriculum(read_config(folder), folder, resume=True, display=quiet()))
+    assert (code, capsys.readouterr().err.count("\n")) == (BAD_INPUT, 1)
+
+
+@pytest.mark.parametrize(
+    ("learner", "config"), [(PPOLearner, PPOConfig(**PASSES)), (ImpalaLearner, ImpalaConfig(**SMALL))]
+)
+def test_the_last_checkpoint_goes_on_once_the_cause_is_gone(tmp_path, monkeypatch, learner, config):
+    """One bad rollout, as of a fault: what was saved before goes on, and ends as a run without it."""
+    settings, update = settings_of(config), learner.update
+
+    def poisoned(self, trajectory, steps):
+        bad = replace(trajectory, reward=trajectory.reward * math.nan) if steps == 120 else trajectory
+        return update(self, bad, steps)
+
+    run_curriculum(settings, tmp_path / "whole", display=quiet(), device="cpu")
+    with monkeypatch.context() as patch:
+        patch.setattr(learner, "update", poisoned)
+        with pytest.raises(Diverged, match=r"diverged after 120 environment steps .*the loss is nan"):
+            run_curriculum(settings, tmp_path / "run", display=quiet(), device="cpu")
+    run_curriculum(settings, tmp_path / "run", resume=True, display=quiet(), device="cpu")
+    one, other = (load_file(tmp_path / name / "s1" / "agent_0.safetensors") for name in ("whole", "run"))
+    assert all(torch.equal(one[name], other[name]) for name in other)
+
+
+def test_values_of_texts_diverge_too():
+    learner, worker = make(mg.vectorize(OrderGame, 8), replace(FEW, learning_rate=1e30))
+    before = torch.get_rng_state()
+    check_answers(worker.players[0], worker.collect().trajectories[0])
+    assert torch.equal(before, torch.get_rng_state())
+    with pytest.raises(Diverged, match=r"not (finite|taken)"):
+        any(iterate(learner, worker, 8 * update) is None for update in range(20))
+    assert all(tensor.isfinite().all() for tensor in pack_learners([learner]).values())
+
+
+def test_the_step_itself_is_refused():
+    weight = torch.nn.Parameter(torch.ones(3))
+    optimizer = torch.optim.Adam([weight], 0.1)
+    for loss, complaint in (
+        (weight.sum() / 0, "inf"),
+        ((weight - 1).sqrt().sum(), "inf"),
+        (weight.sum() * math.nan, "nan"),
+    ):
+        optimizer.zero_grad()
+        loss.backward()
+        with pytest.raises(Diverged, match=complaint):
+            gradient_step(optimizer, loss)
+    assert weight.tolist() == [1, 1, 1]
+    assert not optimizer.state
+    optimizer.zero_grad()
+    loss = weight.sum()
+    loss.backward()
+    assert gradient_step(optimizer, loss, 1.0).item() == pytest.approx(math.sqrt(3))
+    assert weight.grad.norm().item() == pytest.approx(1, rel=1e-4)
+    assert weight.tolist() == pytest.approx([0.9] * 3)
+
+
+def test_a_learner_of_ones_own_takes_the_same_step(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys.modules[__name__], "OwnLearner", Stepping)
+    with pytest.raises(Diverged, match="the loss is nan and the norm of its gradient nan, so the step was not taken"):
+        run_curriculum(settings_of(OwnConfig()), tmp_path / "run", display=quiet(), device="cpu")
+
+
+def test_weights_that_are_not_finite_are_never_written(tmp_path):
+    with pytest.raises(Diverged, match="weights of agent 1"):
+        save_weights(tmp_path / "a", [{"w": torch.ones(2)}, {"w": torch.tensor([1.0, math.nan])}], {})
+    assert not list(tmp_path.rglob("*"))
+
+
+def test_a_checkpoint_of_before_that_is_not_finite_ends_in_a_sentence(tmp_path, monkeypatch):
+    """Earlier versions saved such."""
+    settings, save = settings_of(PPOConfig(**PASSES)), seed_run.save_checkpoint
+
+    def spoil(path, record, tensors):
+        save(path, record, {k: v * math.nan if "/weights/" in k else v for k, v in tensors.items()})
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(seed_run, "save_checkpoint", spoil)
+    with pytest.raises(KeyboardInterrupt):
+        run_curriculum(settings, tmp_path / "run", display=quiet(), device="cpu")
+    with pytest.raises(Diverged, match="the network's probabilities of actions are not finite"):
+        run_curriculum(settings, tmp_path / "run", resume=True, display=quiet(), device="cpu")
