@@ -158,10 +158,10 @@ def _finite(content: Any) -> Any:
     return [_finite(each) for each in content] if isinstance(content, list | tuple) else content
 
 
-def write_json(path: Path, content: Mapping[str, Any], *, sealed: bool = False, **how: bool) -> None:
-    """Put `content` at `path` as indented JSON, as `write_atomic` does; sealed, `read_json` notices every change."""
+def write_json(path: Path, content: Mapping[str, Any], *, sealed: bool = False) -> None:
+    """Put `content` at `path` as indented JSON, atomically; sealed, `read_json` notices every change of a value."""
     seal = {SEAL: digest(content)} if sealed else {}
-    write_atomic(path, json_text({**content, **seal}, indent=2) + "\n", **how)
+    write_atomic(path, json_text({**content, **seal}, indent=2) + "\n")
 
 
 def read_json(path: Path) -> dict[str, Any]:
