@@ -218,7 +218,7 @@ def test_who_thinks_long_holds_up_nobody_else_and_a_game_that_hangs_is_given_up(
 
 def test_games_that_nobody_is_in_go_and_there_are_no_more_than_so_many():
     async def run():
-        async with party(limits={"games": 2, "idle_seconds": 0.0, "connections": 2}) as there:
+        async with party(limits={"games": 2, "idle_seconds": 0.0, "sockets": 2}) as there:
             one, other = await there.person(), await there.person()
             kept = await one.create(["human", "oracle"])
             await one.join(kept)
