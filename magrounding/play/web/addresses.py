@@ -65,7 +65,7 @@ class Proxies:
 
 
 class Quota:
-    """What one address has left.
+    """The share of one address that is left.
 
     Attributes:
         address: to which it belongs.

@@ -103,7 +103,7 @@ class Host:
         if folder is not None:
             self._owned.enter_context(RunOwner(RunFolder(folder), "the server of the games"))
         if self.participants is not None:
-            with ExitStack() as undone:  # of a study that cannot go on, nobody owns the folder
+            with ExitStack() as undone:  # a study that cannot go on gives its folder back
                 undone.push(self._owned)
                 self.participants.load()
                 undone.pop_all()
@@ -139,7 +139,7 @@ class Host:
     async def make(self, plan: Plan, pace: float, keep: Keep, maker: str, *, once: bool = False) -> str:
         """Make a planned game for an address; its code. Refusal: "quota", "full", or "bad_game".
 
-        Where there is no room for one more, the oldest game gives way in which nobody has moved and nobody is.
+        Where there is no room for one more, the oldest game without a move and without visitors gives way.
         """
         own = [code for code, room in self.rooms.items() if room.maker == maker]
         if len(own) + self._opening[maker] >= self.limits.address_people and not self._drop_empty(own):
@@ -157,7 +157,7 @@ class Host:
         return code
 
     def _drop_empty(self, codes: Iterable[str]) -> bool:
-        """Close the oldest of these games in which nobody has moved and nobody is; return False where there is none."""
+        """Close the oldest of these games without a move and without visitors; return False where there is none."""
         empty = [room for room in map(self.rooms.__getitem__, codes) if room.spare and not room.visitors]
         if not empty:
             return False
