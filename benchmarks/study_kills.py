@@ -8,6 +8,7 @@ answered has to be in the files, and every file has to be whole.
 
 from __future__ import annotations
 
+import logging
 import os
 import random
 import signal
@@ -25,6 +26,7 @@ from magrounding.play.owner import RunOwner
 from magrounding.play.run_folder import RunFolder
 from magrounding.play.saved_games import Header, SavedEpisode, read_episodes
 from magrounding.play.web.invitations import digest_of
+from magrounding.play.web.limits import OncePerKind
 from magrounding.play.web.messages import Refusal
 from magrounding.play.web.study import BETWEEN, Condition, Participants, Question, Study
 from magrounding.storage import json_text, read_json, write_json
@@ -123,17 +125,20 @@ def _serve(folder: Path, participants: int, known: dict[str, int], says: int, rn
     def say(what: str, ticket: str = "-", steps: int = 0) -> None:
         os.write(says, f"{what} {ticket} {steps}\n".encode())
 
+    handler = logging.StreamHandler()
+    handler.addFilter(OncePerKind())
+    logging.basicConfig(handlers=[handler], force=True)
     with RunOwner(RunFolder(folder), "the server"):
         people = Participants(STUDY, folder)
         people.load()
-        there, done = len(list(folder.glob("participant_*.json"))), 0
+        there = len(list(folder.glob("participant_*.json")))
+        waiting = [ticket for ticket, steps in known.items() if steps < STEPS]
         while True:
             for full in (False, True):
                 with _disk(full=full):
                     for _ in range(FULL_FOR if full else FULL_EVERY):
-                        active = [ticket for ticket, steps in known.items() if steps < STEPS][:AT_ONCE]
-                        entering = there < participants and (len(active) < AT_ONCE or rng.random() < 1 / STEPS)
-                        if not active and not entering:
+                        entering = there < participants and len(waiting) < AT_ONCE
+                        if not waiting and not entering:
                             if people.late and full:
                                 break
                             return people.store_late()
@@ -141,14 +146,17 @@ def _serve(folder: Path, participants: int, known: dict[str, int], says: int, rn
                             if entering:
                                 ticket, steps = people.enter(True, {})["ticket"], 0
                                 there += 1
+                                waiting.append(ticket)
                             else:
-                                ticket = rng.choice(active)
+                                ticket = rng.choice(waiting)
                                 steps = known[ticket]
                                 _take(people, ticket, steps)
                         except Refusal as refusal:
                             say(refusal.code)
                             continue
-                        known[ticket], done = steps + 1, done + 1
+                        known[ticket] = steps + 1
+                        if steps + 1 == STEPS:
+                            waiting.remove(ticket)
                         say("answered", ticket, steps + 1)
 
 
