@@ -154,6 +154,12 @@ def memory(process: int) -> float:
     return round(int(Path(f"/proc/{process}/statm").read_text().split()[1]) * os.sysconf("SC_PAGESIZE") / 2**20, 1)
 
 
+def seconds_of(process: int) -> float:
+    """Seconds of a core that a process has used."""
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def run(arguments: Arguments, line: CommandLine) -> None:
     """Serve, attack, measure, print."""
     try:
@@ -169,7 +175,9 @@ def run(arguments: Arguments, line: CommandLine) -> None:
         attacker = multiprocessing.get_context("spawn").Process(target=attacking, args=(port, theirs), daemon=True)
         if not arguments.calm:
             attacker.start()
+        begin, used = time.monotonic(), seconds_of(process)
         waits = 1000 * np.array(asyncio.run(latency.measure(f"http://{HOST}:{port}", arguments)))
+        cores = (seconds_of(process) - used) / (time.monotonic() - begin)
         said = Counter[str]()
         if not arguments.calm:
             ours.send("stop")
@@ -189,6 +197,7 @@ def run(arguments: Arguments, line: CommandLine) -> None:
         "median_ms": round(float(np.percentile(waits, MEDIAN)), 2),
         "p99_ms": round(float(np.percentile(waits, LATE)), 2),
         "largest_ms": round(float(waits.max()), 2),
+        "cores_of_the_server": round(cores, 2),
         "memory_before_mib": before,
         "memory_after_mib": after,
         "log_bytes": logged,

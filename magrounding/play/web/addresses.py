@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Iterable, Sequence
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
@@ -13,6 +14,9 @@ _REMEMBERED = 4096
 """Addresses that are remembered; past them those that asked longest ago are forgotten."""
 _PREFIX = 64
 """Bits of an IPv6 address that tell visitors apart: the rest each of them may choose."""
+
+_AT_ONCE = 2
+"""Games of one address that are made at the same time."""
 
 LOG = logging.getLogger(__name__)
 
@@ -69,15 +73,19 @@ class Quota:
 
     Attributes:
         address: to which it belongs.
-        requests, heavy, new_games, participants: see `Limits`.
+        connections, requests, heavy, new_games, participants: see `Limits`.
         sockets: websockets that it has open.
+        making: held while one of its games is made. Each is made in a thread, and many threads at once would hold up
+            the games of all others.
     """
 
     def __init__(self, address: str, limits: Limits) -> None:
         self.address, self.sockets = address, 0
+        self.connections = Bucket(limits.connections_per_second, limits.address_connections)
         self.requests = Bucket(limits.requests_per_second, limits.request_burst)
         self.heavy = Bucket(limits.heavy_per_second, limits.heavy_burst)
         self.new_games = Bucket(limits.new_games_per_second, limits.new_games_burst)
+        self.making = asyncio.Semaphore(_AT_ONCE)
         self.participants = Bucket(limits.participants_per_second, limits.address_people)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from aiohttp import web
 
 from magrounding.errors import ConfigurationError
-from magrounding.play.web.addresses import Proxies
+from magrounding.play.web.addresses import Proxies, Quotas
 from magrounding.play.web.limits import Limits
 
 NAME = "magrounding"
@@ -28,7 +28,7 @@ LOG = logging.getLogger(__name__)
 class HttpConnection(web.RequestHandler):
     """A connection of a gate."""
 
-    def __init__(self, gate: Gate, manager: Any) -> None:
+    def __init__(self, gate: Gate, manager: Any, address: str, wire: asyncio.Transport) -> None:
         super().__init__(
             manager,
             loop=asyncio.get_running_loop(),
@@ -37,16 +37,7 @@ class HttpConnection(web.RequestHandler):
             max_field_size=_LONGEST_LINE,
             max_headers=_HEADERS,
         )
-        self._gate, self.address, self.deadline = gate, "", math.inf
-        self.wire: asyncio.Transport | None = None
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self.wire = transport
-        if self._gate.admit(self):
-            super().connection_made(transport)
-        else:
-            transport.abort()
+        self._gate, self.address, self.deadline, self.wire = gate, address, math.inf, wire
 
     def connection_lost(self, exc: BaseException | None) -> None:
         self._gate.forget(self)
@@ -62,6 +53,24 @@ class HttpConnection(web.RequestHandler):
         return response
 
 
+class _Door(asyncio.Protocol):
+    """A connection that is not let in yet, which costs little: most of a flood gets no further."""
+
+    def __init__(self, gate: Gate, manager: Any) -> None:
+        self._gate, self._manager = gate, manager
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        peer = str((transport.get_extra_info("peername") or [""])[0])
+        if not self._gate.has_room(peer):
+            transport.abort()
+            return
+        connection = HttpConnection(self._gate, self._manager, self._gate.address_of(peer), transport)
+        self._gate.admit(connection)
+        transport.set_protocol(connection)
+        connection.connection_made(transport)
+
+
 class Gate:
     """Connections to a server: to one that is full, or for an address that has its share, the oldest gives way.
 
@@ -72,7 +81,7 @@ class Gate:
     """
 
     def __init__(self, most: int, limits: Limits, proxies: Proxies) -> None:
-        self._most, self._limits, self._proxies = most, limits, proxies
+        self._most, self._limits, self._proxies, self._quotas = most, limits, proxies, Quotas(limits)
         self._all: set[HttpConnection] = set()
         self._counts: dict[str, int] = {}
         # Those that may be closed, each a key, in the order in which something was last heard of them.
@@ -83,20 +92,26 @@ class Gate:
     def count(self) -> int:
         return len(self._all)
 
-    def admit(self, connection: HttpConnection) -> bool:
-        """Take a connection in; return False where there is no room, and none can be made."""
-        wire = connection.wire
-        peer = str(((wire and wire.get_extra_info("peername")) or [""])[0])
-        share = math.inf if self._proxies.trusts(peer) else self._limits.address_connections
-        connection.address = peer
-        if self._counts.get(peer, 0) >= share and not self._make_room(self._quiet_of.get(peer)):
-            return False
-        if len(self._all) >= self._most and not self._make_room(self._quiet):
-            return False
+    def address_of(self, peer: str) -> str:
+        """Return the name under which a peer's connections are counted."""
+        return self._proxies.visitor(peer, ())
+
+    def has_room(self, peer: str) -> bool:
+        """Make room for one more connection; return False where none can be made, or the peer makes too many."""
+        address = self.address_of(peer)
+        if not self._proxies.trusts(peer):
+            if not self._quotas.of(address).connections.take():
+                LOG.warning("an address makes connections faster than it may: they are refused")
+                return False
+            full = self._counts.get(address, 0) >= self._limits.address_connections
+            if full and not self._make_room(self._quiet_of.get(address)):
+                return False
+        return len(self._all) < self._most or self._make_room(self._quiet)
+
+    def admit(self, connection: HttpConnection) -> None:
         self._all.add(connection)
-        self._counts[peer] = self._counts.get(peer, 0) + 1
+        self._counts[connection.address] = self._counts.get(connection.address, 0) + 1
         self.allow(connection, self._limits.head_seconds)
-        return True
 
     def allow(self, connection: HttpConnection, seconds: float) -> None:
         if connection not in self._all:
@@ -124,10 +139,9 @@ class Gate:
         """Close connections whose time is over, and those that were closed and do not take what is sent to them."""
         now = asyncio.get_running_loop().time()
         for connection in list(self._all):
-            wire = connection.wire
-            if wire is None or connection.deadline <= now:
+            if connection.deadline <= now:
                 self._abort(connection)
-            elif wire.is_closing():
+            elif connection.wire.is_closing():
                 connection.deadline = min(connection.deadline, now + _CLOSING_SECONDS)
 
     def _make_room(self, quiet: dict[HttpConnection, None] | None) -> bool:
@@ -139,8 +153,7 @@ class Gate:
 
     def _abort(self, connection: HttpConnection) -> None:
         self.forget(connection)
-        if connection.wire is not None:
-            connection.wire.abort()
+        connection.wire.abort()
 
 
 @asynccontextmanager
@@ -157,7 +170,7 @@ async def listening(
         gate = Gate(most_connections(limits), limits, proxies)
         loop = asyncio.get_running_loop()
         try:
-            server = await loop.create_server(lambda: HttpConnection(gate, runner.server), host, port, backlog=_BACKLOG)
+            server = await loop.create_server(lambda: _Door(gate, runner.server), host, port, backlog=_BACKLOG)
         except OSError as error:
             raise ConfigurationError(
                 f"nothing can listen at {host}, port {port} ({error.strerror}): name another --port"

@@ -118,7 +118,7 @@ class Host:
             guest.take_new_game()
             seed = secrets.randbelow(10_000) if message.seed is None else message.seed
             plan = self.offers.plan(message.env, message.options, message.players, seed)
-            code = await self.make(plan, message.pace, self._keeper.keep, guest.quota.address)
+            code = await self.make(plan, message.pace, self._keeper.keep, guest.quota)
             return {"type": "created", "code": code}
         if isinstance(message, Join):
             self._join(guest, message)
@@ -136,11 +136,12 @@ class Host:
             guest.room.start(guest)
         return {"type": "taken"} if message.ref is not None else None
 
-    async def make(self, plan: Plan, pace: float, keep: Keep, maker: str, *, once: bool = False) -> str:
+    async def make(self, plan: Plan, pace: float, keep: Keep, quota: Quota, *, once: bool = False) -> str:
         """Make a planned game for an address; its code. Refusal: "quota", "full", or "bad_game".
 
         Where there is no room for one more, the oldest game without a move and without visitors gives way.
         """
+        maker = quota.address
         own = [code for code, room in self.rooms.items() if room.maker == maker]
         if len(own) + self._opening[maker] >= self.limits.address_people and not self._drop_empty(own):
             raise Refusal("quota")
@@ -150,7 +151,8 @@ class Host:
         room = Room(code, plan, pace, self.limits, self.sprites, keep, maker=maker, once=once)
         self._opening[maker] += 1
         try:
-            await room.open()
+            async with quota.making:
+                await room.open()
         finally:
             self._opening -= Counter([maker])
         self.rooms[code] = room
@@ -247,7 +249,7 @@ class Host:
                 plan = participants.study.plan(self.offers, condition, participants.seed(participant))
                 keep = participants.keeper(participant, condition)
                 pace = participants.study.pace
-                participant.code = await self.make(plan, pace, keep, guest.quota.address, once=True)
+                participant.code = await self.make(plan, pace, keep, guest.quota, once=True)
         return participants.progress(participant, "" if condition is None else participant.code)
 
     async def _stored(self, step: Callable[[], T]) -> T:

@@ -32,6 +32,7 @@ class Limits:
         connections, sockets, games: at once: of TCP, websockets among them, games.
         address_people: people who may play from one address at once; it has as many games, and new participants of a
             study, twice as many websockets, and eight times as many connections.
+        connections_per_second: of one address, beyond its share.
         new_games_per_second, new_games_burst: of one address, entering a study and going on included.
         participants_per_second: of one address, beyond `address_people`.
         steps, agents, size: of one game: its time limit, its agents, cells along one side of its map.
@@ -58,7 +59,8 @@ class Limits:
     sockets: int = 512
     games: int = 200
     address_people: int = 50
-    new_games_per_second: float = 2.0
+    connections_per_second: float = 20.0
+    new_games_per_second: float = 0.5
     new_games_burst: int = 60
     participants_per_second: float = 1 / 60
     steps: int = 500

@@ -61,7 +61,10 @@ async def page(session, port):
         return answer.status, answer.headers["Server"], await answer.text()
 
 
-@pytest.mark.parametrize("limits", [{"connections": 8}, {"connections": 1000, "address_people": 1}])
+EAGER = {"connections_per_second": 1e6}
+
+
+@pytest.mark.parametrize("limits", [{"connections": 8}, {"connections": 1000, "address_people": 1, **EAGER}])
 def test_unfinished_requests_give_way_to_one_that_is_whole(limits):
     async def run():
         async with serving(**limits) as (gate, port), ClientSession() as session:
@@ -85,6 +88,25 @@ def test_a_proxy_has_no_share_of_its_own():
                 await asyncio.sleep(0.01)
             for writer in writers:
                 writer.close()
+
+    asyncio.run(run())
+
+
+def test_a_flood_of_new_connections_is_refused_at_the_door():
+    async def run():
+        async with serving(address_people=1, connections_per_second=0.0) as (gate, port), ClientSession() as session:
+            assert (await page(session, port))[0] == 200
+            for _ in range(20):
+                reader, writer = await asyncio.open_connection("127.0.0.1", port)
+                writer.close()
+            while gate.count > 1:
+                await asyncio.sleep(0.01)
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            with suppress(ConnectionError):
+                assert await reader.read() == b""
+            writer.close()
+            assert gate.count <= 1
+            assert (await page(session, port))[0] == 200  # by the connection that it has
 
     asyncio.run(run())
 
