@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from magrounding.play.web.study import Participants
 
 LOCAL = "127.0.0.1"
+_SWITCH_SECONDS = 0.0005
+"""After which a thread that computes lets another one run: the event loop waits for each of the games' threads."""
 
 
 @dataclass(frozen=True)
@@ -76,6 +78,7 @@ def run(arguments: Arguments, line: CommandLine) -> None:
     handler = logging.StreamHandler()
     handler.addFilter(OncePerKind())
     logging.basicConfig(format="%(levelname)s: %(message)s", handlers=[handler])
+    sys.setswitchinterval(_SWITCH_SECONDS)
     with using(ThreadPlan()):
         asyncio.run(listen(server, arguments))
 

@@ -230,14 +230,16 @@ class Host:
             raise Refusal("unknown_type", "no study is held here")
         if isinstance(message, Enter):
             guest.take_new_game()
-            if guest.quota.participants.empty:
+            if not guest.quota.participants.take():
                 raise Refusal("quota")
             enter = message
-            entered = await self._stored(
-                lambda: participants.enter(enter.consent, enter.answers, invitation=enter.invitation)
-            )
-            guest.quota.participants.take()
-            return entered
+            try:
+                return await self._stored(
+                    lambda: participants.enter(enter.consent, enter.answers, invitation=enter.invitation)
+                )
+            except Refusal:
+                guest.quota.participants.give_back()
+                raise
         participant, answers = participants.find(message.ticket), message.answers
         if isinstance(message, Finish):
             return await self._stored(lambda: participants.finish(participant, answers or {}))

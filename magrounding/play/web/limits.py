@@ -103,10 +103,9 @@ class Bucket:
         self._tokens -= 1
         return True
 
-    @property
-    def empty(self) -> bool:
-        """True where the next `take` would be in vain."""
-        return self._tokens + (self._clock() - self._then) * self._rate < 1
+    def give_back(self) -> None:
+        """Put back a token that was taken in vain."""
+        self._tokens = min(self._burst, self._tokens + 1)
 
 
 class OncePerKind(logging.Filter):
