@@ -121,7 +121,9 @@ def run(arguments: Arguments, line: CommandLine) -> None:
         import aiohttp  # noqa: F401
     except ImportError:
         raise MissingExtra("playing in a browser", "web") from None
-    serve = [sys.executable, "-m", "magrounding.cli.main", "serve", "--port", "0", "--games", str(arguments.games + 8)]
+    most = str(arguments.games + 8)
+    serve = [sys.executable, "-m", "magrounding.cli.main", "serve", "--port", "0"]
+    serve += ["--games", most, "--people-per-address", most]
     with subprocess.Popen(serve, stdout=subprocess.PIPE, text=True) as server:
         try:
             address = (server.stdout.readline() if server.stdout else "").strip().rstrip("/")

@@ -73,12 +73,25 @@ def lines_of(text: str) -> list[str]:
     return [line.removesuffix("\r") for line in text.removesuffix("\n").split("\n")] if text else []
 
 
-def write_atomic(path: Path, data: bytes | str) -> None:
-    """Put `data` at `path`; what stops it (OSError with the file's name; a kill) leaves the old file, or none."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")  # several processes may write the same file
+def write_atomic(path: Path, data: bytes | str, *, private: bool = False, new: bool = False) -> None:
+    """Put `data` at `path`; what stops it (OSError with the file's name; a kill) leaves the old file, or none.
+
+    Args:
+        path: its folder is made where it is missing.
+        data: texts are written as UTF-8.
+        private: no other user may read the file, or the folder that is made for it.
+        new: FileExistsError where the file is there, or another process is writing it as a new one at this moment.
+    """
+    path.parent.mkdir(mode=0o700 if private else 0o777, parents=True, exist_ok=True)
+    # Several processes may write the same file; what is new has one name for all, so that one of them gets it.
+    partial = path.with_name(f".{path.name}.{0 if new else os.getpid()}.partial")
+    flags = os.O_WRONLY | os.O_CREAT | getattr(os, "O_BINARY", 0) | (os.O_EXCL if new else os.O_TRUNC)
+    with naming(path):
+        handle = os.open(partial, flags, 0o600 if private else 0o666)
     try:
-        with naming(path), partial.open("wb") as file:
+        with naming(path), os.fdopen(handle, "wb") as file:
+            if new and os.path.lexists(path):
+                raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path))
             file.write(data.encode() if isinstance(data, str) else data)
             file.flush()
             os.fsync(file.fileno())

@@ -15,7 +15,13 @@ ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *ROOT.glob("docs/*.md"), *ROOT.glob("examples/**/*.md")]
 KINDS = {".py", ".md", ".json", ".toml", ".txt", ".html", ".js"}
 PROGRAM = r"python -m benchmarks\.\w+|magrounding [a-z]+"
-MINE = ("benchmarks.tables.__main__", "benchmarks.latency", "benchmarks.alfworld_scenes")
+MINE = (
+    "benchmarks.tables.__main__",
+    "benchmarks.latency",
+    "benchmarks.floods",
+    "benchmarks.study_kills",
+    "benchmarks.alfworld_scenes",
+)
 """Modules of a checkout that parse by themselves, and run what they have parsed by `run_command`."""
 
 

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import signal
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import tyro
 
-from magrounding.cli.command import CommandLine, derived
+from magrounding.cli.command import CommandLine, derived, items
 from magrounding.cli.options import ENV_FLAG, assignments
 from magrounding.errors import ConfigurationError, MissingExtra, check_choice
 from magrounding.play.lineup import HUMAN, PlayerSpec
@@ -20,9 +22,13 @@ from magrounding.registry import ENVS, env_entry
 from magrounding.threads import ThreadPlan, using
 
 if TYPE_CHECKING:
+    from magrounding.play.web.offers import Offers
     from magrounding.play.web.server import Server
+    from magrounding.play.web.study import Participants
 
 LOCAL = "127.0.0.1"
+_SWITCH_SECONDS = 0.0005
+"""After which a thread that computes lets another one run: the event loop waits for each of the games' threads."""
 
 
 @dataclass(frozen=True)
@@ -53,12 +59,26 @@ class Arguments:
     """Steps of a game at most."""
     study: Path | None = derived("none")
     """Study (.toml) whose participants are sent to /study; see docs/play.md."""
+    invitation: str = derived("none, everybody may take part", "")
+    """Code of an invitation to the study, the same for all; the link is /study#CODE."""
+    invitations: Path | None = derived("none")
+    """File of codes, one a line, each of which invites one participant to the study."""
+    people_per_address: int = 50
+    """People who may play from one address at once; more than that behind one address are turned away."""
+    trusted_proxy: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
+    """Addresses or networks of the proxy before this server, with commas between; then the header X-Forwarded-For says
+    which address a visitor has."""
 
 
 def run(arguments: Arguments, line: CommandLine) -> None:
     """Serve until stopped."""
     server = make_server(arguments)
-    logging.basicConfig(format="%(levelname)s: %(message)s")
+    from magrounding.play.web.limits import OncePerKind
+
+    handler = logging.StreamHandler()
+    handler.addFilter(OncePerKind())
+    logging.basicConfig(format="%(levelname)s: %(message)s", handlers=[handler])
+    sys.setswitchinterval(_SWITCH_SECONDS)
     with using(ThreadPlan()):
         asyncio.run(listen(server, arguments))
 
@@ -69,16 +89,19 @@ def make_server(arguments: Arguments) -> Server:
         from magrounding.play.web.server import Server
     except ImportError:
         raise MissingExtra("playing in a browser", "web") from None
+    from magrounding.play.web.addresses import Proxies
     from magrounding.play.web.host import Host, Keeper
     from magrounding.play.web.limits import Limits
     from magrounding.play.web.offers import Offers
 
-    if not 0 <= arguments.port < 2**16 or arguments.games < 1 or arguments.steps < 1:
-        raise ConfigurationError("--port is a number from 0 to 65535; --games and --steps are 1 or more")
+    if not 0 <= arguments.port < 2**16 or min(arguments.games, arguments.steps, arguments.people_per_address) < 1:
+        raise ConfigurationError(
+            "--port is a number from 0 to 65535; --games, --steps and --people-per-address are 1 or more"
+        )
     envs = tuple(env_entry(env).id for env in arguments.env) or tuple(ENVS)
     offers = Offers(
         envs,
-        replace(Limits(), games=arguments.games, steps=arguments.steps),
+        replace(Limits(), games=arguments.games, steps=arguments.steps, address_people=arguments.people_per_address),
         parse_players(arguments.player),
         parse_fixed(arguments.env_option, envs),
         arguments.standin,
@@ -87,41 +110,42 @@ def make_server(arguments: Arguments) -> Server:
     if arguments.standin:
         check_choice("player to stand in", arguments.standin, sorted(known))
     names = [*arguments.name, *([] if arguments.host == LOCAL else [arguments.host])]
-    if arguments.study is None:
-        return Server(Host(offers, Keeper(arguments.out)), names)
+    proxies = Proxies(address for text in arguments.trusted_proxy for address in items(text))
+    return Server(Host(offers, Keeper(arguments.out), make_participants(arguments, offers)), names, proxies)
+
+
+def make_participants(arguments: Arguments, offers: Offers) -> Participants | None:
+    """Make the participants of the study, None without one; ConfigurationError for options that do not fit together."""
+    from magrounding.play.web.invitations import Invitations
     from magrounding.play.web.study import Participants, Study
 
+    code, codes = arguments.invitation, arguments.invitations
+    if (code or codes) and (arguments.study is None or (code and codes)):
+        raise ConfigurationError("a --study takes one of --invitation and --invitations")
+    if arguments.study is None:
+        return None
     study = Study.read(arguments.study, offers)
     if arguments.out is None:
         raise ConfigurationError("a study keeps its data: name a folder for them with --out")
-    return Server(Host(offers, Keeper(arguments.out), Participants(study, arguments.out)), names)
+    invitations = Invitations.of_code(code) if code else Invitations.read(codes) if codes else None
+    return Participants(study, arguments.out, invitations)
 
 
 async def listen(server: Server, arguments: Arguments) -> None:
-    """Listen for ever."""
-    from aiohttp import web
-
-    runner = web.AppRunner(server.application(), access_log=None)  # it would hold the codes of games
-    await runner.setup()
-    try:
-        try:
-            await web.TCPSite(runner, arguments.host, arguments.port).start()
-        except OSError as error:
-            raise ConfigurationError(
-                f"nothing can listen at {arguments.host}, port {arguments.port} ({error.strerror}): name another --port"
-            ) from None
-        port = runner.addresses[0][1]
+    """Listen until the process is told to end."""
+    stop, loop = asyncio.Event(), asyncio.get_running_loop()
+    with suppress(NotImplementedError, RuntimeError, ValueError):  # Windows, and threads, which get no signals
+        loop.add_signal_handler(signal.SIGTERM, stop.set)
+    async with server.listening(arguments.host, arguments.port) as (_, port):
         if arguments.host != LOCAL:
             print(
                 f"warning: listening at {arguments.host}, where others reach it: who has the link of a game can "
                 "join it, and nothing is encrypted; put a proxy with TLS before it",
                 file=sys.stderr,
             )
-        where = "study" if arguments.study is not None else ""
+        where = "" if arguments.study is None else f"study#{arguments.invitation}".rstrip("#")
         print(f"http://{LOCAL if arguments.host == '0.0.0.0' else arguments.host}:{port}/{where}", flush=True)
-        await asyncio.Event().wait()
-    finally:
-        await runner.cleanup()
+        await stop.wait()
 
 
 def parse_players(texts: Sequence[str]) -> dict[str, PlayerSpec]:

@@ -11,7 +11,7 @@ from magrounding.agents.weights import versions
 from magrounding.errors import CheckpointError
 from magrounding.experiment.checkpoint import load_checkpoint, save_checkpoint
 from magrounding.experiment.config import RunConfig, parse_config
-from magrounding.experiment.owner import RunOwner
+from magrounding.play.owner import RunOwner
 from magrounding.play.run_folder import RunFolder
 
 

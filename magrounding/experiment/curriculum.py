@@ -16,7 +16,6 @@ from magrounding.experiment.config import RunConfig, parse_config
 from magrounding.experiment.device import resolve_device
 from magrounding.experiment.evaluate import compared, play_missing
 from magrounding.experiment.interrupt import StopRequest
-from magrounding.experiment.owner import RunOwner
 from magrounding.experiment.phase import Phase
 from magrounding.experiment.progress import Display
 from magrounding.experiment.reports.run import write_report
@@ -25,6 +24,7 @@ from magrounding.experiment.seed_run import SeedRun
 from magrounding.play.actor import check_oracle, has_expert, make_expert
 from magrounding.play.demonstrations import find_demonstrations
 from magrounding.play.origin import DescribedEnv
+from magrounding.play.owner import RunOwner
 from magrounding.play.recording import check_texts
 from magrounding.play.run_folder import RunFolder
 from magrounding.registry import is_simulator

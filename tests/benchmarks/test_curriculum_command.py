@@ -14,9 +14,9 @@ from magrounding.cli import train
 from magrounding.envs.make import make_vec
 from magrounding.errors import ConfigurationError
 from magrounding.experiment.config import make_config
-from magrounding.experiment.owner import RunOwner
 from magrounding.experiment.phase import Promotion
 from magrounding.experiment.presets import find_preset
+from magrounding.play.owner import RunOwner
 from magrounding.play.run_folder import RunFolder
 from magrounding.storage import write_json
 from tests.experiment.tiny_runs import IMITATION, LEARNER, phases_of, tiny_settings

@@ -10,8 +10,8 @@ from magrounding.errors import CheckpointError
 from magrounding.experiment.branch import beginning, branch
 from magrounding.experiment.checkpoint import load_checkpoint, save_checkpoint
 from magrounding.experiment.curriculum import run_curriculum
-from magrounding.experiment.owner import RunOwner
 from magrounding.experiment.phase import Promotion
+from magrounding.play.owner import RunOwner
 from magrounding.play.run_folder import RunFolder
 from magrounding.storage import read_json
 from tests.experiment.tiny_runs import (

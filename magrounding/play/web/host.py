@@ -6,16 +6,21 @@ import asyncio
 import logging
 import secrets
 import time
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterable
+from contextlib import ExitStack, suppress
 from dataclasses import asdict
 from pathlib import Path
 from threading import Lock
-from typing import Any
+from typing import Any, TypeVar
 
 from magrounding.errors import MagroundingError
+from magrounding.play.owner import RunOwner
+from magrounding.play.run_folder import RunFolder
 from magrounding.play.saved_games import EpisodeWriter, Header, SavedEpisode
+from magrounding.play.web.addresses import Quota
 from magrounding.play.web.frames import Sprites
-from magrounding.play.web.limits import LONGEST_PACE, Bucket, Limits
+from magrounding.play.web.limits import LONGEST_PACE
 from magrounding.play.web.messages import Create, Enter, Finish, Join, Leave, Message, Move, Proceed, Refusal, Restart
 from magrounding.play.web.offers import Offers, Plan
 from magrounding.play.web.replays import replay
@@ -28,15 +33,19 @@ _CODE_BYTES = 9
 _WAITING_REPLAYS = 8
 
 LOG = logging.getLogger(__name__)
+T = TypeVar("T")
 
 
 class Guest:
-    """A connection, as the host sees it; `send` puts a text into its queue."""
+    """A connection, as the host sees it, with the quota of its address; `send` puts a text into its queue."""
 
-    def __init__(self, limits: Limits, send: Callable[[str], None]) -> None:
+    def __init__(self, quota: Quota, send: Callable[[str], None]) -> None:
         self.room: Room | None = None
-        self.new_games = Bucket(limits.new_games_per_second, limits.new_games_burst)
-        self.send = send
+        self.quota, self.send = quota, send
+
+    def take_new_game(self) -> None:
+        if not self.quota.new_games.take():
+            raise Refusal("too_fast")
 
 
 class Keeper:
@@ -83,9 +92,21 @@ class Host:
         self.offers, self.limits, self.sprites = offers, offers.limits, Sprites()
         self.rooms: dict[str, Room] = {}
         self._keeper, self.participants = keeper or Keeper(None), participants
-        self._opening = 0
-        self._replays = Worker(self.limits.patience)
+        self._opening: Counter[str] = Counter()
+        self._replays, self._disk = Worker(self.limits.patience), Worker(self.limits.patience)
         self._replaying = 0
+        self._owned = ExitStack()
+
+    def open(self) -> None:
+        """Take the folder into which is written; CheckpointError where another process has it, or its data are none."""
+        folder = self._keeper.folder if self.participants is None else self.participants.folder
+        if folder is not None:
+            self._owned.enter_context(RunOwner(RunFolder(folder), "the server of the games"))
+        if self.participants is not None:
+            with ExitStack() as undone:  # a study that cannot go on gives its folder back
+                undone.push(self._owned)
+                self.participants.load()
+                undone.pop_all()
 
     async def answer(self, guest: Guest, message: Message) -> dict[str, Any] | None:
         """Obey a message, and return the answer to its sender alone; Refusal if it is not obeyed."""
@@ -94,11 +115,11 @@ class Host:
         if isinstance(message, Create):
             if self.participants is not None:
                 raise Refusal("bad_game", "a study is held here: its games are made by it")
-            if not guest.new_games.take():
-                raise Refusal("too_fast")
+            guest.take_new_game()
             seed = secrets.randbelow(10_000) if message.seed is None else message.seed
             plan = self.offers.plan(message.env, message.options, message.players, seed)
-            return {"type": "created", "code": await self.open(plan, message.pace, self._keeper.keep)}
+            code = await self.make(plan, message.pace, self._keeper.keep, guest.quota)
+            return {"type": "created", "code": code}
         if isinstance(message, Join):
             self._join(guest, message)
             return None
@@ -115,19 +136,39 @@ class Host:
             guest.room.start(guest)
         return {"type": "taken"} if message.ref is not None else None
 
-    async def open(self, plan: Plan, pace: float, keep: Keep, *, once: bool = False) -> str:
-        """Make a planned game; its code. Refusal: "full", or "bad_game"."""
-        if len(self.rooms) + self._opening >= self.limits.games:
+    async def make(self, plan: Plan, pace: float, keep: Keep, quota: Quota, *, once: bool = False) -> str:
+        """Make a planned game for an address; its code. Refusal: "quota", "full", or "bad_game".
+
+        Where there is no room for one more, the oldest game without a move and without visitors gives way.
+        """
+        maker = quota.address
+        own = [code for code, room in self.rooms.items() if room.maker == maker]
+        if len(own) + self._opening[maker] >= self.limits.address_people and not self._drop_empty(own):
+            raise Refusal("quota")
+        if len(self.rooms) + self._opening.total() >= self.limits.games and not self._drop_empty(self.rooms):
             raise Refusal("full")
         code = secrets.token_urlsafe(_CODE_BYTES)
-        room = Room(code, plan, pace, self.limits, self.sprites, keep, once=once)
-        self._opening += 1
+        room = Room(code, plan, pace, self.limits, self.sprites, keep, maker=maker, once=once)
+        self._opening[maker] += 1
         try:
-            await room.open()
+            async with quota.making:
+                await room.open()
         finally:
-            self._opening -= 1
+            self._opening -= Counter([maker])
         self.rooms[code] = room
         return code
+
+    def _drop_empty(self, codes: Iterable[str]) -> bool:
+        """Close the oldest of these games without a move and without visitors; return False where there is none."""
+        empty = [room for room in map(self.rooms.__getitem__, codes) if room.spare and not room.visitors]
+        if not empty:
+            return False
+        self._drop(min(empty, key=lambda room: room.quiet_since))
+        return True
+
+    def _drop(self, room: Room) -> None:
+        del self.rooms[room.code]
+        room.close()
 
     def room(self, code: str) -> Room:
         """The game of a code; Refusal where there is none."""
@@ -155,23 +196,30 @@ class Host:
             self._replaying -= 1
 
     async def sweep(self, every: float = 20.0) -> None:
-        """For ever: close games that have had no client for long."""
+        """For ever: close games that have had no client for long, and store what the disk has refused."""
         while True:
             await asyncio.sleep(every)
             self.sweep_once()
+            if self.participants is not None and self.participants.late:
+                with suppress(Refusal):
+                    await self._stored(self.participants.store_late)
 
     def sweep_once(self) -> None:
         before = time.monotonic() - self.limits.idle_seconds
-        for code, room in list(self.rooms.items()):
+        for room in list(self.rooms.values()):
             if not room.visitors and (room.lost or room.quiet_since <= before):
-                del self.rooms[code]
-                room.close()
+                self._drop(room)
 
     def close(self) -> None:
         for room in self.rooms.values():
             room.close()
         self.rooms.clear()
         self._replays.end()
+        self._disk.end()
+        if self.participants is not None:
+            with suppress(Refusal):
+                self.participants.store_late()
+        self._owned.close()
 
     def offered(self) -> str:
         return json_text({"worlds": self.offers.listed(), "most_pace": LONGEST_PACE})
@@ -181,22 +229,37 @@ class Host:
         if participants is None:
             raise Refusal("unknown_type", "no study is held here")
         if isinstance(message, Enter):
-            if not guest.new_games.take():
-                raise Refusal("too_fast")
-            return participants.enter(message.consent, message.answers)
-        participant = participants.find(message.ticket)
+            guest.take_new_game()
+            if not guest.quota.participants.take():
+                raise Refusal("quota")
+            enter = message
+            try:
+                return await self._stored(
+                    lambda: participants.enter(enter.consent, enter.answers, invitation=enter.invitation)
+                )
+            except Refusal:
+                guest.quota.participants.give_back()
+                raise
+        participant, answers = participants.find(message.ticket), message.answers
         if isinstance(message, Finish):
-            return participants.finish(participant, message.answers)
+            return await self._stored(lambda: participants.finish(participant, answers or {}))
         async with participant.lock:
-            condition = participants.proceed(participant, message.answers)
+            condition = await self._stored(lambda: participants.proceed(participant, answers))
             going_on = participant.code in self.rooms and not self.rooms[participant.code].ended
             if condition is not None and not going_on:
-                if not guest.new_games.take():
-                    raise Refusal("too_fast")
+                guest.take_new_game()
                 plan = participants.study.plan(self.offers, condition, participants.seed(participant))
                 keep = participants.keeper(participant, condition)
-                participant.code = await self.open(plan, participants.study.pace, keep, once=True)
+                pace = participants.study.pace
+                participant.code = await self.make(plan, pace, keep, guest.quota, once=True)
         return participants.progress(participant, "" if condition is None else participant.code)
+
+    async def _stored(self, step: Callable[[], T]) -> T:
+        """Call what writes to the disk in a thread of its own: games do not wait for a disk that is slow."""
+        try:
+            return await self._disk.do(step)
+        except Refusal as refusal:
+            raise Refusal("not_stored") if refusal.code == "lost" else refusal from None
 
     def _join(self, guest: Guest, message: Join) -> None:
         room = self.room(message.code)

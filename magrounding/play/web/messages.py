@@ -36,6 +36,9 @@ CODES: dict[str, str] = {
     "bad_game": "no game can be made of this",
     "bad_file": "this is no saved game that can be shown",
     "bad_answer": "an answer is missing or none of those offered",
+    "no_invitation": "this study takes people by invitation: open the link that you were given",
+    "not_stored": "this answer could not be stored; the host has been warned: please wait a moment, and try again",
+    "quota": "there are as many games, connections or participants from your address as one may have",
     "full": "the server has as many games or visitors as it bears",
     "busy": "the server has too much to do: try again in a moment",
     "slow": "the connection is too slow for what it is sent",
@@ -124,6 +127,7 @@ class Enter(Message):
 
     consent: bool
     answers: dict[str, Any]
+    invitation: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

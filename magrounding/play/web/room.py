@@ -39,6 +39,7 @@ class Room:
         plan, limits, sprites: the game, and what the server has.
         pace: seconds that people have for a move, after which their stand-ins move; 0: the game waits for all. Where
             only agents play, the seconds between two steps.
+        maker: address whose share of games it belongs to.
         keep: called with every game that has ended, in the game's thread.
         once: the game is played once, and cannot be begun again.
 
@@ -56,9 +57,10 @@ class Room:
         sprites: Sprites,
         keep: Keep = lambda header, game: None,
         *,
+        maker: str = "",
         once: bool = False,
     ) -> None:
-        self.code, self.plan, self.pace = code, plan, pace
+        self.code, self.plan, self.pace, self.maker = code, plan, pace, maker
         self.lost, self.quiet_since = False, time.monotonic()
         self._limits, self._sprites, self._keep, self._once = limits, sprites, keep, once
         self._worker = Worker(limits.patience)
@@ -95,6 +97,11 @@ class Room:
     @property
     def ended(self) -> bool:
         return self._over or self.lost
+
+    @property
+    def spare(self) -> bool:
+        """True where no step was played yet, or none can be any more and nothing of it be saved."""
+        return self.lost or (self._once and self._over) or (not self._step and not self._busy)
 
     @property
     def visitors(self) -> list[Visitor]:

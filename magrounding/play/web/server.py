@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable
-from contextlib import suppress
+import math
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from contextlib import asynccontextmanager, suppress
 from importlib import resources
 from urllib.parse import urlsplit
 
 from aiohttp import WSCloseCode, WSMsgType, web
 
+from magrounding.play.web.addresses import Proxies, Quota, Quotas
+from magrounding.play.web.gate import NAME, Gate, HttpConnection, listening
 from magrounding.play.web.host import Guest, Host
 from magrounding.play.web.limits import Bucket
 from magrounding.play.web.messages import Refusal, parse, read
@@ -30,11 +33,10 @@ HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cache-Control": "no-store",
+    "Server": NAME,
 }
 _STATUS = {"foreign_origin": 403, "foreign_host": 403, "no_game": 404, "no_page": 404, "not_over": 409, "too_big": 413}
-_STATUS |= {"too_fast": 429, "full": 503, "busy": 503, "lost": 500, "internal": 500}
-_ADDRESSES = 4096
-"""Addresses whose requests are counted; past them all are forgotten."""
+_STATUS |= {"too_fast": 429, "quota": 429, "slow": 408, "full": 503, "busy": 503, "lost": 500, "internal": 500}
 
 LOG = logging.getLogger(__name__)
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -44,13 +46,12 @@ class Server:
     """The pages and the websocket of a host.
 
     A request to a name that is neither in `names` nor of the loopback is refused, so that no foreign page can reach the
-    server by a name of its own.
+    server by a name of its own. Requests that come through one of `proxies` count to the address that it names.
     """
 
-    def __init__(self, host: Host, names: Iterable[str] = ()) -> None:
+    def __init__(self, host: Host, names: Iterable[str] = (), proxies: Proxies | None = None) -> None:
         self.host, self._names = host, {*LOOPBACK, *(name.lower() for name in names)}
-        self._connections = 0
-        self._buckets: dict[tuple[str, bool], Bucket] = {}
+        self._proxies, self._quotas, self._sockets = proxies or Proxies(), Quotas(host.limits), 0
         folder = resources.files("magrounding.play.web").joinpath("page")
         self._files = {name: folder.joinpath(name).read_bytes() for name in _FILES}
 
@@ -71,7 +72,14 @@ class Server:
         app.cleanup_ctx.append(self._sweeping)
         return app
 
+    @asynccontextmanager
+    async def listening(self, host: str, port: int) -> AsyncIterator[tuple[Gate, int]]:
+        """Listen while entered (`gate.listening`)."""
+        async with listening(self.application(), self.host.limits, self._proxies, host, port) as listens:
+            yield listens
+
     async def _sweeping(self, app: web.Application):
+        self.host.open()
         task = asyncio.get_running_loop().create_task(self.host.sweep())
         yield
         task.cancel()
@@ -80,10 +88,11 @@ class Server:
     @web.middleware
     async def _guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         """Refuse by code, and send the headers with everything."""
+        _allow(request, self.host.limits.request_seconds)
         try:
             if _name_of(request.host) not in self._names:
                 raise Refusal("foreign_host")
-            self._check_rate(request, heavy=False)
+            _take(self._quota(request).requests)
             response = await handler(request)
         except Refusal as refusal:
             response = _refused(refusal)
@@ -96,21 +105,15 @@ class Server:
         except Exception:
             LOG.exception("a request failed")
             response = _refused(Refusal("internal"))
+        _allow(request, self.host.limits.quiet_seconds)
         if not response.prepared:
             for name, value in HEADERS.items():
                 response.headers.setdefault(name, value)
         return response
 
-    def _check_rate(self, request: web.Request, *, heavy: bool) -> None:
-        limits, key = self.host.limits, (request.remote or "", heavy)
-        if key not in self._buckets:
-            if len(self._buckets) >= _ADDRESSES:
-                self._buckets = {}
-            heavily = (limits.heavy_per_second, limits.heavy_burst)
-            lightly = (limits.requests_per_second, limits.request_burst)
-            self._buckets[key] = Bucket(*(heavily if heavy else lightly))
-        if not self._buckets[key].take():
-            raise Refusal("too_fast")
+    def _quota(self, request: web.Request) -> Quota:
+        forwarded = request.headers.getall("X-Forwarded-For", [])
+        return self._quotas.of(self._proxies.visitor(request.remote or "", forwarded))
 
     def _check_origin(self, request: web.Request) -> None:
         """Refusal unless a page of this very server asks."""
@@ -144,7 +147,7 @@ class Server:
         return web.Response(body=png, content_type="image/png", headers={"Cache-Control": "max-age=86400, immutable"})
 
     async def _frames(self, request: web.Request) -> web.Response:
-        self._check_rate(request, heavy=True)
+        _take(self._quota(request).heavy)
         return web.json_response(text=await self.host.room(request.match_info["code"]).history())
 
     async def _saved(self, request: web.Request) -> web.Response:
@@ -155,41 +158,50 @@ class Server:
 
     async def _replay(self, request: web.Request) -> web.Response:
         self._check_origin(request)
-        self._check_rate(request, heavy=True)
+        _take(self._quota(request).heavy)
         number = request.query.get("game", "0")
         if not number.isascii() or not number.isdigit() or len(number) > 6:
             raise Refusal("wrong_value", "game is a number")
-        data = await request.read()
+        try:
+            async with asyncio.timeout(self.host.limits.upload_seconds):
+                data = await request.read()
+        except TimeoutError:
+            raise Refusal("slow", "the upload takes too long") from None
         if len(data) > self.host.limits.upload_bytes:
             raise Refusal("too_big")
         return web.json_response(text=await self.host.replay(data, int(number)))
 
     async def _socket(self, request: web.Request) -> web.StreamResponse:
         self._check_origin(request)
-        limits = self.host.limits
-        if self._connections >= limits.connections:
+        limits, quota = self.host.limits, self._quota(request)
+        if quota.sockets >= limits.address_sockets:
+            raise Refusal("quota")
+        if self._sockets >= limits.sockets:
             raise Refusal("full")
         socket = web.WebSocketResponse(
             max_msg_size=limits.frame_bytes, heartbeat=limits.heartbeat, compress=False, timeout=5.0
         )
         for name, value in HEADERS.items():
             socket.headers.setdefault(name, value)
-        await socket.prepare(request)
-        self._connections += 1
+        self._sockets += 1
+        quota.sockets += 1
         try:
-            await _Connection(self.host, socket).hold()
+            await socket.prepare(request)
+            _allow(request, math.inf)  # its heartbeat ends it
+            await _Connection(self.host, socket, quota).hold()
         finally:
-            self._connections -= 1
+            self._sockets -= 1
+            quota.sockets -= 1
         return socket
 
 
 class _Connection:
     """A websocket: hands the client's messages to the host, and sends answers and the news of its game."""
 
-    def __init__(self, host: Host, socket: web.WebSocketResponse) -> None:
+    def __init__(self, host: Host, socket: web.WebSocketResponse, quota: Quota) -> None:
         self._host, self._socket, limits = host, socket, host.limits
         self._queue: asyncio.Queue[str | None] = asyncio.Queue(limits.backlog)
-        self._guest = Guest(limits, self._send)
+        self._guest = Guest(quota, self._send)
         self._bucket = Bucket(limits.messages_per_second, limits.burst)
         self._strikes, self._closing = 0, False
 
@@ -253,6 +265,17 @@ class _Connection:
                 await self._socket.send_str(text)
             except (ConnectionError, RuntimeError):  # it is closing
                 return
+
+
+def _allow(request: web.Request, seconds: float) -> None:
+    """Let a request's connection live for so long, if it came through a gate."""
+    if isinstance(request.protocol, HttpConnection):
+        request.protocol.allow(seconds)
+
+
+def _take(bucket: Bucket) -> None:
+    if not bucket.take():
+        raise Refusal("too_fast")
 
 
 def _name_of(host: str) -> str:

@@ -1,31 +1,41 @@
 """Study: people play with several line-ups in counterbalanced order, and are asked before, between and after.
 
 A study is a TOML file of the host's: see `magrounding/examples/study.toml` and docs/play.md. Of a participant nothing
-is kept but the answers, the games, how long these took, and a number.
+is kept but the answers, the games, how long these took, a number, and digests of the ticket and the invitation.
 """
 
 from __future__ import annotations
 
 import asyncio
-import hmac
+import logging
 import secrets
 import time
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from itertools import product
 from pathlib import Path
-from threading import Lock
-from typing import Any
+from threading import RLock
+from typing import Any, NoReturn
 
 from magrounding.errors import CheckpointError, ConfigurationError
 from magrounding.play.lineup import HUMAN
 from magrounding.play.saved_games import Header, SavedEpisode, to_text
+from magrounding.play.web.invitations import Invitations, digest_of
 from magrounding.play.web.limits import Pace
 from magrounding.play.web.messages import Refusal
 from magrounding.play.web.offers import Offers, Plan
 from magrounding.schema import Options, load
-from magrounding.storage import check_place, read_text, user_path, write_atomic, write_json
+from magrounding.storage import (
+    check_place,
+    json_text,
+    read_json,
+    read_text,
+    remove_partial,
+    user_path,
+    write_atomic,
+)
 
 FORMAT = "magrounding study 1"
 BETWEEN = "between"
@@ -33,6 +43,9 @@ BETWEEN = "between"
 _RESULTS = ("seed", "won", "score", "length", "returns", "timed_out")
 _LONGEST_ANSWER = 1000
 _PARTICIPANTS = 10_000
+_DATA = "participant_*.json"
+
+LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -159,72 +172,141 @@ class Participant:
     """A participant, numbered from 0.
 
     Attributes:
-        ticket: by which the page goes on; not in the data.
+        ticket: digest of that by which the page goes on.
+        invitation: digest of the code that let this participant in, "" where it was not a personal one.
         games: finished ones.
         answers: question → answer; of those asked between, line-up → question → answer.
         code: of the game that goes on.
+        unsaved: file → content of finished games that the disk has refused so far.
         lock: held while a game is made, so that no other one is.
     """
 
     number: int
     ticket: str
     order: list[int]
+    invitation: str = ""
     games: list[dict[str, Any]] = field(default_factory=list)
     answers: dict[str, Any] = field(default_factory=dict)
     code: str = ""
     finished: bool = False
+    unsaved: dict[str, str] = field(default_factory=dict)
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 
 class Participants:
     """All participants of a study, and in a folder the files of their data: `participant_<number>.json`, and games.
 
+    A step is answered once it is on the disk. One that the disk refuses is a Refusal "not_stored", after which the
+    participant stands where it stood, and may repeat it; of a game that has ended the results wait in `late`.
     A folder that cannot be written to is a CheckpointError.
+
+    Attributes:
+        late: participants of whom not all is on the disk, by number.
     """
 
-    def __init__(self, study: Study, folder: Path) -> None:
+    def __init__(self, study: Study, folder: Path, invitations: Invitations | None = None) -> None:
         check_place(folder / "participant_0.json")
-        self.study, self._folder = study, folder
-        self._participants: dict[str, Participant] = {}
-        self._lock = Lock()
+        self.study, self.folder, self._invitations = study, folder, invitations
+        self.late: dict[int, Participant] = {}
+        self._by_ticket: dict[str, Participant] = {}
+        self._invited: dict[str, Participant | None] = {}
+        self._next = 0
+        self._lock = RLock()
 
-    def enter(self, consent: bool, answers: Mapping[str, Any]) -> dict[str, Any]:
+    def load(self) -> None:
+        """Take up the participants in the folder, which is closed to other users; by one process that owns it.
+
+        CheckpointError for damaged data, and those of another study. Who cannot go on, because the line-ups are others
+        by now, is only counted.
+        """
+        self.folder.chmod(0o700)
+        remove_partial(self.folder)
+        line_ups = {condition.name: k for k, condition in enumerate(self.study.conditions)}
+        for path in self.folder.glob(_DATA):
+            data, number = read_json(path), path.stem.partition("_")[2]
+            if data.get("format") != FORMAT or data.get("study") != self.study.title or not number.isdecimal():
+                raise CheckpointError(f"{path} is no data of this study: name another folder with --out")
+            self._next = max(self._next, int(number) + 1)
+            try:
+                order = [line_ups.get(name, -1) for name in data["order"]]
+                one = Participant(int(number), data.get("ticket", ""), order, data.get("invitation", ""))
+                one.games, one.answers, one.finished = list(data["games"]), dict(data["answers"]), data["finished"]
+            except (KeyError, TypeError, ValueError):
+                raise CheckpointError(f"{path} is damaged: it has not all that is known of a participant") from None
+            going_on = bool(one.ticket) and sorted(order) == list(range(len(line_ups)))
+            if going_on:
+                self._by_ticket[one.ticket] = one
+            self._invited[one.invitation] = one if going_on else None
+
+    def enter(self, consent: bool, answers: Mapping[str, Any], invitation: str = "") -> dict[str, Any]:
         """Add a participant who agrees, with the answers to the first questions; return the ticket.
 
-        Refusal "bad_answer" without consent, or where an answer is missing or none, "full" for too many participants.
+        A personal invitation that has let in a participant gives it a new ticket, with which it goes on.
+
+        Refusal "bad_answer" without consent, or where an answer is missing or none, "no_invitation", "full" for too
+        many participants, "not_stored".
         """
         if not consent:
             raise Refusal("bad_answer", "who does not agree does not take part")
         _check_answers(self.study.before, answers)
-        if len(self._participants) >= _PARTICIPANTS:
-            raise Refusal("full")
+        invited = "" if self._invitations is None else self._invitations.check(invitation)
+        ticket = secrets.token_urlsafe(18)
         with self._lock:
-            numbers = (path.stem.partition("_")[2] for path in self._folder.glob("participant_*.json"))
-            number = max((int(each) for each in numbers if each.isdecimal()), default=-1) + 1
-            participant = Participant(number, secrets.token_urlsafe(18), self.study.order(number))
-            participant.answers |= answers
-            self._participants[participant.ticket] = participant
-            self._write(participant)
-        return {"type": "study", "ticket": participant.ticket, **self._where(participant)}
+            if invited and invited in self._invited:
+                participant = self._readmit(self._invited[invited], digest_of(ticket))
+            else:
+                participant = self._add(dict(answers), digest_of(ticket), invited)
+        return {"type": "study", "ticket": ticket, **self._where(participant)}
+
+    def _add(self, answers: dict[str, Any], ticket: str, invited: str) -> Participant:
+        if self._next >= _PARTICIPANTS:
+            raise Refusal("full")
+        while True:  # a folder on a disk without locks may have another writer: the number is whose file is made first
+            participant = Participant(self._next, ticket, self.study.order(self._next), invited, answers=answers)
+            try:
+                self._write(participant, new=True)
+                break
+            except FileExistsError:
+                self._next += 1
+            except OSError as error:
+                self._refuse(error)
+        self._next += 1
+        self._by_ticket[ticket] = self._invited[invited] = participant
+        return participant
+
+    def _readmit(self, participant: Participant | None, ticket: str) -> Participant:
+        if participant is None or participant.finished:
+            raise Refusal("no_invitation", "this invitation has been used, and its participant has finished")
+        former, participant.ticket = participant.ticket, ticket
+        try:
+            self._store(participant)
+        except Refusal:
+            participant.ticket = former
+            raise
+        del self._by_ticket[former]
+        self._by_ticket[ticket] = participant
+        return participant
 
     def find(self, ticket: str) -> Participant:
         """Return the participant of a ticket; Refusal where there is none."""
-        for known, participant in self._participants.items():
-            if hmac.compare_digest(known.encode(), ticket.encode("utf-8", "surrogatepass")):
-                return participant
-        raise Refusal("no_game", "this ticket is not known: the server was started anew")
+        participant = self._by_ticket.get(digest_of(ticket))
+        if participant is None:
+            raise Refusal("no_game", "this ticket is not known")
+        return participant
 
     def proceed(self, participant: Participant, answers: Mapping[str, Any] | None) -> Condition | None:
         """Keep answers about the last line-up, if they are due; return the next one, None at the end of all games.
 
-        Refusal "bad_answer" where they are still to come.
+        Refusal "bad_answer" where they are still to come, "not_stored" also where a game is not stored yet.
         """
-        done, last = len(participant.games), self._asked_about(participant)
-        if last is not None:
-            _check_answers(self.study.between, answers or {})
-            participant.answers.setdefault(BETWEEN, {})[last.name] = dict(answers or {})
-            with self._lock:
-                self._write(participant)
+        with self._lock:
+            done, last = len(participant.games), self._asked_about(participant)
+            if last is not None:
+                _check_answers(self.study.between, answers or {})
+                between = {**participant.answers.get(BETWEEN, {}), last.name: dict(answers or {})}
+                self._answer(participant, {BETWEEN: between})
+            elif participant.number in self.late:
+                self._store(participant)
         if done == len(participant.order) * len(self.study.seeds):
             return None
         return self.study.conditions[participant.order[done // len(self.study.seeds)]]
@@ -253,24 +335,28 @@ class Participants:
                 participant.games.append(
                     {"condition": condition.name, **results, "players": list(header.players), "seconds": took}
                 )
-                name = f"participant_{participant.number}_game_{place}.jsonl"
-                write_atomic(self._folder / "games" / name, to_text(header, [game]))
-                self._write(participant)
+                participant.unsaved[f"participant_{participant.number}_game_{place}.jsonl"] = to_text(header, [game])
+                with suppress(Refusal):  # it is late then, and the next step waits for it
+                    self._store(participant)
 
         return keep
 
     def finish(self, participant: Participant, answers: Mapping[str, Any]) -> dict[str, Any]:
         """Keep the answers to the last questions, and end."""
-        if len(participant.games) < len(participant.order) * len(self.study.seeds):
-            raise Refusal("not_over")
-        if self._asked_about(participant) is not None:
-            raise Refusal("bad_answer", "the questions after the last games come first")
-        _check_answers(self.study.after, answers)
         with self._lock:
-            participant.answers |= answers
-            participant.finished = True
-            self._write(participant)
+            if len(participant.games) < len(participant.order) * len(self.study.seeds):
+                raise Refusal("not_over")
+            if self._asked_about(participant) is not None:
+                raise Refusal("bad_answer", "the questions after the last games come first")
+            _check_answers(self.study.after, answers)
+            self._answer(participant, answers, finished=True)
         return {"type": "study", "end": True, "number": participant.number}
+
+    def store_late(self) -> None:
+        """Try again to store what the disk has refused; Refusal "not_stored" where it still does."""
+        with self._lock:
+            for participant in list(self.late.values()):
+                self._store(participant)
 
     def _where(self, participant: Participant) -> dict[str, Any]:
         return {"done": len(participant.games), "games": len(participant.order) * len(self.study.seeds)}
@@ -281,20 +367,51 @@ class Participants:
         asks = bool(self.study.between) and (done + 1) % len(self.study.seeds) == 0
         return {"type": "study", "code": code, "asks": asks, **self._where(participant)}
 
-    def _write(self, participant: Participant) -> None:
+    def _answer(self, participant: Participant, answers: Mapping[str, Any], *, finished: bool = False) -> None:
+        """Store answers; where the disk refuses them they are not given."""
+        former = participant.answers, participant.finished
+        participant.answers, participant.finished = {**participant.answers, **answers}, finished
+        try:
+            self._store(participant)
+        except Refusal:
+            participant.answers, participant.finished = former
+            raise
+
+    def _store(self, participant: Participant) -> None:
+        """Write all of a participant; Refusal "not_stored" where the disk refuses, after which it is late."""
+        self.late[participant.number] = participant
+        try:
+            for name, text in list(participant.unsaved.items()):
+                write_atomic(self.folder / "games" / name, text, private=True)
+                del participant.unsaved[name]
+            self._write(participant)
+        except OSError as error:
+            self._refuse(error)
+        del self.late[participant.number]
+
+    def _refuse(self, error: OSError) -> NoReturn:
+        LOG.error(
+            "a participant's data cannot be stored in %s (%s): make room there; people are asked to wait, and what has "
+            "been played is kept until it can be stored",
+            self.folder,
+            error.strerror or error,
+        )
+        raise Refusal("not_stored") from None
+
+    def _write(self, participant: Participant, *, new: bool = False) -> None:
         content = {
             "format": FORMAT,
             "study": self.study.title,
             "participant": participant.number,
+            "ticket": participant.ticket,
+            "invitation": participant.invitation,
             "order": [self.study.conditions[k].name for k in participant.order],
             "answers": participant.answers,
             "games": participant.games,
             "finished": participant.finished,
         }
-        try:
-            write_json(self._folder / f"participant_{participant.number}.json", content)
-        except OSError as error:
-            raise CheckpointError(f"the data of a participant cannot be written: {error}") from None
+        path = self.folder / f"participant_{participant.number}.json"
+        write_atomic(path, json_text(content, indent=2) + "\n", private=True, new=new)
 
 
 def _check_answers(questions: Sequence[Question], answers: Mapping[str, Any]) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 from aiohttp.test_utils import TestClient, TestServer
 
 from magrounding.play.actor import make_expert
+from magrounding.play.web.addresses import Proxies
 from magrounding.play.web.host import Host, Keeper
 from magrounding.play.web.limits import Limits
 from magrounding.play.web.offers import Offers
@@ -34,10 +35,11 @@ class Party:
     def origin(self):
         return str(self.client.make_url("/")).rstrip("/")
 
-    async def person(self):
+    async def person(self, **headers):
         """Somebody with a websocket."""
         # Not by the client itself, which keeps whatever it has opened.
-        socket = await self.client.session.ws_connect(f"{self.origin}/socket", headers={"Origin": self.origin})
+        headers = {"Origin": self.origin, **headers}
+        socket = await self.client.session.ws_connect(f"{self.origin}/socket", headers=headers)
         self.people = [*(each for each in self.people if not each.socket.closed), Person(socket)]
         return self.people[-1]
 
@@ -102,13 +104,13 @@ class Person:
 
 
 @asynccontextmanager
-async def party(envs=("ma_rtfm",), out=None, study=None, limits=None, **offered):
+async def party(envs=("ma_rtfm",), out=None, study=None, limits=None, proxies=(), **offered):
     """A server with its games."""
     offers = Offers(
         tuple(envs), replace(Limits(), **{"messages_per_second": 1e6, "burst": 10**6, **(limits or {})}), **offered
     )
     host = Host(offers, Keeper(out), None if study is None else study(offers))
-    async with TestClient(TestServer(Server(host).application())) as client:
+    async with TestClient(TestServer(Server(host, proxies=Proxies(proxies)).application())) as client:
         there = Party(client, host)
         try:
             yield there

@@ -218,15 +218,18 @@ def test_who_thinks_long_holds_up_nobody_else_and_a_game_that_hangs_is_given_up(
 
 def test_games_that_nobody_is_in_go_and_there_are_no_more_than_so_many():
     async def run():
-        async with party(limits={"games": 2, "idle_seconds": 0.0, "connections": 2}) as there:
+        async with party(limits={"games": 2, "idle_seconds": 0.0, "sockets": 2}) as there:
             one, other = await there.person(), await there.person()
             kept = await one.create(["human", "oracle"])
             await one.join(kept)
             gone = await other.create(["oracle", "oracle"])
+            await other.join(gone)
             fields = {"env": "ma_rtfm", "options": S1, "players": ["human"] * 2, "seed": 0, "pace": 0}
             assert await other.refused("create", **fields) == "full"
             refused = await there.client.get("/socket", headers={"Origin": there.origin})
             assert (refused.status, (await refused.json())["code"]) == (503, "full")
+            await other.say("leave")
+            await other.hear("left")
             there.host.sweep_once()
             assert list(there.host.rooms) == [kept]
             assert await other.refused("join", code=gone) == "no_game"

@@ -4,6 +4,8 @@ import asyncio
 import collections
 import itertools
 import json
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,7 +15,11 @@ pytest.importorskip("aiohttp")
 
 from magrounding.cli import study
 from magrounding.cli.command import CommandLine
-from magrounding.errors import ConfigurationError
+from magrounding.cli.serve import Arguments, make_participants
+from magrounding.errors import CheckpointError, ConfigurationError
+from magrounding.play.saved_games import Header, SavedEpisode
+from magrounding.play.web.host import Host, Keeper
+from magrounding.play.web.invitations import Invitations, digest_of
 from magrounding.play.web.messages import Refusal
 from magrounding.play.web.offers import Offers
 from magrounding.play.web.study import FORMAT, Condition, Participants, Question, Study
@@ -130,6 +136,218 @@ def test_the_end_comes_after_the_questions_about_the_last_games(tmp_path):
         people.finish(one, {"comment": ""})
     people.proceed(one, {"helpful": "agree"})
     assert people.finish(one, {"comment": ""})["end"]
+
+
+RESULTS = {"won": True, "score": 1.0, "length": 1, "returns": (1.0, 1.0), "timed_out": False}
+GAME = SavedEpisode(11, ((0, 0),), ("seen",), **RESULTS)
+HEADER = Header("ma_rtfm", {"agents": 2}, 2, "words", ("stay",), ("human", "oracle"), "greedy")
+BEFORE = {"plays": "never"}
+
+
+def participants(folder, invitations=None):
+    people = Participants(replace(Study.read(EXAMPLE, OFFERS), seeds=(11,)), folder, invitations)
+    folder.mkdir(exist_ok=True)
+    people.load()
+    return people
+
+
+def play(people, participant):
+    """Play the next game, in no time."""
+    people.keeper(participant, people.proceed(participant, None))(HEADER, GAME)
+
+
+def data(folder):
+    """Content of all participants' files, by number."""
+    found = map(json.loads, (path.read_text() for path in folder.glob("participant_*.json")))
+    return {one["participant"]: one for one in found}
+
+
+@contextmanager
+def full_disk():
+    """Files longer than some bytes are refused by the system, once half of them is written."""
+    resource = pytest.importorskip("resource")
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (90, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def test_two_servers_that_see_no_locks_lose_nobody(tmp_path):
+    both = [participants(tmp_path) for _ in range(2)]
+    with ThreadPoolExecutor(8) as pool:
+        entered = list(pool.map(lambda k: both[k % 2].enter(True, BEFORE)["ticket"], range(48)))
+    assert sorted(data(tmp_path)) == list(range(48))
+    assert {one["ticket"] for one in data(tmp_path).values()} == set(map(digest_of, entered))
+
+
+def test_a_second_server_does_not_get_the_folder(tmp_path):
+    hosts = [Host(OFFERS, Keeper(tmp_path), participants(tmp_path)) for _ in range(2)] + [
+        Host(OFFERS, Keeper(tmp_path))
+    ]
+    hosts[0].open()
+    for other in hosts[1:]:
+        with pytest.raises(CheckpointError, match="is running"):
+            other.open()
+    hosts[0].close()
+    hosts[1].open()
+    hosts[1].close()
+
+
+def test_a_server_that_is_started_anew_goes_on(tmp_path):
+    before = participants(tmp_path)
+    ticket = before.enter(True, BEFORE)["ticket"]
+    play(before, before.find(ticket))
+    again = participants(tmp_path)  # what was killed has closed nothing
+    one = again.find(ticket)
+    with pytest.raises(Refusal, match="every question is answered"):
+        again.proceed(one, None)
+    assert again.proceed(one, {"helpful": "agree"}).name == "trained"
+    assert participants(tmp_path).find(ticket).answers == {**BEFORE, "between": {"oracle": {"helpful": "agree"}}}
+    assert again.enter(True, BEFORE)["ticket"]
+    assert sorted(data(tmp_path)) == [0, 1]
+
+
+def test_data_of_another_study_are_not_gone_on_with(tmp_path):
+    people = participants(tmp_path)
+    people.enter(True, BEFORE)
+    other = Participants(replace(people.study, title="another"), tmp_path)
+    with pytest.raises(CheckpointError, match="no data of this study"):
+        other.load()
+    (tmp_path / "participant_0.json").write_text("{")
+    with pytest.raises(CheckpointError, match="is damaged"):
+        people.load()
+
+
+def test_a_full_disk_is_said_in_words_of_its_own_and_nothing_is_lost(tmp_path, caplog):
+    people = participants(tmp_path)
+    with full_disk(), pytest.raises(Refusal) as refused:
+        people.enter(True, BEFORE)
+    assert (refused.value.code, "could not be stored" in str(refused.value)) == ("not_stored", True)
+    assert not list(tmp_path.iterdir())
+    assert "make room there" in caplog.text
+    one = people.find(people.enter(True, BEFORE)["ticket"])
+    with full_disk():
+        play(people, one)  # it is kept until it can be stored
+        assert people.late
+        with pytest.raises(Refusal) as refused:
+            people.proceed(one, {"helpful": "agree"})
+        assert refused.value.code == "not_stored"
+        with pytest.raises(Refusal):
+            people.store_late()
+    assert data(tmp_path)[0]["games"] == []
+    people.store_late()
+    assert not people.late
+    assert len(data(tmp_path)[0]["games"]) == len(list((tmp_path / "games").iterdir())) == 1
+    assert data(tmp_path)[0]["answers"] == BEFORE
+    people.proceed(one, {"helpful": "agree"})  # the step is repeated
+    play(people, one)
+    people.proceed(one, {"helpful": "agree"})
+    with full_disk(), pytest.raises(Refusal):
+        people.finish(one, {"comment": ""})
+    assert not one.finished
+    assert people.finish(one, {"comment": ""})["end"]
+    assert data(tmp_path)[0]["finished"]
+
+
+def test_data_of_people_are_for_the_host_alone(tmp_path):
+    folder = tmp_path / "study"
+    people = participants(folder)
+    one = people.find(people.enter(True, BEFORE)["ticket"])
+    play(people, one)
+    assert folder.stat().st_mode & 0o777 == (folder / "games").stat().st_mode & 0o777 == 0o700
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    assert len(files) == 2
+    assert {path.stat().st_mode & 0o777 for path in files} == {0o600}
+
+
+def test_a_personal_invitation_is_for_one(tmp_path):
+    codes = tmp_path / "codes.txt"
+    codes.write_text("first-code\n\nsecond-code\n")
+    people = participants(tmp_path / "study", Invitations.read(codes))
+    for code in ("", "third-code", "first-code "):
+        with pytest.raises(Refusal) as refused:
+            people.enter(True, BEFORE, invitation=code)
+        assert refused.value.code == "no_invitation"
+    former = people.enter(True, BEFORE, invitation="first-code")["ticket"]
+    play(people, people.find(former))
+    people = participants(tmp_path / "study", Invitations.read(codes))
+    entered = people.enter(True, BEFORE, invitation="first-code")  # in another browser: it goes on there
+    assert (entered["done"], list(data(tmp_path / "study"))) == (1, [0])
+    with pytest.raises(Refusal):
+        people.find(former)
+    people.find(entered["ticket"]).finished = True
+    with pytest.raises(Refusal, match="has been used"):
+        people.enter(True, BEFORE, invitation="first-code")
+    people.enter(True, BEFORE, invitation="second-code")
+    assert sorted(data(tmp_path / "study")) == [0, 1]
+    assert "first-code" not in json.dumps(data(tmp_path / "study"))
+
+
+def test_an_invitation_for_all(tmp_path):
+    people = participants(tmp_path, Invitations.of_code("come-and-play"))
+    assert [people.enter(True, BEFORE, invitation="come-and-play")["done"] for _ in range(2)] == [0, 0]
+    assert sorted(data(tmp_path)) == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("", "one invitation code on each line"),
+        ("same-code\nsame-code", "none of them twice"),
+        ("short", "8 to 64"),
+        ("with space", "8 to 64"),
+        ("\xff", "are no text"),
+    ],
+)
+def test_invitations_that_are_none(tmp_path, text, sentence):
+    (tmp_path / "codes.txt").write_bytes(text.encode("latin-1"))
+    with pytest.raises(ConfigurationError, match=sentence):
+        Invitations.read(tmp_path / "codes.txt")
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [{"invitation": "come-and-play"}, {"study": EXAMPLE, "invitation": "come-and-play", "invitations": EXAMPLE}],
+)
+def test_invitations_belong_to_a_study(asked):
+    with pytest.raises(ConfigurationError, match="takes one of --invitation and --invitations"):
+        make_participants(Arguments(**asked), OFFERS)
+
+
+def test_one_address_does_not_shift_the_orders(tmp_path):
+    async def run():
+        def study(offers):
+            return Participants(Study.read(EXAMPLE, offers), tmp_path)
+
+        limits = {"address_people": 2, "participants_per_second": 0.0}
+        async with party(study=study, limits=limits, proxies=["127.0.0.1"]) as there:
+            flood = await there.person(**{"X-Forwarded-For": "203.0.113.7"})
+            said = []
+            for _ in range(6):
+                await flood.say("enter", consent=True, answers=BEFORE)
+                said.append((await flood.hear("study", "refused")).get("code", "entered"))
+            assert said == ["entered"] * 2 + ["quota"] * 4
+            other = await there.person(**{"X-Forwarded-For": "203.0.113.8"})
+            await other.say("enter", consent=True, answers=BEFORE)
+            assert (await other.hear("study"))["ticket"]
+
+    asyncio.run(run())
+    assert sorted(data(tmp_path)) == [0, 1, 2]
+
+
+def test_who_takes_part_while_the_disk_is_full_is_asked_to_try_again(tmp_path):
+    async def run():
+        async with party(study=lambda offers: Participants(Study.read(EXAMPLE, offers), tmp_path)) as there:
+            one = await there.person()
+            with full_disk():
+                assert await one.refused("enter", consent=True, answers=BEFORE) == "not_stored"
+            await one.say("enter", consent=True, answers=BEFORE)
+            assert (await one.hear("study"))["ticket"]
+
+    asyncio.run(run())
+    assert sorted(data(tmp_path)) == [0]
 
 
 def test_data_that_are_none(tmp_path, capsys):

@@ -42,8 +42,9 @@ export async function ask(path, options) {
 export function connect() {
   return new Promise(resolve => {
     const socket = state.socket = new WebSocket(`${location.protocol === "https:" ? "wss" : "ws"}://${location.host}/socket`);
-    socket.onopen = () => { state.tries = 0; resolve(); };
+    socket.onopen = () => { state.tries = 0; complain(); resolve(); };
     socket.onmessage = event => hear(JSON.parse(event.data));
+    socket.onerror = () => complain("The server takes no connection now. Wait a minute, and try again.");
     socket.onclose = () => { if (state.socket === socket && state.code && !state.gone) again(); };
   });
 }

@@ -2,6 +2,8 @@
 import {ask, complain, connect, enter, listen, make, send, show, state} from "/file/page.js";
 
 const at = id => document.getElementById(id);
+const LATER = ["not_stored", "quota", "full", "too_fast", "busy"];  // refusals of what may go through in a while
+const AGAIN = 5000;
 let about = null, ticket = sessionStorage.getItem("study"), playing = "", asks = false;
 
 function form(title, texts, questions, button, done, consent = false) {
@@ -23,9 +25,18 @@ function form(title, texts, questions, button, done, consent = false) {
 }
 
 const paragraphs = text => text.trim().split(/\n\s*\n|\n/);
-const proceed = (answers = null) => send({type: "proceed", ticket, answers});
+const invitation = location.hash?.slice(1) ?? "";  // a part of the address that no server and no proxy is sent
+
+async function say(message) {  // the server may have been started anew meanwhile
+  if (state.socket?.readyState !== WebSocket.OPEN) await connect();
+  send(message);
+}
+
+const proceed = (answers = null) => say({type: "proceed", ticket, answers});
 
 listen("study", message => {
+  complain();
+  at("go-on")?.remove();
   if (message.ticket) {
     ticket = message.ticket;
     sessionStorage.setItem("study", ticket);
@@ -42,11 +53,12 @@ listen("study", message => {
     at("where").textContent = `game ${message.done + 1} of ${message.games}`;
     return enter(message.code);
   }
-  form(about.title, ["The games are over."], about.after, "Finish", answers => send({type: "finish", ticket, answers}));
+  form(about.title, ["The games are over."], about.after, "Finish", answers => say({type: "finish", ticket, answers}));
 });
 
 state.onJoined = () => { at("where").textContent = at("where").textContent.replace(/^\w+ ·/, `${about.title} ·`); };
 state.onRefused = message => {
+  if (LATER.includes(message.code) && ticket && at("study").hidden && at("game").hidden) return setTimeout(proceed, AGAIN);
   if (message.code === "no_game" && playing) {  // the game is gone, the ticket may be known: the server says what comes next
     playing = state.code = "";
     return proceed();
@@ -62,13 +74,13 @@ state.onRefused = message => {
   }
 };
 state.onFinish = frame => {
-  const next = make("button", "Go on", {class: "main", type: "button", id: "go-on", onclick: () => { next.remove(); asks ? between() : proceed(); }});
+  const next = make("button", "Go on", {class: "main", type: "button", id: "go-on", onclick: () => asks ? between() : proceed()});
   at("go-on")?.remove();
   at("actions").prepend(next);
   next.focus();
 };
 
-function consent() { form(about.title, paragraphs(about.consent), about.before, "Begin", answers => send({type: "enter", consent: true, answers}), true); }
+function consent() { form(about.title, paragraphs(about.consent), about.before, "Begin", answers => ticket ? proceed() : say({type: "enter", consent: true, answers, invitation}), true); }
 function between() { form(about.title, ["About the games that you have just played:"], about.between, "Go on", proceed); }
 
 export async function begin() {

@@ -1,4 +1,4 @@
-"""RunOwner: one process at a time writes into a run folder, and a process that was killed owns nothing."""
+"""RunOwner: one process at a time writes into a folder of results, and a process that was killed owns nothing."""
 
 from __future__ import annotations
 
@@ -64,22 +64,23 @@ class RunOwner:
     processes that find a dead owner one gets the folder. A file system without such locks has only the file.
 
     Args:
-        folder: of the run; made where it is missing.
+        folder: of the run, or of what a server keeps; made where it is missing.
+        holds: what error messages call its content.
 
     Raises:
         CheckpointError: another process owns it, or one of another host, where it cannot be seen whether it still runs.
         OSError: the disk refused.
     """
 
-    def __init__(self, folder: RunFolder) -> None:
-        self.folder = folder
+    def __init__(self, folder: RunFolder, holds: str = "the run") -> None:
+        self.folder, self._holds = folder, holds
         self._record = b""
 
     def __enter__(self) -> RunOwner:
         self.folder.path.mkdir(parents=True, exist_ok=True)
         path = self.folder.owner
         with _locked(path) as file:
-            _check_free(path, file.read())
+            _check_free(path, file.read(), self._holds)
             content = asdict(Process.this())
             self._record = json_text({**content, SEAL: digest(content)}).encode()
             with naming(path):
@@ -97,7 +98,7 @@ class RunOwner:
                     path.unlink()
 
 
-def _check_free(path: Path, data: bytes) -> None:
+def _check_free(path: Path, data: bytes, holds: str) -> None:
     """CheckpointError where the owner that a file names is alive or cannot be checked; an empty file names none."""
     if not data:
         return
@@ -108,15 +109,15 @@ def _check_free(path: Path, data: bytes) -> None:
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         owner = None
     if owner is None:
-        raise CheckpointError(f"{path} is damaged and names no process: delete it, if no process trains in this folder")
+        raise CheckpointError(f"{path} is damaged and names no process: delete it, if none writes into this folder")
     if owner.host != platform.node():
         raise CheckpointError(
-            f"the run in {path.parent} belongs to {owner}, and whether that still runs cannot be seen from "
+            f"{holds} in {path.parent} belongs to {owner}, and whether that still runs cannot be seen from "
             f"{platform.node()}: if it does not, delete {path}"
         )
     if owner.alive:
         raise CheckpointError(
-            f"the run in {path.parent} is running ({owner}): wait for it, stop it, or name another folder with --out"
+            f"{holds} in {path.parent} is running ({owner}): wait for it, stop it, or name another folder with --out"
         )
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from magrounding.errors import CheckpointError
-from magrounding.experiment.owner import Process, RunOwner
+from magrounding.play.owner import Process, RunOwner
 from magrounding.play.run_folder import OWNER_FILE, RunFolder
 from magrounding.storage import SEAL, digest
 
@@ -22,7 +22,7 @@ RACE = """
 import os, sys, time
 from pathlib import Path
 from magrounding.errors import CheckpointError
-from magrounding.experiment.owner import RunOwner
+from magrounding.play.owner import RunOwner
 from magrounding.play.run_folder import RunFolder
 
 folder, rounds = Path(sys.argv[1]), int(sys.argv[2])
@@ -57,7 +57,7 @@ TURNS = """
 import os, sys
 from pathlib import Path
 from magrounding.errors import CheckpointError
-from magrounding.experiment.owner import RunOwner
+from magrounding.play.owner import RunOwner
 from magrounding.play.run_folder import RunFolder
 
 folder = Path(sys.argv[1])
@@ -106,8 +106,7 @@ def test_a_second_owner_learns_who_the_first_is(tmp_path):
 
 def test_a_killed_owner_owns_nothing(tmp_path):
     code = (
-        "import sys; from magrounding.experiment.owner import *; RunOwner(RunFolder(Path(sys.argv[1]))).__enter__()\n"
-        "input()"
+        "import sys; from magrounding.play.owner import *; RunOwner(RunFolder(Path(sys.argv[1]))).__enter__()\ninput()"
     )
     process = python(code, tmp_path, stdin=subprocess.PIPE)
     while not (tmp_path / OWNER_FILE).exists() or not (tmp_path / OWNER_FILE).read_bytes():

@@ -1,0 +1,206 @@
+"""Gate: connections of TCP, so many in all and for each address, and none that says nothing for long."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import math
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+
+from aiohttp import web
+
+from magrounding.errors import ConfigurationError
+from magrounding.play.web.addresses import Proxies, Quotas
+from magrounding.play.web.limits import Limits
+
+NAME = "magrounding"
+"""The header `Server`, which names no versions."""
+_LONGEST_LINE, _HEADERS = 4096, 64
+_BACKLOG = 64
+_CLOSING_SECONDS = 5.0
+"""For which a connection that was closed may take what is still to be sent."""
+
+LOG = logging.getLogger(__name__)
+
+
+class HttpConnection(web.RequestHandler):
+    """A connection of a gate."""
+
+    def __init__(self, gate: Gate, manager: Any, address: str, wire: asyncio.Transport) -> None:
+        super().__init__(
+            manager,
+            loop=asyncio.get_running_loop(),
+            access_log=None,  # type: ignore[arg-type]  # it would hold the codes of games
+            max_line_size=_LONGEST_LINE,
+            max_field_size=_LONGEST_LINE,
+            max_headers=_HEADERS,
+        )
+        self._gate, self.address, self.deadline, self.wire = gate, address, math.inf, wire
+
+    def connection_lost(self, exc: BaseException | None) -> None:
+        self._gate.forget(self)
+        super().connection_lost(exc)
+
+    def allow(self, seconds: float) -> None:
+        """Let the connection live for so long, until the next call; for ever, it is not closed to make room either."""
+        self._gate.allow(self, seconds)
+
+    def handle_error(self, request: Any, status: int = 500, exc: Any = None, message: str | None = None) -> Any:
+        response = super().handle_error(request, status, exc, message)
+        response.headers["Server"] = NAME
+        return response
+
+
+class _Door(asyncio.Protocol):
+    """A connection that is not let in yet, which costs little: most of a flood gets no further."""
+
+    def __init__(self, gate: Gate, manager: Any) -> None:
+        self._gate, self._manager = gate, manager
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        peer = str((transport.get_extra_info("peername") or [""])[0])
+        if not self._gate.has_room(peer):
+            transport.abort()
+            return
+        connection = HttpConnection(self._gate, self._manager, self._gate.address_of(peer), transport)
+        self._gate.admit(connection)
+        transport.set_protocol(connection)
+        connection.connection_made(transport)
+
+
+class Gate:
+    """Connections to a server: to one that is full, or for an address that has its share, the oldest gives way.
+
+    Args:
+        most: connections in all.
+        limits: of one address, and of time.
+        proxies: their connections are those of many, and have no share.
+    """
+
+    def __init__(self, most: int, limits: Limits, proxies: Proxies) -> None:
+        self._most, self._limits, self._proxies, self._quotas = most, limits, proxies, Quotas(limits)
+        self._all: set[HttpConnection] = set()
+        self._counts: dict[str, int] = {}
+        # Those that may be closed, each a key, in the order in which something was last heard of them.
+        self._quiet: dict[HttpConnection, None] = {}
+        self._quiet_of: dict[str, dict[HttpConnection, None]] = {}
+
+    @property
+    def count(self) -> int:
+        return len(self._all)
+
+    def address_of(self, peer: str) -> str:
+        """Return the name under which a peer's connections are counted."""
+        return self._proxies.visitor(peer, ())
+
+    def has_room(self, peer: str) -> bool:
+        """Make room for one more connection; return False where none can be made, or the peer makes too many."""
+        address = self.address_of(peer)
+        if not self._proxies.trusts(peer):
+            if not self._quotas.of(address).connections.take():
+                LOG.warning("an address makes connections faster than it may: they are refused")
+                return False
+            full = self._counts.get(address, 0) >= self._limits.address_connections
+            if full and not self._make_room(self._quiet_of.get(address)):
+                return False
+        return len(self._all) < self._most or self._make_room(self._quiet)
+
+    def admit(self, connection: HttpConnection) -> None:
+        self._all.add(connection)
+        self._counts[connection.address] = self._counts.get(connection.address, 0) + 1
+        self.allow(connection, self._limits.head_seconds)
+
+    def allow(self, connection: HttpConnection, seconds: float) -> None:
+        if connection not in self._all:
+            return
+        self._quiet.pop(connection, None)
+        own = self._quiet_of.setdefault(connection.address, {})
+        own.pop(connection, None)
+        connection.deadline = asyncio.get_running_loop().time() + seconds
+        if seconds < math.inf:
+            self._quiet[connection] = own[connection] = None
+
+    def forget(self, connection: HttpConnection) -> None:
+        if connection not in self._all:
+            return
+        self._all.remove(connection)
+        self._quiet.pop(connection, None)
+        address, own = connection.address, self._quiet_of.get(connection.address, {})
+        own.pop(connection, None)
+        self._counts[address] -= 1
+        if not self._counts[address]:
+            del self._counts[address]
+            self._quiet_of.pop(address, None)
+
+    def close_late(self) -> None:
+        """Close connections whose time is over, and those that were closed and do not take what is sent to them."""
+        now = asyncio.get_running_loop().time()
+        for connection in list(self._all):
+            if connection.deadline <= now:
+                self._abort(connection)
+            elif connection.wire.is_closing():
+                connection.deadline = min(connection.deadline, now + _CLOSING_SECONDS)
+
+    def _make_room(self, quiet: dict[HttpConnection, None] | None) -> bool:
+        LOG.warning("there are as many connections as may be: the oldest that wait for nothing are closed")
+        if not quiet:
+            return False
+        self._abort(next(iter(quiet)))
+        return True
+
+    def _abort(self, connection: HttpConnection) -> None:
+        self.forget(connection)
+        connection.wire.abort()
+
+
+@asynccontextmanager
+async def listening(
+    app: web.Application, limits: Limits, proxies: Proxies, host: str, port: int
+) -> AsyncIterator[tuple[Gate, int]]:
+    """Listen at an address while entered; yield the gate, and the port.
+
+    ConfigurationError where nothing can listen there.
+    """
+    runner = web.AppRunner(app, shutdown_timeout=2.0)
+    await runner.setup()
+    try:
+        gate = Gate(most_connections(limits), limits, proxies)
+        loop = asyncio.get_running_loop()
+        try:
+            server = await loop.create_server(lambda: _Door(gate, runner.server), host, port, backlog=_BACKLOG)
+        except OSError as error:
+            raise ConfigurationError(
+                f"nothing can listen at {host}, port {port} ({error.strerror}): name another --port"
+            ) from None
+        closing = loop.create_task(_close_late(gate))
+        try:
+            yield gate, server.sockets[0].getsockname()[1]
+        finally:
+            closing.cancel()
+            server.close()
+    finally:
+        await runner.cleanup()
+
+
+async def _close_late(gate: Gate) -> None:
+    while True:
+        await asyncio.sleep(1.0)
+        gate.close_late()
+
+
+def most_connections(limits: Limits) -> int:
+    """Return how many connections the system allows, up to the limit: one that is a file too many stops the server."""
+    with suppress(ImportError, ValueError, OSError):  # Windows has no such limit
+        import resource
+
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        enough = 2 * limits.connections
+        if soft != resource.RLIM_INFINITY and soft < enough:
+            soft = enough if hard == resource.RLIM_INFINITY else min(enough, hard)
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        if soft != resource.RLIM_INFINITY:
+            return min(limits.connections, soft // 2)  # games and files need others
+    return limits.connections
