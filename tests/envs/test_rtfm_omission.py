@@ -38,6 +38,32 @@ def test_only_what_a_game_needs_is_left_of_the_shortest_manual(task, manual):
         assert sum(map(bool, vec.world.text(row)["manual"])) == len(needed)
 
 
+@pytest.mark.parametrize(("env", "options"), [("rtfm", {"task": "simple_stationary"}), ("ma_rtfm", {"stage": "s2"})])
+def test_without_decoys_no_manual_speaks_of_an_element_that_distractors_alone_have(env, options):
+    spoken = {}
+    for decoys in (0.0, 0.5, 1.0):
+        vec, _ = started(env, omission=1.0, decoys=decoys, **options)
+        spoken[decoys] = 0
+        for row in range(GAMES):
+            present = monsters(vec.world, row)
+            targets = {element for element, target in present if target}
+            alone = {element for element, target in present if not target} - targets
+            teams = {team for team in TEAMS if team in vec.world.text(row)["goal"]}
+            said = {fact.object for fact in vec.world.facts(row)}
+            assert said - alone == targets | teams
+            spoken[decoys] += bool(said & alone)
+    assert spoken[0.0] == 0
+    assert 0.3 * GAMES < spoken[0.5] < 0.7 * GAMES
+    assert spoken[1.0] > 0.9 * GAMES
+
+
+def test_decoys_leave_no_other_statement_out():
+    whole = started(task="simple_stationary")[1]["manual"].any(-1).sum(1)
+    without = started(task="simple_stationary", decoys=0.0)[1]["manual"].any(-1).sum(1)
+    assert (whole - without <= 1).all()
+    assert (whole - without).mean() > 0.9
+
+
 def test_the_shortest_manual_of_letters_says_what_beats_the_dragons():
     vec, _ = started("rock_paper_scissors", games=50, omission=1.0)
     for row in range(50):

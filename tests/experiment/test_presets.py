@@ -105,7 +105,8 @@ def test_files_of_another_version_are_refused(lacking):
 
 def test_presets_that_are_not_there():
     with pytest.raises(
-        ConfigurationError, match=r"rtfm .huge.; choose from: paper, silg, quick, quick_rl, quick_reasons, demo, general$"
+        ConfigurationError,
+        match=r"rtfm .huge.; choose from: paper, silg, quick, quick_rl, quick_reasons, demo, general$",
     ):
         find_preset("huge", "rtfm")
     with pytest.raises(ConfigurationError, match=r"is not made for 'rock_paper_scissors'; .*rock_paper_scissors has: "):

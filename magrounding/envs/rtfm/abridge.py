@@ -24,17 +24,23 @@ def abridge(text_key, task_key, rules, scalars, entities):
             if entities[e, TARGET] == 0:
                 entities[e, PRESENT] = 0
     scalars[OMITTED] = 0
-    if rules.omission == 0.0:
+    if rules.omission == 0.0 and rules.decoys == 1.0:
         return
-    needed, distracted = 0, False
+    needed = decoys = 0
     for e in range(n, n + monsters):
         if entities[e, PRESENT] == 1:
             # Statement k of letters says that letter k beats the next of the cycle.
-            needed |= 1 << ((entities[e, ELEMENT] + 2) % 3 if rules.letters else entities[e, ELEMENT])
-            distracted = distracted or entities[e, TARGET] == 0
+            k = (entities[e, ELEMENT] + 2) % 3 if rules.letters else entities[e, ELEMENT]
+            if entities[e, TARGET] == 1:
+                needed |= 1 << k
+            else:
+                decoys |= 1 << k
+    distracted, decoys = decoys != 0, decoys & ~needed
     if distracted:
         needed |= 1 << (4 + scalars[TEAM])
     key = hash64(text_key, _STATEMENTS)
+    if below(key, rules.statements, _PARTS) < rules.decoys * _PARTS:
+        needed, decoys = needed | decoys, 0
     for k in range(rules.statements):
-        if needed >> k & 1 == 0 and below(key, k, _PARTS) < rules.omission * _PARTS:
+        if decoys >> k & 1 or (needed >> k & 1 == 0 and below(key, k, _PARTS) < rules.omission * _PARTS):
             scalars[OMITTED] |= 1 << k

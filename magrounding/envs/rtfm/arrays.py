@@ -68,6 +68,7 @@ class Rules(NamedTuple):
     salt: int
     omission: float
     distraction: float
+    decoys: float
 
 
 class Prose(NamedTuple):

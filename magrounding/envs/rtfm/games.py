@@ -74,6 +74,8 @@ class RtfmGame(WorldOptions):
             of letters, the one about what beats the dragon's. 0: whole manuals. A curriculum over it (from 1 to 0) is
             what networks need that have to learn which statement to attend to.
         distraction: probability of a game to have its distractor monster, where the task has one.
+        decoys: probability of the statement about the distractor's element to stand in the manual, where no target has
+            that element.
 
     Raises:
         ConfigurationError: an option out of its range, or a map too small for its entities.
@@ -81,7 +83,7 @@ class RtfmGame(WorldOptions):
 
     renamed: ClassVar[Mapping[str, str]] = OLD_NAMES
     implementation: ClassVar[str] = "magrounding.envs.rtfm.world:RTFMWorld"
-    adjustable: ClassVar[tuple[str, ...]] = ("omission", "distraction")
+    adjustable: ClassVar[tuple[str, ...]] = ("omission", "distraction", "decoys")
 
     agents: Count = 1
     size: MapSize = 6
@@ -99,6 +101,7 @@ class RtfmGame(WorldOptions):
     constructions: str | None = None
     omission: Share = 0.0
     distraction: Share = 1.0
+    decoys: Share = 1.0
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -111,9 +114,9 @@ class RtfmGame(WorldOptions):
                 f"a {self.size}×{self.size} map has room for {interior} entities, this game has {entities}; "
                 "take a larger size or fewer agents"
             )
-        if self.omission and (self.resolved_layout != "statements" or self.resolved_constructions):
+        if (self.omission or self.decoys < 1) and (self.resolved_layout != "statements" or self.resolved_constructions):
             raise ConfigurationError(
-                "omission leaves out whole statements: it needs layout='statements' and constructions='none'"
+                "omission and decoys leave out whole statements: they need layout='statements' and constructions='none'"
             )
         if self.distraction < 1 and self.split == "eval_minimal":
             raise ConfigurationError("split='eval_minimal' is about the distractor's team: it needs distraction=1")

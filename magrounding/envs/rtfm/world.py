@@ -131,4 +131,5 @@ def _make_rules(game: RtfmGame) -> arrays.Rules:
         ),
         omission=float(game.omission),
         distraction=float(game.distraction),
+        decoys=float(game.decoys),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -19,7 +20,7 @@ _NARROW: dict[str, Any] = {
 """Widths of txt2π and of its baselines that two CPU cores can train."""
 
 
-def _read(steps: int) -> Phase:
+def _read(steps: int, ramps: Mapping[str, Ramp] | None = None) -> Phase:
     """DAgger for `steps` environment steps, in which manuals grow from what a game needs to all statements.
 
     What a statement says of the map is learnt in 100,000 steps; which of seven statements to attend to is not, from
@@ -41,7 +42,13 @@ def _read(steps: int) -> Phase:
     )
     # The shortest manuals stay until agents can walk: one seed of three that was late did not learn to read without it.
     growing = {"omission": Ramp(1.0, 0.0, hold=steps / 6, over=steps / 2)}
-    return Phase(learner, Promotion(steps=steps), num_envs=128, ramps=growing)
+    return Phase(learner, Promotion(steps=steps), num_envs=128, ramps=ramps or growing)
+
+
+def _read_on(steps: int) -> Phase:
+    """The same where a distractor is about: what beats it joins first, and then all other statements."""
+    decoys = Ramp(0.0, 1.0, hold=steps / 6, over=steps / 4.5)
+    return _read(steps, {"decoys": decoys, "omission": Ramp(1.0, 0.0, hold=steps / 2.5, over=steps / 4)})
 
 
 QUICK_RTFM = replace(
@@ -66,6 +73,7 @@ QUICK_REASONS_RTFM = replace(
         "txt2π as in `quick`, somewhat wider, and taught the oracle's reasons beside its moves: whom it is after, what "
         "it reaches next, and which statements say so. Two monsters are read so too."
     ),
+    phases={REMAINING_STAGES: (_read_on(900_000),)},
     network={**_NARROW, "channels": (16, 24, 24, 24, 24), "reasons": True},
 )
 
@@ -73,6 +81,7 @@ QUICK_REASONS_MA_RTFM = replace(
     QUICK_MA_RTFM,
     preset="quick_reasons",
     about=QUICK_REASONS_RTFM.about,
+    phases=QUICK_REASONS_RTFM.phases,
     network=QUICK_REASONS_RTFM.network,
     share_from=2,  # one network learns from the games of all, and from their reasons, in half of the time
 )
