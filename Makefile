@@ -11,6 +11,8 @@
 #                    few hundred of each
 #   make test-clients  the adapters against the real TorchRL, BenchMARL, AgileRL and others, in environments of their own
 #   make test-kills  kill a run at twenty random moments: it has to end as if nothing had happened, bit for bit
+#   make campaign    an hour of random kills, damaged files, hostile clients, busy and full machines; it goes on where it
+#                    was stopped, and writes a page of figures: make campaign ARGS="--minutes 10 --seed 7"
 #   make lint        ruff and pyright; `make format` lets ruff mend what it can
 #   make clean       remove the virtual environment and every cache
 #
@@ -25,7 +27,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-full test-browser test-clients test-kills fuzz lint format clean
+.PHONY: help setup demo test test-full test-browser test-clients test-kills campaign fuzz lint format clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -91,6 +93,9 @@ test-clients: $(CLIENTS:%=%/.installed)
 
 test-kills: setup
 	MAGROUNDING_KILLS=20 $(BIN)/python -m pytest tests/experiment/test_kill_campaign.py $(ARGS)
+
+campaign: setup
+	$(BIN)/python -m benchmarks.campaign $(ARGS)
 
 lint: setup
 	$(BIN)/ruff check .

@@ -9,7 +9,6 @@ pydantic's errors are several lines, cattrs has no bounds).
 from __future__ import annotations
 
 import inspect
-import json
 import math
 import re
 import warnings
@@ -24,6 +23,7 @@ from msgspec import Meta
 from magrounding.brief import brief
 from magrounding.errors import ConfigurationError, check_choice
 from magrounding.plain import plain
+from magrounding.storage import parse_json
 
 MOST = 2**31 - 1
 """The largest number of anything that is counted: it fits 32 bits."""
@@ -369,6 +369,6 @@ def _entries(value: Mapping[str, Any] | tuple[Any, ...]) -> dict[str, Any]:
 def parsed(text: str) -> Any:
     """JSON, or else a string; what it is put into checks it."""
     try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
+        return parse_json(text)
+    except ValueError:
         return text

@@ -1,18 +1,26 @@
-"""Files: paths and texts as people write them, and files that are whole or absent.
+"""Files: paths and texts as people write them; files that are whole or absent; and the one way to read a file.
 
-Those are written beside their place, flushed to disk, then moved there in one operation.
+Files are written beside their place, flushed to disk, then moved there in one operation. What is read is a regular file
+of a bounded size (`read_bytes`), and JSON or TOML of a bounded depth (`parse_json`, `parse_toml`): a pipe would wait
+for ever, a device never ends, and a sparse file of gigabytes costs its author nothing.
 """
 
 from __future__ import annotations
 
 import errno
+import gzip
 import hashlib
+import io
 import json
 import math
 import os
+import re
+import shutil
+import stat
 import tempfile
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+import tomllib
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +28,36 @@ from magrounding.errors import CheckpointError, ConfigurationError, check_choice
 
 WRONG_JSON = (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError)
 """Errors of a user's JSON: no JSON, too deep, too large numbers, or missing entries."""
+
+NOTE, RECORD, LINES, ARRAYS = 2**20, 2**26, 2**30, 2**31
+"""Bytes that a file has at most: a text that a person wrote; JSON; lines of JSON, one a game or an update; and weights
+or demonstrations. A state of a run holds replay buffers too: it may be as large as memory (`machine_memory`)."""
+_DEEPEST = 64
+"""Levels of lists and tables in JSON and TOML."""
+_LONG_KEY = re.compile(rf"""(?<![\w-])(?:(?:[\w-]+|"[^"\n]*"|'[^'\n]*')[ \t]*\.[ \t]*){{{_DEEPEST}}}""")
+"""A dotted key of TOML with too many parts: `tomllib` takes a minute for 50,000 of them."""
+_OTHER_KINDS: tuple[tuple[Callable[[int], bool], str], ...] = (
+    (stat.S_ISFIFO, "a pipe"),
+    (stat.S_ISCHR, "a device"),
+    (stat.S_ISBLK, "a device"),
+)
+_REASONS = {
+    errno.EACCES: "permission is denied",
+    errno.EPERM: "permission is denied",
+    errno.EROFS: "its file system can only be read",
+    errno.EISDIR: "it is a folder",
+    errno.ENOTDIR: "a part of its path is a file, not a folder",
+    errno.ENAMETOOLONG: "its name is too long",
+    errno.ENOENT: "it does not exist",
+    errno.ELOOP: "its links lead in a circle",
+    errno.EFBIG: "the file became larger than is allowed",
+    errno.ENOSPC: "no space is left on its disk",
+    errno.EDQUOT: "your share of its disk is used up",
+    errno.EMFILE: "this process has too many files open",
+    errno.ENFILE: "this machine has too many files open",
+    errno.EIO: "its disk failed",
+    errno.ENXIO: "it is a socket, or a device that is not there",
+}
 
 SEAL = "sha256"
 """Entry of a sealed JSON file: the digest of all others."""
@@ -58,14 +96,94 @@ def user_path(path: str | os.PathLike[str]) -> Path:
         raise ConfigurationError(f"{text!r} names the home of a user that there is not: name the folder") from None
 
 
+def reason(error: OSError) -> str:
+    """Say in words what stopped an operation on a file; in the system's own where it is rare."""
+    if error.errno in _REASONS and error.strerror == os.strerror(error.errno):
+        return _REASONS[error.errno]
+    return error.strerror or str(error)
+
+
+@contextmanager
+def open_regular(path: Path, most: int) -> Iterator[io.BufferedReader]:
+    """Open a file to read it, without waiting for it; OSError as of `check_regular`, or where it cannot be opened."""
+    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)  # a pipe opens at once
+    handle = os.open(path, flags)
+    try:
+        check_regular(handle, path, most)
+    except OSError:
+        os.close(handle)
+        raise
+    with os.fdopen(handle, "rb") as file:
+        yield file
+
+
+def check_regular(handle: int, path: Path, most: int) -> None:
+    """OSError, whose `strerror` says why, unless an open file is a regular one of at most `most` bytes."""
+    found = os.fstat(handle)
+    if stat.S_ISDIR(found.st_mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    for is_kind, name in _OTHER_KINDS:
+        if is_kind(found.st_mode):
+            raise OSError(errno.EINVAL, f"it is {name}, not a file", str(path))
+    if found.st_size > most:
+        raise OSError(errno.EFBIG, f"it has {found.st_size:,} bytes, and may have {most:,}", str(path))
+
+
+def read_bytes(path: Path, most: int = RECORD) -> bytes:
+    """The content of a regular file of at most `most` bytes; OSError as of `open_regular`."""
+    with open_regular(path, most) as file:
+        data = file.read(most + 1)  # it may grow meanwhile
+    if len(data) > most:
+        raise OSError(errno.EFBIG, f"it has more than {most:,} bytes", str(path))
+    return data
+
+
 def text_of(data: bytes) -> str:
     """The text of a file in UTF-8, without the byte-order mark of editors; UnicodeDecodeError for another encoding."""
     return data.decode("utf-8-sig")
 
 
-def read_text(path: Path) -> str:
-    """`text_of` a file, line ends as they are; OSError where it cannot be read."""
-    return text_of(path.read_bytes())
+def read_text(path: Path, most: int = RECORD) -> str:
+    """`text_of` a file, line ends as they are; OSError as of `read_bytes`."""
+    return text_of(read_bytes(path, most))
+
+
+def unpacked(data: bytes, most: int = RECORD) -> bytes:
+    """Unpack gzip's data to at most `most` bytes; ValueError for more, OSError and EOFError for what is damaged."""
+    with gzip.GzipFile(fileobj=io.BytesIO(data)) as file:
+        content = file.read(most + 1)
+    if len(content) > most:
+        raise ValueError(f"it unpacks to more than {most:,} bytes")
+    return content
+
+
+def parse_json(text: str | bytes) -> Any:
+    """Parse JSON; ValueError for what is none, or has lists and objects more than 64 levels deep."""
+    try:
+        return _shallow(json.loads(text))
+    except RecursionError:
+        raise ValueError("it is nested too deep") from None
+
+
+def parse_toml(text: str) -> dict[str, Any]:
+    """Parse TOML; ValueError for what is none, has tables more than 64 levels deep, or a key of as many parts."""
+    if _LONG_KEY.search(text):
+        raise ValueError(f"a key has {_DEEPEST} parts or more")
+    try:
+        return _shallow(tomllib.loads(text))
+    except RecursionError:
+        raise ValueError("it is nested too deep") from None
+
+
+def _shallow(content: Any) -> Any:
+    """The content, of at most _DEEPEST levels: else printing it in an error would be an error too."""
+    level: list[Any] = [content]
+    for _ in range(_DEEPEST + 1):
+        level = [each for each in level if isinstance(each, dict | list)]
+        if not level:
+            return content
+        level = [part for each in level for part in (each.values() if isinstance(each, dict) else each)]
+    raise ValueError("it is nested too deep")
 
 
 def lines_of(text: str) -> list[str]:
@@ -102,21 +220,51 @@ def write_atomic(path: Path, data: bytes | str, *, private: bool = False, new: b
     _sync_folder(path.parent)
 
 
+@contextmanager
+def write_folder(path: Path) -> Iterator[Path]:
+    """The folder to fill, which is moved to `path` in the end; what stops it leaves no folder there.
+
+    What an earlier attempt left is removed, so no other process may be at the same. OSError where `path` exists.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    for left in path.parent.iterdir():
+        if left.is_dir() and re.fullmatch(rf"\.{re.escape(path.name)}\.\d+\.partial", left.name):
+            shutil.rmtree(left)
+    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    partial.mkdir()
+    try:
+        yield partial
+        _sync_folder(partial)
+        partial.rename(path)
+    except BaseException:
+        shutil.rmtree(partial, ignore_errors=True)
+        raise
+    _sync_folder(path.parent)
+
+
 def check_place(path: Path) -> None:
     """CheckpointError where no file can be written to `path`: before hours of work that would end there.
 
     Folders that are missing are not made: whatever is refused next leaves nothing behind.
     """
-    there = next(folder for folder in path.absolute().parents if os.path.lexists(folder))
+    partial = path.absolute().with_name(f".{path.name}.{os.getpid()}.partial")  # the longest name: `write_atomic`
+    there = next((folder for folder in partial.parents if _is_there(folder)), Path(partial.anchor))
     try:
+        for name in partial.relative_to(there).parts:
+            with suppress(FileNotFoundError):
+                (there / name).lstat()  # refused where a name is too long, or `there` is a file
         with tempfile.TemporaryFile(dir=there):
             pass
         if path.is_dir():
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
     except OSError as error:
-        raise CheckpointError(
-            f"{path} cannot be written ({error.strerror or error}): name another file with --out"
-        ) from None
+        raise CheckpointError(f"{path} cannot be written ({reason(error)}): name another file with --out") from None
+
+
+def _is_there(path: Path) -> bool:
+    with suppress(OSError):  # a name may be too long
+        return os.path.lexists(path)
+    return False
 
 
 def remove_partial(folder: Path) -> None:
@@ -170,12 +318,12 @@ def write_json(path: Path, content: Mapping[str, Any], *, sealed: bool = False) 
 def read_json(path: Path) -> dict[str, Any]:
     """The JSON object at `path`, without its seal; CheckpointError where it is missing, no object, or altered."""
     try:
-        content = json.loads(read_text(path))
+        content = parse_json(read_text(path))
     except FileNotFoundError:
         raise CheckpointError(f"{path} is missing: this is not the folder of a run, or a part of it was lost") from None
     except OSError as error:
-        raise CheckpointError(f"{path} cannot be read: {error.strerror}") from None
-    except (ValueError, RecursionError):
+        raise CheckpointError(f"{path} cannot be read: {reason(error)}") from None
+    except ValueError:
         raise CheckpointError(f"{path} is damaged: it is not JSON") from None
     if not isinstance(content, dict):
         raise CheckpointError(f"{path} is damaged: expected a JSON object, found {type(content).__name__}")

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
+from functools import wraps
 from operator import index
-from typing import Any, Protocol, Self, SupportsIndex
+from typing import Any, Protocol, Self, SupportsIndex, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from magrounding.brief import brief
-from magrounding.errors import ConfigurationError, InvalidAction
+from magrounding.errors import CallOrderError, ConfigurationError, InvalidAction
 from magrounding.plain import plain
 from magrounding.spec import EnvSpec
 
@@ -90,6 +91,32 @@ class DeepCopied:
 
     def __copy__(self) -> Self:
         return copy.deepcopy(self)
+
+
+Call = TypeVar("Call", bound=Callable[..., Any])
+
+
+def alone(method: Call) -> Call:
+    """A method of a batch for one thread at a time: a call from another meanwhile is a CallOrderError.
+
+    Two threads in one step would play wrong games and say nothing. It costs half a microsecond.
+    """
+
+    @wraps(method)
+    def call(self: Any, *arguments: Any, **named: Any) -> Any:
+        turn = vars(self).setdefault("_turn", [True])
+        try:
+            turn.pop()  # atomic, and unlike a lock it is copied and pickled
+        except IndexError:
+            raise CallOrderError(
+                f"another thread plays in these games at this moment ({method.__name__}): give each thread its own"
+            ) from None
+        try:
+            return method(self, *arguments, **named)
+        finally:
+            turn.append(True)
+
+    return call  # type: ignore[return-value]
 
 
 StepResult = tuple[Observation, np.ndarray, np.ndarray, np.ndarray, Info]

@@ -1,5 +1,6 @@
 """The package as a whole: what importing costs, what is shipped, and that the README tells the truth."""
 
+import ast
 import re
 import subprocess
 import sys
@@ -102,3 +103,21 @@ def test_the_readme_code_runs():
             exec(compile(block, "README.md", "exec"), namespace)
     assert namespace["env"].agents == []
     assert namespace["info"]["done"].shape == (1024,)
+
+
+def test_every_package_that_is_imported_is_declared():
+    """Also those that come with another one today."""
+    named = {"PIL": "pillow", "tensordict": "torchrl", "fast_downward": "textworld", "py4j": "scienceworld"}
+    also = {"pandas", "typing-extensions"}  # a face of it for who has it; type checkers alone
+    declared = {re.split(r"[^\w-]", each)[0] for part in PROJECT["optional-dependencies"].values() for each in part}
+    core = {re.split(r"[^\w-]", each)[0] for each in PROJECT["dependencies"]}
+    undeclared = set()
+    for path in (ROOT / "magrounding").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            modules = [each.name for each in node.names] if isinstance(node, ast.Import) else []
+            modules += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            for module in {each.partition(".")[0] for each in modules} - {"magrounding", *sys.stdlib_module_names}:
+                if named.get(module, module).replace("_", "-") not in core | declared | also:
+                    undeclared.add((module, path.name))
+    assert undeclared == set()
+    assert "cloudpickle" in core

@@ -11,7 +11,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from magrounding.storage import digest, json_text, read_json, write_atomic, write_json
+from magrounding.cli.command import run_command
+from magrounding.errors import CheckpointError
+from magrounding.storage import (
+    check_place,
+    digest,
+    json_text,
+    read_json,
+    reason,
+    write_atomic,
+    write_folder,
+    write_json,
+)
 
 ROOT = Path(__file__).parents[1]
 NO_NUMBERS = {"a": math.nan, "b": [1.5, -math.inf, {"c": (math.inf, "NaN")}], 3: np.float64("nan"), "d": 0.0}
@@ -73,3 +84,64 @@ def refuse_to_sync(monkeypatch, kind, code):
         sync(handle)
 
     monkeypatch.setattr(os, "fsync", refuse)
+
+
+@pytest.mark.parametrize("name", ["n" * 250, "n" * 300, "file/beneath", "folder"])
+def test_a_place_is_checked_for_the_name_that_is_written(tmp_path, name):
+    """Also where its folder is yet to be made."""
+    (tmp_path / "file").touch()
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(
+        CheckpointError, match=r"cannot be written \((its name is too long|a part of its path|it is a f)"
+    ):
+        check_place(tmp_path / name)
+    with pytest.raises(OSError, match=r"too long|[Nn]ot a directory|[Ii]s a directory|File exists"):
+        write_atomic(tmp_path / name, b"")
+    if name != "file/beneath":
+        return
+    with pytest.raises(CheckpointError, match="its name is too long"):
+        check_place(tmp_path / "new" / ("n" * 300) / "file")
+    check_place(tmp_path / "new" / ("n" * 200) / "file")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "folder"]
+
+
+@pytest.mark.parametrize(
+    ("number", "words"),
+    [
+        (errno.ENOSPC, "no space is left on its disk"),
+        (errno.EACCES, "permission is denied"),
+        (errno.EISDIR, "it is a folder"),
+        (errno.ENAMETOOLONG, "its name is too long"),
+        (errno.ENOENT, "it does not exist"),
+        (errno.EROFS, "its file system can only be read"),
+        (errno.ETXTBSY, os.strerror(errno.ETXTBSY)),
+    ],
+)
+def test_what_was_refused_is_said_in_words(capsys, number, words):
+    def refused():
+        raise OSError(number, os.strerror(number), "runs/a/file")
+
+    assert run_command(refused) == 2
+    assert capsys.readouterr().err == f"error: runs/a/file: {words}; mend that\n"
+    assert reason(OSError(number, "other words")) == "other words"
+    assert reason(OSError("no number")) == "no number"
+
+
+def test_too_little_memory_is_one_sentence(capsys):
+    assert run_command(lambda: np.zeros(2**50)) == 2
+    assert capsys.readouterr().err == "error: this takes more memory than there is; ask for less\n"
+
+
+def test_a_folder_is_there_whole_or_not_at_all(tmp_path):
+    with pytest.raises(FileNotFoundError), write_folder(tmp_path / "it") as folder:
+        (folder / "file" / "in a missing folder").touch()
+    assert not list(tmp_path.iterdir())
+    left = tmp_path / ".it.7.partial"
+    left.mkdir()
+    (left / "file").touch()
+    with write_folder(tmp_path / "it") as folder:
+        (folder / "file").write_text("new")
+    assert [path.name for path in tmp_path.iterdir()] == ["it"]
+    with pytest.raises(OSError, match=r"[Nn]ot empty"), write_folder(tmp_path / "it") as folder:
+        (folder / "file").write_text("other")
+    assert (tmp_path / "it" / "file").read_text() == "new"

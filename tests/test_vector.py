@@ -1,5 +1,8 @@
 """The vector env's own promises: validity of arrays, copies, and one sentence for each wrong call."""
 
+import copy
+from threading import Thread
+
 import numpy as np
 import pytest
 
@@ -159,3 +162,35 @@ def test_lists_and_small_integers_are_fine():
 def test_a_bad_seed_gets_one_sentence(seed):
     with pytest.raises(mg.MagroundingError, match="seed"):
         make().reset(seed=seed)
+
+
+@pytest.mark.parametrize("method", ["step", "reset", "restore"])
+def test_a_batch_is_played_by_one_thread_at_a_time(monkeypatch, method):
+    """Another thread's call is refused, and changes nothing; afterwards, and after an error, the games go on."""
+    vec, undisturbed = make(), make()
+    vec.reset(seed=0)
+    undisturbed.reset(seed=0)
+    call = {"step": lambda: vec.step(STAY), "reset": vec.reset, "restore": lambda: vec.restore(vec.snapshot())}[method]
+    play, told = type(vec.world).step, []
+
+    def step(world, *arguments):
+        def refused():
+            with pytest.raises(CallOrderError, match=r"another thread plays in these games.*give each thread its own"):
+                call()
+            told.append(True)
+
+        other = Thread(target=refused)
+        other.start()
+        other.join()
+        play(world, *arguments)
+
+    monkeypatch.setattr(type(vec.world), "step", step)
+    vec.step(STAY)
+    monkeypatch.undo()
+    undisturbed.step(STAY)
+    assert told
+    assert all((array == undisturbed.snapshot()[key]).all() for key, array in vec.snapshot().items())
+    with pytest.raises(InvalidAction):
+        vec.step(STAY + 9)
+    vec.step(STAY)
+    copy.deepcopy(vec).step(STAY)

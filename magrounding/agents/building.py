@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import torch
 
+from magrounding.agents.bounded import bounded
 from magrounding.agents.policy import Policy
 from magrounding.agents.pretrained_language import PretrainedStates
 from magrounding.errors import ConfigurationError
@@ -76,7 +77,9 @@ def _build(entry: AgentEntry, spec: EnvSpec, options: Mapping[str, Any]) -> Poli
     """Network of an entry, whose `policy` is a class with `defaults` or anything that takes a spec and options."""
     make, options = load(entry.policy), {**entry.options, **options}
     defaults = getattr(make, "defaults", None)
-    return make(spec, **options) if defaults is None else make(spec, configure(entry.id, defaults, options))
+    made = options if defaults is None else configure(entry.id, defaults, options)
+    with bounded(f"the network of agent {entry.id!r}"):
+        return make(spec, **made) if defaults is None else make(spec, made)
 
 
 def configure(agent: str, defaults: Config, options: Mapping[str, Any]) -> Config:

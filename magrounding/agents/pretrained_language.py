@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Sequence
 from functools import cache, cached_property
 from importlib.util import find_spec
@@ -17,7 +16,19 @@ from safetensors.torch import load, save
 from torch import Tensor
 
 from magrounding.errors import ConfigurationError, MissingExtra
-from magrounding.storage import WRONG_JSON, read_text, user_cache, user_path, write_atomic
+from magrounding.machine import machine_memory
+from magrounding.storage import (
+    ARRAYS,
+    WRONG_JSON,
+    open_regular,
+    parse_json,
+    read_bytes,
+    read_text,
+    reason,
+    user_cache,
+    user_path,
+    write_atomic,
+)
 
 _TOKENIZERS = ("tokenizer.json", "vocab.txt")
 _BATCH = 64
@@ -112,8 +123,8 @@ class LanguageModel:
         if sentence in self._memory:
             return self._memory.pop(sentence)
         try:
-            return States(**load(self._file(sentence).read_bytes()))
-        except (FileNotFoundError, SafetensorError, TypeError):
+            return States(**load(read_bytes(self._file(sentence), ARRAYS)))
+        except (OSError, SafetensorError, TypeError):
             return None
 
     @torch.no_grad()
@@ -197,18 +208,27 @@ def inspect_model(folder: Path) -> tuple[int, list[Path]]:
     if not any((folder / name).is_file() for name in _TOKENIZERS):
         raise ConfigurationError(f"{folder} lacks a tokenizer: {' or '.join(_TOKENIZERS)}")
     try:
-        width = int(json.loads(read_text(folder / "config.json"))["hidden_size"])
+        width = int(parse_json(read_text(folder / "config.json"))["hidden_size"])
     except FileNotFoundError:
         raise ConfigurationError(f"{folder} lacks config.json, which says what model it holds") from None
+    except OSError as error:
+        raise ConfigurationError(f"{folder / 'config.json'} cannot be read: {reason(error)}") from None
     except WRONG_JSON:
         raise ConfigurationError(f"{folder / 'config.json'} does not say the hidden_size of a language model") from None
-    return width, sorted(path for kind in ("safetensors", "json", "txt") for path in folder.glob(f"*.{kind}"))
+    files = sorted(path for kind in ("safetensors", "json", "txt") for path in folder.glob(f"*.{kind}"))
+    for path in files:  # transformers would wait for a pipe for ever
+        try:
+            with open_regular(path, machine_memory()):
+                pass
+        except OSError as error:
+            raise ConfigurationError(f"{path} cannot be read: {reason(error)}") from None
+    return width, files
 
 
 def _hash(files: Sequence[Path]) -> str:
     """SHA-256 over names and contents."""
     total = hashlib.sha256()
     for path in files:
-        with path.open("rb") as file:
+        with open_regular(path, machine_memory()) as file:
             total.update(path.name.encode() + hashlib.file_digest(file, "sha256").digest())
     return total.hexdigest()

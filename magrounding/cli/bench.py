@@ -24,7 +24,7 @@ from magrounding.cli.options import (
 from magrounding.cli.speed import creation_cost, machine, single_speed, vector_speed
 from magrounding.errors import ConfigurationError, check_choice
 from magrounding.schema import has, options_of, parsed
-from magrounding.storage import write_json
+from magrounding.storage import check_place, write_json
 from magrounding.threads import available_cores
 
 if TYPE_CHECKING:
@@ -77,8 +77,8 @@ def check(options: Arguments) -> None:
         raise ConfigurationError(f"--num-envs must be positive, got {options.num_envs}")
     if options.threads < 0:
         raise ConfigurationError(f"--threads must be 0 (all cores) or more, got {options.threads}")
-    if options.json is not None and not options.json.absolute().parent.is_dir():
-        raise ConfigurationError(f"--json {options.json}: its folder does not exist; make it first")
+    if options.json is not None:
+        check_place(options.json)
     _workers(options)
     from magrounding.experiment.curriculum import check_run
 

@@ -15,7 +15,7 @@ from magrounding.errors import ConfigurationError, MagroundingError
 from magrounding.output import show_anything
 from magrounding.pretrained import PREFIX
 from magrounding.signals import CTRL_C, OTHERS, Raise, caught
-from magrounding.storage import user_path
+from magrounding.storage import reason, user_path
 
 BAD_INPUT = 2
 SIGNALLED = 128
@@ -26,7 +26,7 @@ what reads the output has ended, as `head` does."""
 STOPPED = "stopped"
 REFUSED = "mend that"
 REPEATABLE = "mend that, and the same command goes on"
-"""The sentence after a signal; what to do where the disk refused, of most commands and those that keep their work."""
+"""The sentence after a signal; what to do where a file is refused, of most commands and those that keep their work."""
 
 Arguments = TypeVar("Arguments")
 _SOURCE = "source"
@@ -121,9 +121,10 @@ def run_command(
     except BrokenPipeError:
         return _closed()
     except OSError as error:
-        where = f" ({error.filename})" if error.filename else ""
-        reason = error.strerror or str(error)
-        return _end(f"error: the disk refused{where}: {reason}; {refused}", BAD_INPUT)
+        where = f"{error.filename}: " if error.filename else ""
+        return _end(f"error: {where}{reason(error)}; {refused}", BAD_INPUT)
+    except MemoryError:
+        return _end("error: this takes more memory than there is; ask for less", BAD_INPUT)
     except KeyboardInterrupt as stopped:
         return _end(interrupted(), SIGNALLED + getattr(stopped, "signum", CTRL_C))
     return 0

@@ -8,6 +8,7 @@ from pathlib import Path
 from magrounding.cli.command import CommandLine, derived, distinct_names
 from magrounding.experiment.reports.compare import comparison, numbers, plot
 from magrounding.experiment.results import read_results
+from magrounding.play.owner import owned
 from magrounding.storage import write_atomic
 
 COMPARISON_FILE = "comparison.md"
@@ -30,10 +31,10 @@ class Arguments:
 def run(arguments: Arguments, line: CommandLine) -> None:
     """Read the runs, write the comparison."""
     names = distinct_names(arguments.runs, arguments.names)
-    runs = {name: read_results(folder) for name, folder in zip(names, arguments.runs, strict=True)}
-    text, picture = comparison(runs, FIGURE_FILE), plot(runs)
-    arguments.out.mkdir(parents=True, exist_ok=True)
-    write_atomic(arguments.out / FIGURE_FILE, picture)
-    write_atomic(arguments.out / NUMBERS_FILE, numbers(runs).csv())
-    write_atomic(arguments.out / COMPARISON_FILE, text)
+    with owned(arguments.out, "the comparison"):
+        runs = {name: read_results(folder) for name, folder in zip(names, arguments.runs, strict=True)}
+        text, picture = comparison(runs, FIGURE_FILE), plot(runs)
+        write_atomic(arguments.out / FIGURE_FILE, picture)
+        write_atomic(arguments.out / NUMBERS_FILE, numbers(runs).csv())
+        write_atomic(arguments.out / COMPARISON_FILE, text)
     print(f"comparison: {arguments.out / COMPARISON_FILE}")

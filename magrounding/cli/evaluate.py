@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from magrounding.experiment.progress import Display
 from magrounding.experiment.reports.zero_shot import plot_zero_shot, tables, to_json, zero_shot_report
 from magrounding.experiment.zero_shot import EvaluatedRun, ZeroShot, open_runs, zero_shot
 from magrounding.play.evaluate import PLAYS
+from magrounding.play.owner import owned
 from magrounding.pretrained import PREFIX, find_run
 from magrounding.registry import EnvEntry, describe
 from magrounding.storage import check_place, write_atomic, write_json
@@ -68,15 +70,16 @@ def run(arguments: Arguments, line: CommandLine) -> None:
         raise ConfigurationError("--quiet prints nothing but where the report is: name a folder for it with --out")
     if arguments.out is not None:
         check_place(arguments.out / f"{NAME}.json")
-    results = evaluate_runs(arguments)
-    if not arguments.quiet:
-        print(tables(results))
-    if arguments.out is not None:
-        command = str(line)
-        write_json(arguments.out / f"{NAME}.json", to_json(results, command, versions()))
-        write_atomic(arguments.out / f"{NAME}.png", plot_zero_shot(results))
-        write_atomic(arguments.out / f"{NAME}.md", zero_shot_report(results, f"{NAME}.png", command))
-        print(f"{arguments.out / NAME}.md" if arguments.quiet else f"\nreport: {arguments.out / NAME}.md")
+    with nullcontext() if arguments.out is None else owned(arguments.out, "the evaluation"):
+        results = evaluate_runs(arguments)
+        if not arguments.quiet:
+            print(tables(results))
+        if arguments.out is not None:
+            command = str(line)
+            write_json(arguments.out / f"{NAME}.json", to_json(results, command, versions()))
+            write_atomic(arguments.out / f"{NAME}.png", plot_zero_shot(results))
+            write_atomic(arguments.out / f"{NAME}.md", zero_shot_report(results, f"{NAME}.png", command))
+            print(f"{arguments.out / NAME}.md" if arguments.quiet else f"\nreport: {arguments.out / NAME}.md")
 
 
 def evaluate_runs(arguments: Arguments) -> ZeroShot:

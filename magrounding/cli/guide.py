@@ -20,6 +20,7 @@ from magrounding.agents.guide.metrics import GuideMetrics, guide_metrics
 from magrounding.cli.command import CommandLine, derived
 from magrounding.errors import CheckpointError
 from magrounding.experiment.progress import duration
+from magrounding.play.owner import owned
 from magrounding.single.scienceworld.trajectories import learnable
 from magrounding.storage import check_place
 from magrounding.threads import ThreadPlan, using
@@ -47,9 +48,14 @@ class Arguments:
 
 def run(arguments: Arguments, line: CommandLine) -> GuideMetrics:
     """Learn, judge and save."""
-    if (arguments.out / GUIDE_FILE).exists():
-        raise CheckpointError(f"{arguments.out} holds a Guide already: remove it first, or choose another --out")
     check_place(arguments.out / GUIDE_FILE)
+    with owned(arguments.out, "the training of a Guide"):
+        if (arguments.out / GUIDE_FILE).exists():
+            raise CheckpointError(f"{arguments.out} holds a Guide already: remove it first, or choose another --out")
+        return _run(arguments, line)
+
+
+def _run(arguments: Arguments, line: CommandLine) -> GuideMetrics:
     train, valid = learnable(arguments.gold)
     names = "epochs", "rate", "hard_negatives"
     own = {name: value for name in names if (value := getattr(arguments, name)) is not None}

@@ -15,6 +15,7 @@ from magrounding.cli.command import CommandLine, derived
 from magrounding.cli.options import chosen_elsewhere, configure, parse_env_options
 from magrounding.envs.make import make_vec
 from magrounding.errors import CheckpointError, ConfigurationError, check_choice
+from magrounding.play.owner import owned
 from magrounding.registry import env_entry
 from magrounding.single.tokenizer import plain_text
 from magrounding.spec import CHOICES
@@ -49,8 +50,14 @@ class Arguments:
 
 def run(arguments: Arguments, line: CommandLine) -> None:
     """Play, train, write the file, say what is in it."""
-    if arguments.out.exists():
-        raise CheckpointError(f"{arguments.out} exists already: name another file with --out")
+    check_place(arguments.out)
+    with owned(arguments.out, f"the training of {arguments.out.name}", file=True):
+        if arguments.out.exists():
+            raise CheckpointError(f"{arguments.out} exists already: name another file with --out")
+        _run(arguments)
+
+
+def _run(arguments: Arguments) -> None:
     for name, least in (("pieces", 2 * FIRST), ("games", 1), ("steps", 1)):
         if getattr(arguments, name) < least:
             raise ConfigurationError(f"--{name} is {least} or more, got {getattr(arguments, name)}")
@@ -59,7 +66,6 @@ def run(arguments: Arguments, line: CommandLine) -> None:
     stages = [check_choice(f"stage of {entry.id}", stage, entry.stages) for stage in arguments.stages or entry.stages]
     for stage in stages:
         configure(entry, {**entry.with_stage(stage), **more})
-    check_place(arguments.out)
     found: dict[str, None] = {}
     for stage in stages:
         with closing(make_vec(entry.id, arguments.games, **entry.with_stage(stage), **more)) as vec:

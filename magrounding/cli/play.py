@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import closing
+from contextlib import closing, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,6 +13,7 @@ from magrounding.cli.options import configure
 from magrounding.errors import ConfigurationError, MissingExtra
 from magrounding.play.evaluate import GREEDY
 from magrounding.play.lineup import Lineup
+from magrounding.play.owner import owned
 from magrounding.play.saved_games import EpisodeWriter
 from magrounding.play.session import Session
 from magrounding.registry import describe
@@ -52,7 +53,10 @@ def run(arguments: Arguments, line: CommandLine) -> None:
     terminal = find_terminal()
     if arguments.out is not None:
         check_place(arguments.out)
-    with using(ThreadPlan()), closing(Session(entry.id, options, lineup, arguments.seed, greedy)) as session:
+    own = (
+        nullcontext() if arguments.out is None else owned(arguments.out, f"the play of {arguments.out.name}", file=True)
+    )
+    with own, using(ThreadPlan()), closing(Session(entry.id, options, lineup, arguments.seed, greedy)) as session:
         file = None if arguments.out is None else EpisodeWriter(arguments.out, session.header)
         before = 0 if file is None else len(file.episodes)
         run_terminal(terminal(session, lambda played: file and file.write([played.saved()]), arguments.seconds))

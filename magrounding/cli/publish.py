@@ -14,9 +14,10 @@ from magrounding.experiment.config import read_config
 from magrounding.experiment.metrics import read_metrics
 from magrounding.play.evaluate import TRUE_MANUAL
 from magrounding.play.loading import load_team
+from magrounding.play.owner import owned
 from magrounding.play.run_folder import RunFolder
 from magrounding.pretrained import ABOUT_FILE, own_folder, pretrained_names
-from magrounding.storage import write_json
+from magrounding.storage import check_place, write_folder, write_json
 from magrounding.training.algorithm import IMITATE
 
 
@@ -38,14 +39,15 @@ class Arguments:
 
 def run(arguments: Arguments, line: CommandLine) -> None:
     """Copy, check that it loads, and write down where it came from."""
-    if Path(arguments.name).name != arguments.name:
-        raise ConfigurationError(f"--name is the name of a folder, without any path, got {arguments.name!r}")
+    if Path(arguments.name).name != arguments.name or arguments.name.startswith("."):
+        raise ConfigurationError(f"--name is the name of a folder that is not hidden, got {arguments.name!r}")
     known = arguments.to is None or arguments.to.resolve() == own_folder().resolve()
     settings, target = read_config(arguments.run), (arguments.to or own_folder()) / arguments.name
     if known and arguments.name in pretrained_names():
         raise CheckpointError(f"there is a pretrained team {arguments.name!r} already: choose another --name")
     if target.exists():
         raise CheckpointError(f"{target} exists already: remove it first, or choose another --name")
+    check_place(target)
     seed, stage = chosen_team(settings, arguments.seed, arguments.stage)
     run = RunFolder(arguments.run)
     source = run.seed(seed, len(settings.seeds))
@@ -77,9 +79,10 @@ def run(arguments: Arguments, line: CommandLine) -> None:
         {name: tensor.half() if tensor.is_floating_point() else tensor for name, tensor in policy.state_dict().items()}
         for policy in team.policies
     ]
-    save_weights(target / stage, rounded, source.state(stage))
     trained = list(settings.stages[: settings.stages.index(stage) + 1])
-    RunFolder(target).write_config({**config, "seeds": [seed], "stages": trained})
-    write_json(target / ABOUT_FILE, about)  # last: it makes the team known
+    with owned(target, f"the publishing of {arguments.name}", file=True), write_folder(target) as made:
+        save_weights(made / stage, rounded, source.state(stage))
+        RunFolder(made).write_config({**config, "seeds": [seed], "stages": trained})
+        write_json(made / ABOUT_FILE, about)
     source = f"pretrained:{arguments.name}" if known else str(target)
     print(f"{target}: load it with load_team({source!r})")

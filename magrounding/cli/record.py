@@ -23,6 +23,7 @@ from magrounding.play.action_names import letters_of
 from magrounding.play.actor import Actor, check_oracle, make_expert
 from magrounding.play.demonstrations import Demonstrations
 from magrounding.play.loading import load_team
+from magrounding.play.owner import owned
 from magrounding.play.recording import RECORDING_SEED, StopRecording, record
 from magrounding.play.saved_games import ReplayActor, read_episodes, replayed
 from magrounding.pretrained import find_run
@@ -62,8 +63,14 @@ class Arguments(WorkerArguments, EnvArguments):
 
 def run(arguments: Arguments, line: CommandLine) -> None:
     """Play, write the file, say what is in it."""
-    if arguments.out.exists():
-        raise CheckpointError(f"{arguments.out} exists already: name another file with --out")
+    check_place(arguments.out)
+    with owned(arguments.out, f"the recording of {arguments.out.name}", file=True):
+        if arguments.out.exists():
+            raise CheckpointError(f"{arguments.out} exists already: name another file with --out")
+        _run(arguments)
+
+
+def _run(arguments: Arguments) -> None:
     if arguments.games < 1:
         raise ConfigurationError(f"--games must be positive, got {arguments.games}")
     first = first_seed(RECORDING_SEED, arguments.seed)
@@ -77,7 +84,6 @@ def run(arguments: Arguments, line: CommandLine) -> None:
         check_choice("player", arguments.player, (ORACLE, f"{ORACLE}:NAME", KEYBOARD, f"{RUN}:DIR", f"{SAVED}:FILE"))
     options = _options(arguments, source if kind == RUN else "")
     config = configure(arguments.entry, options)
-    check_place(arguments.out)
     with using(plan_threads(1, ROWS)):
         vec, player, played_by = _make_player(arguments, config, options, kind, source)
         display, what = Display(quiet=arguments.quiet or kind == KEYBOARD), f"{played_by}: {arguments.env}"
@@ -95,7 +101,6 @@ def _record_saved(arguments: Arguments, file: Path) -> None:
         raise ConfigurationError(
             f"{file} has games of {header.env} with options of their own: say --env {header.env} and leave out others"
         )
-    check_place(arguments.out)
     with using(plan_threads(1, len(episodes))):
         deque(replayed(file, header, episodes), maxlen=0)  # refuses those that go another way now
         player = ReplayActor(episodes)

@@ -27,7 +27,8 @@ from magrounding.experiment.segmenting import (
 )
 from magrounding.experiment.tables import percent
 from magrounding.play.loading import load_team
-from magrounding.play.run_folder import RunFolder
+from magrounding.play.owner import owned
+from magrounding.play.run_folder import CONFIG_FILE, RunFolder
 from magrounding.storage import check_place
 from magrounding.threads import ThreadPlan, using
 from magrounding.vector import check_count
@@ -66,9 +67,14 @@ class Arguments:
     """Seed of the reader's weights and of the games whose manuals it is trained on."""
 
 
-@using(ThreadPlan())
 def run(arguments: Arguments, line: CommandLine) -> None:
     """Learn to cut, say how well, and write the team down."""
+    check_place(arguments.out / CONFIG_FILE)
+    with owned(arguments.out, "the run"), using(ThreadPlan()):
+        _run(arguments, line)
+
+
+def _run(arguments: Arguments, line: CommandLine) -> None:
     check_choice("way to find statements --by", arguments.by, SEGMENTS)
     check_count("seed", arguments.seed, 0)
     assume = parse_assumptions(arguments.assume)
@@ -90,7 +96,6 @@ def run(arguments: Arguments, line: CommandLine) -> None:
         state = policy.state_dict()
         kept = {k: v for k, v in trained.state_dict().items() if k in state and not k.startswith(_FOUND)}
         fit_weights(policy, {**state, **kept}, arguments.run)
-    check_place(out.config_file)
     finders = segmenters_of(policies)
     if finders:
         start = time.monotonic()

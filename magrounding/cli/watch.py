@@ -28,6 +28,7 @@ from magrounding.play.session import Session
 from magrounding.play.team import Team, TeamMemory
 from magrounding.pretrained import PREFIX, find_run
 from magrounding.registry import describe
+from magrounding.storage import check_place
 from magrounding.threads import ThreadPlan, using
 
 if TYPE_CHECKING:
@@ -76,6 +77,7 @@ def run(arguments: Arguments, line: CommandLine) -> None:
         raise ConfigurationError("a game on the terminal makes no file: leave out --out and --quiet")
     if arguments.out is not None:
         check_choice("ending of --out", arguments.out.suffix.lower(), ENDINGS)
+        check_place(arguments.out)
     if arguments.quiet and arguments.out is None:
         raise ConfigurationError("--quiet prints nothing but where the pictures are: name a file for them with --out")
     if arguments.milliseconds < 1:

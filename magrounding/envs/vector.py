@@ -11,7 +11,7 @@ from magrounding.capabilities import HasFacts, HasPlaces, HasSnapshots, HasState
 from magrounding.envs.world import BatchedWorld
 from magrounding.errors import CallOrderError, ConfigurationError
 from magrounding.spec import SCORES
-from magrounding.vector import DeepCopied, Info, Observation, StepResult, check_actions, check_count, row_seeds
+from magrounding.vector import DeepCopied, Info, Observation, StepResult, alone, check_actions, check_count, row_seeds
 
 _CLOSED = "the games are closed: make others"
 
@@ -31,6 +31,7 @@ class WorldVectorEnv(DeepCopied, HasState, HasSnapshots, HasPlaces, HasFacts):
         self._scores = SCORES in world.spec.capabilities
         self._started = self._closed = False
 
+    @alone
     def reset(self, seed: int | None = None) -> tuple[Observation, Info]:
         """Start afresh, see `VectorEnv.reset`; ConfigurationError for a wrong seed, CallOrderError after `close`."""
         if self._closed:
@@ -39,6 +40,7 @@ class WorldVectorEnv(DeepCopied, HasState, HasSnapshots, HasPlaces, HasFacts):
         self._started = True
         return self._own(self.world.observation), self._collect()
 
+    @alone
     def step(self, actions: ArrayLike) -> StepResult:
         """Play one step everywhere, see `VectorEnv.step`; a row that is done restarts in the same step."""
         self._require_start("step")
@@ -86,6 +88,7 @@ class WorldVectorEnv(DeepCopied, HasState, HasSnapshots, HasPlaces, HasFacts):
         self._require_start("snapshot")
         return self.world.snapshot()
 
+    @alone
     def restore(self, snapshot: dict[str, np.ndarray]) -> tuple[Observation, Info]:
         """Go on from a snapshot; ConfigurationError for one of another environment, CallOrderError after `close`."""
         if self._closed:

@@ -7,26 +7,27 @@ mixture.
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor
 
 from magrounding.agents.gradient_step import check_finite
 from magrounding.agents.weights import check_origin, fit_weights, parse_tensors, versions
 from magrounding.errors import CheckpointError
+from magrounding.machine import machine_memory
 from magrounding.play.player import Player
-from magrounding.storage import json_text, write_atomic
+from magrounding.storage import json_text, open_regular, parse_json, reason, write_atomic
 from magrounding.training.learner import Learner
 
 FORMAT = 4
 """Raised whenever an old file could not be read as it was meant."""
+_MOST_HEADER = 100_000_000
+"""Bytes of a header of safetensors at most, as its own reader has it."""
 
 
 def save_checkpoint(path: Path, record: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> None:
@@ -45,15 +46,22 @@ def load_checkpoint(
         CheckpointError: a file that is missing, truncated, altered, or of another env, vocabulary or number of agents.
     """
     try:
-        data = path.read_bytes()
+        with open_regular(path, machine_memory()) as file:
+            size = int.from_bytes(file.read(8), "little")
+            if not 2 <= size <= _MOST_HEADER:  # before gigabytes of it are read
+                raise CheckpointError(f"{path} is truncated or damaged (its header); restore it, or train again")
+            header = file.read(size)
+            file.seek(0)
+            data = file.read()
     except FileNotFoundError:
         raise CheckpointError(f"{path} is missing: there is no state to resume") from None
+    except OSError as error:
+        raise CheckpointError(f"{path} cannot be read: {reason(error)}") from None
     tensors = parse_tensors(data, path)
     try:
-        with safe_open(path, "pt") as file:
-            metadata = file.metadata()
-        record = dict(json.loads(metadata["record"]))
-    except (SafetensorError, KeyError, TypeError, ValueError, RecursionError):
+        metadata = parse_json(header)["__metadata__"]
+        record = dict(parse_json(metadata["record"]))
+    except (KeyError, TypeError, ValueError):
         raise CheckpointError(f"{path} is no checkpoint of a run: it lacks its record") from None
     if record.get("format") != FORMAT:
         raise CheckpointError(

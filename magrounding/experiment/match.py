@@ -20,6 +20,7 @@ from magrounding.play.episodes import Episodes
 from magrounding.play.evaluate import GREEDY, SAMPLED
 from magrounding.play.events import count_events
 from magrounding.play.lineup import Lineup
+from magrounding.play.owner import owned
 from magrounding.play.saved_games import EpisodeWriter, Header, Recorder, SavedEpisode
 from magrounding.registry import env_entry
 from magrounding.simulators.faults import SimulatorError
@@ -77,7 +78,8 @@ def play_match(
 
     Raises:
         ConfigurationError: fewer than one game, a seed out of bounds, a line-up named twice, or one that cannot play.
-        CheckpointError: a folder with other games, or no trained team where one was named.
+        CheckpointError: a folder with other games, or in which another process plays; no trained team where one was
+            named.
     """
     names = [lineup.name for lineup in lineups]
     if games < 1:
@@ -89,7 +91,7 @@ def play_match(
     entry, found = env_entry(env), {}
     rows = min(games, entry.evaluation.max_envs or ROWS)
     paths = [folder / f"games_{number}.jsonl" for number in range(len(lineups))]
-    with closing(make_vec(env, rows, workers=workers, **options)) as vec:
+    with owned(folder, "the match"), closing(make_vec(env, rows, workers=workers, **options)) as vec:
         check_count("the seed of a match", seed, 0, 2**62 // vec.num_agents - games - rows)  # what games and teams take
         for lineup, path in zip(lineups, paths, strict=True):
             if not path.exists():

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import os
+import platform
 import shutil
+import time
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import Any
 
 from magrounding.errors import CheckpointError
 from magrounding.play.run_folder import SeedFolder
-from magrounding.storage import json_text, naming
+from magrounding.storage import LINES, json_text, naming, parse_json, read_bytes, reason
 
 CHECK = "check"
 """Last entry of every line: CRC-32 of the file up to there, checks left out; a line changed, lost or doubled shows."""
@@ -24,7 +25,8 @@ class MetricsLog:
     """Appends lines of metrics and mirrors them to TensorBoard.
 
     `metrics.jsonl` is the truth. A resumed run cuts it back to where its checkpoint stood and writes TensorBoard's
-    files anew from it, so neither shows a step twice.
+    files anew from it, so neither shows a step twice. Events are written as they come, without the thread of
+    `SummaryWriter`, which prints a traceback of its own where the disk refuses.
 
     Args:
         folder: of the seed, where both go.
@@ -35,11 +37,9 @@ class MetricsLog:
     """
 
     def __init__(self, folder: SeedFolder, size: int = 0) -> None:
-        from torch.utils.tensorboard import SummaryWriter
-
         folder.path.mkdir(parents=True, exist_ok=True)
         self.path = folder.metrics
-        data = self.path.read_bytes()[:size] if self.path.exists() else b""
+        data = _read(self.path)[:size] if self.path.exists() else b""
         if len(data) < size:
             raise CheckpointError(f"{self.path} is shorter than its run's checkpoint says: it was cut or replaced")
         lines, rest, self._check = _parse(data, self.path)
@@ -49,7 +49,7 @@ class MetricsLog:
         self._file.truncate(size)
         self._board_folder = folder.tensorboard
         shutil.rmtree(self._board_folder, ignore_errors=True)
-        self._board = SummaryWriter(self._board_folder)
+        self._board = _Board(self._board_folder)
         for line in lines:
             self._mirror(line)
 
@@ -68,11 +68,18 @@ class MetricsLog:
         self._mirror(line)
 
     def sync(self) -> int:
-        """Bring everything to the disk and return the size in bytes, for a checkpoint."""
+        """Bring everything to the disk and return the size in bytes, for a checkpoint.
+
+        Raises:
+            CheckpointError: the file is no longer at its path; what is written next would be in another folder.
+            OSError: the disk refused; it names the file.
+        """
+        if not (self.path.exists() and os.path.samestat(os.fstat(self._file.fileno()), self.path.stat())):
+            raise CheckpointError(
+                f"{self.path} was moved or removed while its run trained: put the folder back, and go on with --resume"
+            )
         with naming(self.path):
             os.fsync(self._file.fileno())
-        with naming(self._board_folder):
-            self._board.flush()
         return os.fstat(self._file.fileno()).st_size  # the position of a file cut back is still its old end
 
     def close(self) -> None:
@@ -92,7 +99,33 @@ class MetricsLog:
         with naming(self._board_folder):
             for name, value in line.items():
                 if isinstance(value, float):
-                    self._board.add_scalar(f"{place}/{name}", value, line["total_steps"])
+                    self._board.add(f"{place}/{name}", value, line["total_steps"])
+
+
+class _Board:
+    """A file of TensorBoard's events in a folder, which is made."""
+
+    def __init__(self, folder: Path) -> None:
+        from tensorboard.compat.proto import event_pb2, summary_pb2
+        from tensorboard.summary.writer.record_writer import RecordWriter
+
+        self._event: Any = vars(event_pb2)["Event"]  # made as it is imported: type checkers do not see them
+        self._summary: Any = vars(summary_pb2)["Summary"]
+        folder.mkdir(parents=True, exist_ok=True)
+        name = f"events.out.tfevents.{int(time.time()):010d}.{platform.node()}.{os.getpid()}"
+        self._file = (folder / name).open("wb", buffering=0)
+        self._records = RecordWriter(self._file)
+        self._write(file_version="brain.Event:2")
+
+    def add(self, tag: str, value: float, step: int) -> None:
+        scalar = self._summary.Value(tag=tag, simple_value=value)
+        self._write(summary=self._summary(value=[scalar]), step=step)
+
+    def close(self) -> None:
+        self._file.close()
+
+    def _write(self, **content: Any) -> None:
+        self._records.write(self._event(wall_time=time.time(), **content).SerializeToString())
 
 
 def read_metrics(path: Path) -> list[dict[str, Any]]:
@@ -103,11 +136,18 @@ def read_metrics(path: Path) -> list[dict[str, Any]]:
     """
     if not path.exists():
         return []
-    lines, rest, _ = _parse(path.read_bytes(), path)
+    lines, rest, _ = _parse(_read(path), path)
     _, found, check = rest.rpartition(_BEFORE_CHECK)
     if found and len(check) > _CHECK_LENGTH:  # not cut short: its end was overwritten
         raise _damaged(path, len(lines) + 1)
     return lines
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return read_bytes(path, LINES)
+    except OSError as error:
+        raise CheckpointError(f"{path} cannot be read: {reason(error)}") from None
 
 
 def _parse(data: bytes, path: Path) -> tuple[list[dict[str, Any]], bytes, int]:
@@ -121,8 +161,8 @@ def _parse(data: bytes, path: Path) -> tuple[list[dict[str, Any]], bytes, int]:
             if written != f'{check:08x}"}}'.encode():
                 raise _damaged(path, number)
         try:
-            content = json.loads(line)
-        except (ValueError, RecursionError):
+            content = parse_json(line)
+        except ValueError:
             raise _damaged(path, number) from None
         if not isinstance(content, dict) or "kind" not in content:
             raise _damaged(path, number)

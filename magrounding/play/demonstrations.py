@@ -23,7 +23,6 @@ from __future__ import annotations
 
 import hashlib
 import io
-import json
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -38,7 +37,7 @@ from magrounding.play.archive import DAMAGE, Archive, Kind
 from magrounding.play.origin import EnvLike
 from magrounding.registry import env_entry
 from magrounding.schema import Count, Options, load
-from magrounding.storage import json_text, user_path, write_atomic
+from magrounding.storage import ARRAYS, json_text, parse_json, read_bytes, reason, user_path, write_atomic
 from magrounding.vector import Observation
 from magrounding.version import __version__
 
@@ -271,10 +270,10 @@ def _check_array(arrays: Mapping[str, Kind], name: str, dtype: type | None, shap
 
 def _read(path: Path) -> bytes:
     try:
-        return path.read_bytes()
+        return read_bytes(path, ARRAYS)
     except OSError as error:
         raise CheckpointError(
-            f"the demonstrations {path} cannot be read ({error.strerror}); record some with magrounding record"
+            f"the demonstrations {path} cannot be read ({reason(error)}); record some with magrounding record"
         ) from None
 
 
@@ -283,7 +282,7 @@ def _parse_header(data: bytes, source: Path) -> DemonstrationHeader:
         archive = Archive(data)
         if archive.kind(_HEADER).size > _MOST_HEADER:
             raise ValueError(f"its header is larger than {_MOST_HEADER:,} bytes")
-        content = json.loads(archive.read(_HEADER).tobytes())
+        content = parse_json(archive.read(_HEADER).tobytes())
         if content["format"] != FORMAT:
             raise CheckpointError(
                 f"{source} is of format {content['format']}, this version reads format {FORMAT}: record it again"

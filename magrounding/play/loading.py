@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import index
 from os import PathLike
 
 import torch
@@ -36,7 +37,9 @@ def load_team(
     run = RunFolder.find(source)
     config = run.config()
     try:
-        seeds, stages = [str(k) for k in config["seeds"]], list(config["stages"])
+        seeds, stages = [str(index(k)) for k in config["seeds"]], list(config["stages"])
+        if not all(isinstance(name, str) for name in stages):
+            raise TypeError("a stage")
         env, agent, num_agents = env_entry(config["env"]), config["agent"], int(config["agents"])
         env_options = dict(config["env_options"])
         network = dict(config["network"] if "network" in config else config["policy_options"])  # as it was called
@@ -51,6 +54,10 @@ def load_team(
     first = build_policy(agent, spec, network, seed=0)
     known = None if reads_any_words(first) else spec.vocabulary_hash
     weights, _ = load_weights(folder.weights(stage), env=env.id, vocabulary_hash=known, num_agents=num_agents)
+    if not run.about.exists() and any(each.dtype is torch.float16 for state in weights for each in state.values()):
+        raise CheckpointError(
+            f"{run} lacks {run.about.name}: a team of which only a part was published; publish it again"
+        )
     policies = [first, *(build_policy(agent, spec, network, seed=0) for _ in weights[1:])]
     for policy, state in zip(policies, weights, strict=True):
         fit_weights(policy, state, folder.weights(stage))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import os
 import platform
 import subprocess
@@ -15,7 +14,10 @@ from pathlib import Path
 
 from magrounding.errors import CheckpointError
 from magrounding.play.run_folder import RunFolder
-from magrounding.storage import SEAL, digest, json_text, naming
+from magrounding.storage import SEAL, check_regular, digest, json_text, naming, parse_json, reason
+
+_MOST = 2**16
+"""Bytes of a record at most."""
 
 
 @dataclass(frozen=True)
@@ -91,6 +93,8 @@ class RunOwner:
 
     def __exit__(self, *_: object) -> None:
         path = self.folder.owner
+        if not path.exists():  # moved or removed meanwhile: there is nothing to give back
+            return
         with _locked(path) as file:
             if file.read() in (self._record, b""):
                 file.truncate(0)
@@ -98,15 +102,37 @@ class RunOwner:
                     path.unlink()
 
 
+@contextmanager
+def owned(out: Path, holds: str, *, file: bool = False) -> Iterator[None]:
+    """While entered, no other process writes to the same `--out` (`RunOwner`); what stays empty of it is removed.
+
+    Args:
+        out: a folder, or a file, whose record is a hidden file beside it.
+        holds: what error messages call its content, such as "the match".
+        file: `out` is a file.
+    """
+    where = RunFolder(out.parent if file else out)
+    if file:
+        where.owner = out.with_name(f".{out.name}.owner")
+    made = [folder for folder in (where.path, *where.path.parents) if not folder.exists()]
+    try:
+        with RunOwner(where, holds):
+            yield
+    finally:
+        for folder in made:  # from the inside; what holds something stays
+            with suppress(OSError):
+                folder.rmdir()
+
+
 def _check_free(path: Path, data: bytes, holds: str) -> None:
     """CheckpointError where the owner that a file names is alive or cannot be checked; an empty file names none."""
     if not data:
         return
     try:
-        content = json.loads(data)
+        content = parse_json(data)
         intact = content.pop(SEAL) == digest(content)
         owner = Process(**content) if intact else None
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+    except (ValueError, TypeError, KeyError, AttributeError):
         owner = None
     if owner is None:
         raise CheckpointError(f"{path} is damaged and names no process: delete it, if none writes into this folder")
@@ -117,7 +143,7 @@ def _check_free(path: Path, data: bytes, holds: str) -> None:
         )
     if owner.alive:
         raise CheckpointError(
-            f"{holds} in {path.parent} is running ({owner}): wait for it, stop it, or name another folder with --out"
+            f"{holds} in {path.parent} is running ({owner}): wait for it, stop it, or name another with --out"
         )
 
 
@@ -125,7 +151,12 @@ def _check_free(path: Path, data: bytes, holds: str) -> None:
 def _locked(path: Path) -> Iterator[io.FileIO]:
     """The open file, made where it is missing, while no other process has it locked."""
     while True:
-        with io.FileIO(os.open(path, os.O_RDWR | os.O_CREAT, 0o666), "r+") as file:
+        flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NONBLOCK", 0)
+        with io.FileIO(os.open(path, flags, 0o666), "r+") as file:
+            try:
+                check_regular(file.fileno(), path, _MOST)
+            except OSError as error:
+                raise CheckpointError(f"{path} cannot name a process ({reason(error)}): delete it") from None
             with suppress(ImportError, OSError):  # Windows, and file systems without locks
                 import fcntl
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from magrounding.agents.weights import STATE_FILE
 from magrounding.errors import CheckpointError
-from magrounding.pretrained import find_run
+from magrounding.pretrained import ABOUT_FILE, find_run
 from magrounding.storage import read_json, remove_partial, write_json
 
 CONFIG_FILE = "config.json"
@@ -62,6 +62,7 @@ class RunFolder:
         self.config_file, self.owner = path / CONFIG_FILE, path / OWNER_FILE
         self.report, self.curves = path / "report.md", path / CURVES_FILE
         self.baselines_file = path / "baselines.json"
+        self.about = path / ABOUT_FILE  # of a published team, whose weights are rounded
 
     @classmethod
     def find(cls, source: str | PathLike[str]) -> RunFolder:

@@ -8,7 +8,6 @@ now goes another way is noticed as well.
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass
@@ -23,7 +22,7 @@ from magrounding.errors import CheckpointError, ConfigurationError, DataNotFound
 from magrounding.registry import env_entry
 from magrounding.schema import Count, Options, load
 from magrounding.spec import EnvSpec, FixedActions
-from magrounding.storage import digest, json_text, naming, write_atomic
+from magrounding.storage import LINES, digest, json_text, naming, parse_json, read_bytes, reason, write_atomic
 from magrounding.vector import Info, Observation, VectorEnv
 from magrounding.version import __version__
 
@@ -316,20 +315,20 @@ def _line(content: Mapping[str, Any]) -> str:
 
 def _read(path: Path) -> bytes:
     try:
-        return path.read_bytes()
+        return read_bytes(path, LINES)
     except FileNotFoundError:
         raise DataNotFound(f"there are no saved games at {path}") from None
     except OSError as error:
-        raise CheckpointError(f"{path} cannot be read: {error.strerror}") from None
+        raise CheckpointError(f"{path} cannot be read: {reason(error)}") from None
 
 
 def _parse(line: bytes, source: Path | str, number: int) -> dict[str, Any]:
     """Parse a line; CheckpointError unless it is what was written."""
     try:
-        content = json.loads(line)
+        content = parse_json(line)
         check = content.pop(CHECK)
         intact = check == digest(content)[:_DIGITS] and line.endswith(b"\n")
-    except (ValueError, KeyError, AttributeError, TypeError, RecursionError):
+    except (ValueError, KeyError, AttributeError, TypeError):
         intact, content = False, {}
     if not intact:
         raise CheckpointError(f"{source}, line {number} is damaged, or the file is none of saved games")

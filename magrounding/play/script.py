@@ -14,7 +14,7 @@ from magrounding.brief import brief
 from magrounding.errors import ConfigurationError, DataNotFound, check_choice
 from magrounding.single.tokenizer import plain_text, split
 from magrounding.spec import CHOICES, EnvSpec, TextChoices
-from magrounding.storage import lines_of, read_text, user_path
+from magrounding.storage import NOTE, lines_of, read_text, reason, user_path
 
 ANY, AGAIN = "?", "*"
 _COMMENT = "#"
@@ -74,9 +74,9 @@ class Script:
     def load(cls, path: str | PathLike[str]) -> Script:
         """Read a script; DataNotFound, or ConfigurationError where it holds none."""
         try:
-            return cls.parse(read_text(user_path(path)), str(path))
+            return cls.parse(read_text(user_path(path), NOTE), str(path))
         except OSError as error:
-            raise DataNotFound(f"the script {path} cannot be read: {error.strerror}") from None
+            raise DataNotFound(f"the script {path} cannot be read: {reason(error)}") from None
         except UnicodeDecodeError:
             raise ConfigurationError(f"the script {path} is not text in UTF-8") from None
 

@@ -33,7 +33,7 @@ def _users_folder() -> Path:
 def _teams() -> dict[str, Path]:
     """Name → folder; of two teams of one name the package's counts."""
     folders = _users_folder(), Path(__file__).parent
-    return {path.parent.name: path.parent for folder in folders for path in folder.glob(f"*/{ABOUT_FILE}")}
+    return {path.parent.name: path.parent for folder in folders for path in folder.glob(f"[!.]*/{ABOUT_FILE}")}
 
 
 def find_run(source: str | PathLike[str]) -> Path:

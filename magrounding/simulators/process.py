@@ -16,7 +16,7 @@ from magrounding.simulators.handle import WorkerHandle
 from magrounding.simulators.simulator_env import SimulatorVectorEnv
 from magrounding.simulators.worker_pool import WorkerPool
 from magrounding.spec import EnvSpec
-from magrounding.vector import Info, Observation, StepResult, check_actions, check_count, check_rows, row_seeds
+from magrounding.vector import Info, Observation, StepResult, alone, check_actions, check_count, check_rows, row_seeds
 
 _BOTH = (0, 1)
 
@@ -74,6 +74,7 @@ class ProcessVectorEnv(SimulatorVectorEnv, HasHalves):
         """Process ids of the workers; 0 after the end."""
         return [worker.pid for worker in self._pool.workers]
 
+    @alone
     def reset(self, seed: int | None = None, rows: ArrayLike | None = None) -> tuple[Observation, Info]:
         """Start afresh, as in the base; steps that were sent and not received are forgotten.
 
@@ -103,6 +104,7 @@ class ProcessVectorEnv(SimulatorVectorEnv, HasHalves):
         self._started = True
         return self._all_views.start(arena.final_observation, self._fault)
 
+    @alone
     def step(self, actions: ArrayLike) -> StepResult:
         self._send(actions, _BOTH, self._rows)
         return self._receive(_BOTH, self._rows, self._all_views)

@@ -20,7 +20,7 @@ from magrounding.simulators.env_row import EnvRow
 from magrounding.simulators.simulator_env import SimulatorVectorEnv
 from magrounding.simulators.spaces import common_spec
 from magrounding.spec import EnvSpec
-from magrounding.vector import DeepCopied, Info, Observation, StepResult, check_actions, check_rows, row_seeds
+from magrounding.vector import DeepCopied, Info, Observation, StepResult, alone, check_actions, check_rows, row_seeds
 
 
 class SerialVectorEnv(DeepCopied, SimulatorVectorEnv):
@@ -58,6 +58,7 @@ class SerialVectorEnv(DeepCopied, SimulatorVectorEnv):
         self._started = self._closed = False
         self._whole = True  # no step or reset was cut short
 
+    @alone
     def reset(self, seed: int | None = None, rows: ArrayLike | None = None) -> tuple[Observation, Info]:
         if self._closed:
             raise CallOrderError("the games are closed: make others")
@@ -78,6 +79,7 @@ class SerialVectorEnv(DeepCopied, SimulatorVectorEnv):
         self._started = self._whole = True
         return self._view.start(arena.final_observation, None)
 
+    @alone
     def step(self, actions: ArrayLike) -> StepResult:
         self._require_start()
         arena = self._arena

@@ -8,6 +8,7 @@ import torch
 from magrounding import pretrained
 from magrounding.cli import publish
 from magrounding.cli.command import CommandLine
+from magrounding.errors import CheckpointError
 from magrounding.experiment.config import read_config
 from magrounding.play.loading import load_team
 from magrounding.storage import read_json
@@ -82,3 +83,37 @@ def test_in_a_checkout_teams_go_beside_the_packages_own():
 def test_no_run_there(tmp_path, capsys):
     assert run("--run", tmp_path / "nothing", "--name", "tiny", "--to", tmp_path) == 2
     assert "does not exist" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("last", ["save_weights", "write_json"])
+def test_what_was_killed_half_way_is_published_again(finished, monkeypatch, tmp_path, last):
+    class Killed(BaseException):
+        pass
+
+    def die(*arguments, **options):
+        raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr(publish, last, die)
+        patch.setattr("shutil.rmtree", lambda *arguments, **options: None)  # what is killed tidies nothing
+        with pytest.raises(Killed):
+            run("--run", finished, "--name", "tiny", "--to", tmp_path)
+    monkeypatch.setattr(pretrained, "__file__", str(tmp_path / "__init__.py"))
+    assert not (tmp_path / "tiny").exists()
+    assert pretrained.pretrained_names() == ()
+    assert run("--run", finished, "--name", "tiny", "--to", tmp_path) == 0
+    assert [path.name for path in tmp_path.iterdir()] == ["tiny"]
+    assert load_team("pretrained:tiny").num_agents == 2
+
+
+def test_a_team_without_its_about_is_refused(finished, tmp_path):
+    """As an earlier version left it when it was killed."""
+    assert run("--run", finished, "--name", "tiny", "--to", tmp_path) == 0
+    (tmp_path / "tiny" / pretrained.ABOUT_FILE).unlink()
+    with pytest.raises(CheckpointError, match=r"tiny lacks about\.json: a team of which only a part was published"):
+        load_team(tmp_path / "tiny")
+
+
+def test_a_hidden_name_is_refused(finished, tmp_path, capsys):
+    assert run("--run", finished, "--name", ".tiny", "--to", tmp_path) == 2
+    assert "is the name of a folder that is not hidden" in capsys.readouterr().err

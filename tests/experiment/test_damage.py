@@ -361,3 +361,23 @@ def test_words_workers_and_other_stages_are_no_settings():
     fewer = replace(settings, evaluation=replace(settings.evaluation, report_games=9))
     for other in (replace(settings, seeds=(1,)), fewer):
         assert other.digest != settings.digest
+
+
+def test_a_folder_that_is_moved_while_its_run_trains(tmp_path, monkeypatch, capfd):
+    """One sentence, and the run goes on where the folder is put back; nothing is written where it was."""
+    save, moved = seed_run.save_checkpoint, tmp_path / "moved"
+
+    def save_and_move(path, record, tensors):
+        save(path, record, tensors)
+        if record["position"]["steps"] == 60:
+            (tmp_path / "run").rename(moved)
+
+    monkeypatch.setattr(seed_run, "save_checkpoint", save_and_move)
+    with pytest.raises(CheckpointError, match=r"metrics.jsonl was moved or removed while its run trained: put the fol"):
+        run_curriculum(tiny_settings(**BRIEF), tmp_path / "run", display=quiet(), device="cpu")
+    monkeypatch.undo()
+    assert capfd.readouterr().err == ""
+    assert [path.name for path in tmp_path.iterdir()] == ["moved"]
+    (moved / "owner.json").unlink(missing_ok=True)  # of this very process, which is alive
+    go_on(moved)
+    assert RunFolder(moved).report.exists()

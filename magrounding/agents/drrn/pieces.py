@@ -7,11 +7,10 @@ network is read without a tokenizer's package.
 
 from __future__ import annotations
 
-import gzip
 import io
-import json
 import math
 import string
+import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,7 @@ import numpy as np
 
 from magrounding.errors import CheckpointError, ConfigurationError, MissingExtra
 from magrounding.single.tokenizer import plain_text
-from magrounding.storage import WRONG_JSON, json_text, text_of
+from magrounding.storage import WRONG_JSON, json_text, parse_json, read_bytes, reason, text_of, unpacked
 from magrounding.texts import content_keys
 
 SHIPPED = Path(__file__).with_name("data") / "pieces.json.gz"
@@ -114,7 +113,7 @@ class Pieces:
     def from_json(cls, text: str | bytes, source: Path | str) -> Pieces:
         """Return the pieces that `to_json` wrote; CheckpointError for anything else."""
         try:
-            listed = json.loads(text if isinstance(text, str) else text_of(text))["pieces"]
+            listed = parse_json(text if isinstance(text, str) else text_of(text))["pieces"]
             scores = dict(listed)
             if len(scores) < len(listed):
                 raise ValueError("a piece is there twice")
@@ -128,10 +127,12 @@ class Pieces:
     def load(cls, path: Path) -> Pieces:
         """Load the pieces of a JSON file, compressed or not; CheckpointError where it is missing or damaged."""
         try:
-            data = path.read_bytes()
-            return cls.from_json(gzip.decompress(data) if path.suffix == ".gz" else data, path)
-        except (OSError, EOFError) as error:
-            raise CheckpointError(f"{path} cannot be read: {error}") from None
+            data = read_bytes(path)
+            data = unpacked(data) if path.suffix == ".gz" else data
+        except (OSError, EOFError, ValueError, zlib.error) as error:
+            why = reason(error) if isinstance(error, OSError) else error
+            raise CheckpointError(f"{path} cannot be read: {why}") from None
+        return cls.from_json(data, path)
 
 
 class PieceTokens:

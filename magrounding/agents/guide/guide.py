@@ -13,11 +13,12 @@ import torch.nn.functional as F
 from safetensors.torch import save
 from torch import Tensor, nn
 
+from magrounding.agents.bounded import bounded
 from magrounding.agents.guide.encoder import HashedEncoder
 from magrounding.agents.guide.language_model import LanguageModelEncoder
 from magrounding.agents.weights import fit_weights, parse_tensors
 from magrounding.errors import CheckpointError, ConfigurationError
-from magrounding.storage import read_json, write_atomic, write_json
+from magrounding.storage import ARRAYS, read_bytes, read_json, reason, write_atomic, write_json
 
 TEMPERATURE = 0.05
 """λ. LGE gives none; SimCSE, whose loss it takes, has .05."""
@@ -81,12 +82,15 @@ def load_guide(folder: Path) -> Guide:
     try:
         options, temperature = dict(content["options"]), float(content["temperature"])
         if content["encoder"] == HashedEncoder.kind:
-            encoder = HashedEncoder(**{name: int(options[name]) for name in ("buckets", "width", "hidden")})
+            with bounded(f"the Guide in {folder}"):
+                encoder = HashedEncoder(**{name: int(options[name]) for name in ("buckets", "width", "hidden")})
         elif content["encoder"] == LanguageModelEncoder.kind:
             encoder = LanguageModelEncoder(folder / "model", int(options["tokens"]))
         else:
             raise CheckpointError(f"{folder / GUIDE_FILE} names an encoder that is not known: {content['encoder']!r}")
-    except (KeyError, TypeError, ValueError) as error:
+    except ConfigurationError:
+        raise
+    except (KeyError, TypeError, ValueError, RuntimeError) as error:
         raise CheckpointError(f"{folder / GUIDE_FILE} is damaged ({type(error).__name__}: {error})") from None
     guide = Guide(encoder, temperature)
     fit_weights(guide, parse_tensors(_weights(folder), folder / _WEIGHTS), folder / _WEIGHTS)
@@ -107,6 +111,6 @@ def _found(folder: Path) -> Path:
 
 def _weights(folder: Path) -> bytes:
     try:
-        return (folder / _WEIGHTS).read_bytes()
+        return read_bytes(folder / _WEIGHTS, ARRAYS)
     except OSError as error:
-        raise CheckpointError(f"{folder / _WEIGHTS} cannot be read: {error.strerror}") from None
+        raise CheckpointError(f"{folder / _WEIGHTS} cannot be read: {reason(error)}") from None

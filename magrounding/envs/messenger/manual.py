@@ -23,7 +23,7 @@ import numpy as np
 from magrounding.brief import brief
 from magrounding.envs.messenger.entities import ENTITIES, FIRST_WORD, MOVEMENTS, ROLES
 from magrounding.errors import DataNotFound
-from magrounding.storage import text_of, user_path
+from magrounding.storage import parse_json, read_bytes, reason, text_of, user_path
 from magrounding.vocabulary import Vocabulary
 
 LAYOUTS = ("statements", "paragraph", "stream")
@@ -120,11 +120,11 @@ def _file(text: str) -> str:
 
 def _read(path: Path) -> bytes:
     try:
-        return path.read_bytes()
+        return read_bytes(path)
     except FileNotFoundError:
         raise DataNotFound(f"{path} is missing; a corpus has {' and '.join(map(_file, TEXTS))}") from None
-    except (OSError, ValueError) as error:
-        raise DataNotFound(f"{path} cannot be read: {error}") from None
+    except OSError as error:
+        raise DataNotFound(f"{path} cannot be read: {reason(error)}") from None
 
 
 @lru_cache(maxsize=8)
@@ -138,8 +138,8 @@ def _parse(folder: str, *contents: bytes) -> Corpus:
 
 def _parse_cells(content: bytes, path: Path) -> Cells:
     try:
-        data = json.loads(text_of(content))
-    except (ValueError, RecursionError) as error:
+        data = parse_json(text_of(content))
+    except ValueError as error:
         raise DataNotFound(f"{path} is no readable JSON: {error}") from None
     cells: dict[Cell, list[str]] = {cell: [] for cell in CELLS}
     for entity, roles in _named(data, "entities", ENTITIES, (), path):

@@ -10,7 +10,6 @@ import asyncio
 import logging
 import secrets
 import time
-import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
@@ -28,10 +27,13 @@ from magrounding.play.web.messages import Refusal
 from magrounding.play.web.offers import Offers, Plan
 from magrounding.schema import Options, load
 from magrounding.storage import (
+    NOTE,
     check_place,
     json_text,
+    parse_toml,
     read_json,
     read_text,
+    reason,
     remove_partial,
     user_path,
     write_atomic,
@@ -117,10 +119,10 @@ class Study(Options):
     def read(cls, path: Path, offers: Offers) -> Study:
         """Read the study in a file; ConfigurationError where it makes none, or asks for what is not offered."""
         try:
-            content = tomllib.loads(read_text(user_path(path)))
+            content = parse_toml(read_text(user_path(path), NOTE))
         except OSError as error:
-            raise ConfigurationError(f"the study {path} cannot be read: {error.strerror}") from None
-        except (ValueError, RecursionError) as error:
+            raise ConfigurationError(f"the study {path} cannot be read: {reason(error)}") from None
+        except ValueError as error:
             raise ConfigurationError(f"the study {path} is no TOML: {error}") from None
         try:
             study = load(cls, content)

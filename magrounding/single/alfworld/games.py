@@ -6,7 +6,6 @@ A user's game belongs to the split that one of the folders above it is named aft
 from __future__ import annotations
 
 import gzip
-import json
 import os
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
@@ -18,7 +17,7 @@ import msgspec
 from magrounding.errors import ConfigurationError, DataNotFound
 from magrounding.single.alfworld.problem import GAME_FILE, game_of
 from magrounding.single.alfworld.scenes import Scene
-from magrounding.storage import read_text, user_path
+from magrounding.storage import parse_json, read_text, user_path
 
 SHIPPED = Path(__file__).parent / "data" / "scenes.json.gz"
 """The scenes that come with the package, by split."""
@@ -86,8 +85,8 @@ def _find(top: Path, split: str) -> tuple[Path, ...]:
 def read_game(path: Path) -> dict[str, Any]:
     """Read a game file; ConfigurationError for one that is no game."""
     try:
-        data = json.loads(read_text(path))
-    except (OSError, ValueError, RecursionError) as error:
+        data = parse_json(read_text(path))
+    except (OSError, ValueError) as error:
         raise ConfigurationError(f"{path} cannot be read as JSON ({error}): is it a game of ALFWorld?") from error
     if not isinstance(data, dict) or not all(_is_text(data.get(key)) for key in _KEYS):
         raise ConfigurationError(f"{path} lacks one of {', '.join(_KEYS)}, each a text: is it a game of ALFWorld?")

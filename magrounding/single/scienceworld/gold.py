@@ -13,7 +13,7 @@ import msgspec
 from magrounding.errors import ConfigurationError
 from magrounding.single.scienceworld.java import Java
 from magrounding.single.scienceworld.simulation import Moment, Simulation
-from magrounding.storage import user_cache, write_json
+from magrounding.storage import read_bytes, user_cache, write_json
 
 _SYNONYMS = {"examine": "look at", "drop": "put down"}
 _JOINTS = (" to ", " into ", " on ", " in ", " with ")
@@ -144,6 +144,6 @@ def _variants(command: str, aliases: dict[str, list[str]]) -> Iterator[str]:
 def _read(path: Path) -> Gold | None:
     """Read a gold path; None where the file is missing or damaged, so that it is found again."""
     try:
-        return msgspec.json.decode(path.read_bytes(), type=Gold)
+        return msgspec.json.decode(read_bytes(path), type=Gold)
     except (OSError, ValueError, RecursionError, msgspec.MsgspecError):
         return None

@@ -10,7 +10,7 @@ import msgspec
 
 from magrounding.errors import ConfigurationError
 from magrounding.single.scienceworld.gold import WON
-from magrounding.storage import read_text
+from magrounding.storage import LINES, read_text
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ def read_trajectories(path: Path, splits: Sequence[str] = ()) -> list[Trajectory
     A ConfigurationError where there is no such file, or it holds something else.
     """
     try:
-        lines = read_text(path).split("\n")[:-1]
+        lines = read_text(path, LINES).split("\n")[:-1]
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigurationError(
             f"{path} cannot be read as gold trajectories ({error}): "

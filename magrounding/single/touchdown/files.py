@@ -10,8 +10,6 @@ draws all of them for a city of our own.
 
 from __future__ import annotations
 
-import gzip
-import json
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -25,7 +23,19 @@ from msgspec import Meta
 
 from magrounding.errors import ConfigurationError, DataNotFound
 from magrounding.single.touchdown.layout import CLASSES, COLUMNS, ROWS
-from magrounding.storage import WRONG_JSON, lines_of, read_text, text_of, user_path
+from magrounding.storage import (
+    ARRAYS,
+    LINES,
+    WRONG_JSON,
+    lines_of,
+    open_regular,
+    parse_json,
+    read_bytes,
+    read_text,
+    text_of,
+    unpacked,
+    user_path,
+)
 
 NODES, LINKS, PANOIDS, WORDS = "nodes.txt", "links.txt", "panoids.txt", "words.json"
 PANORAMAS = ("panoramas.npy", "panoramas.npz")
@@ -109,7 +119,7 @@ def read_routes(file: Path) -> list[Route]:
 def _route(line: str) -> Route | None:
     """Return the route of a line; None for a line that is none."""
     try:
-        fields = json.loads(line)
+        fields = parse_json(line)
         nodes, text, heading = fields["route_panoids"], fields["navigation_text"], float(fields["start_heading"])
     except WRONG_JSON:
         return None
@@ -137,9 +147,9 @@ def read_panoramas(folder: Path) -> tuple[list[str], np.ndarray]:
         if file.suffix == ".npy":
             classes = np.load(file, mmap_mode="r", allow_pickle=False)
         else:
-            with file.open("rb") as packed, np.load(packed, allow_pickle=False) as archive:
+            with open_regular(file, ARRAYS) as packed, np.load(packed, allow_pickle=False) as archive:
                 classes = archive[PANORAMAS_KEY]
-    except (ValueError, OSError, KeyError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+    except (ValueError, OSError, KeyError, EOFError, zipfile.BadZipFile, zlib.error, MemoryError) as error:
         raise ConfigurationError(f"{file.name} is no array of panoramas ({error})") from error
     names = [name for line in lines_of(_text(folder / PANOIDS)) if (name := line.strip(_BLANK))]
     if classes.dtype != np.uint8 or classes.shape != (len(names), ROWS, COLUMNS):
@@ -154,8 +164,8 @@ def _text(file: Path) -> str:
     try:
         packed = file.with_name(f"{file.name}.gz")
         if packed.is_file():
-            return text_of(gzip.decompress(packed.read_bytes()))
-        return read_text(file)
+            return text_of(unpacked(read_bytes(packed, LINES), LINES))
+        return read_text(file, LINES)
     except FileNotFoundError:
         raise DataNotFound(f"there is no {file.name} in {file.parent}") from None
     except (OSError, ValueError, EOFError, zlib.error) as error:

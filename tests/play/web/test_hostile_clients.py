@@ -28,6 +28,7 @@ from tests.play.web.party import party
 from tests.play.web.test_refusals import altered, saved_game
 
 MESSAGES = int(os.environ.get("MAGROUNDING_FUZZ_MESSAGES", "600"))
+SEED = int(os.environ.get("MAGROUNDING_FUZZ_SEED", "0"))
 ANSWERS = ("refused", "taken", "left", "created", "joined")
 MEMORY = 48 * 2**20
 """Bytes that the process may grow by after the first tenth, whatever the number of messages."""
@@ -225,7 +226,7 @@ def test_whatever_is_sent_is_refused_by_a_code_and_touches_no_other_game():
             await owner.join(theirs)  # both agents
             session = there.host.rooms[code].session
             same = Session("ma_rtfm", {**session.vec.options}, Lineup.parse("human,oracle", 2), 3)
-            attacker = Attacker(there, [code, theirs, "nothing"], random.Random(0))
+            attacker = Attacker(there, [code, theirs, "nothing"], random.Random(SEED))
             grown = []
             for number in range(MESSAGES):
                 await attacker.send()

@@ -1,0 +1,242 @@
+"""What is read is a regular file of a bounded size, JSON and TOML of a bounded depth: in one place for all readers."""
+
+import ast
+import gzip
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+import magrounding as mg
+from magrounding.agents import bounded
+from magrounding.agents.building import make_policy
+from magrounding.agents.drrn.pieces import Pieces
+from magrounding.agents.guide import load_guide
+from magrounding.agents.pretrained_language import inspect_model
+from magrounding.envs.messenger.manual import find_corpus
+from magrounding.errors import ConfigurationError, MagroundingError
+from magrounding.experiment.checkpoint import load_checkpoint
+from magrounding.experiment.config import read_config
+from magrounding.experiment.metrics import read_metrics
+from magrounding.play.demonstrations import Demonstrations
+from magrounding.play.owner import RunOwner
+from magrounding.play.run_folder import RunFolder
+from magrounding.play.saved_games import read_episodes
+from magrounding.play.script import Script
+from magrounding.play.web.study import Study
+from magrounding.pretrained import find_run
+from magrounding.registry import describe, env_entry
+from magrounding.single.alfworld.games import read_game
+from magrounding.single.scienceworld.trajectories import read_trajectories
+from magrounding.single.touchdown.files import read_words
+from magrounding.storage import parse_json, parse_toml, read_bytes, read_json, unpacked, write_json
+
+ROOT = Path(__file__).parents[1]
+
+
+def sparse(path):
+    with path.open("wb") as file:
+        file.truncate(2**32)
+
+
+KINDS = {
+    "pipe": (os.mkfifo, "it is a pipe, not a file"),
+    "device": (lambda path: path.symlink_to("/dev/zero"), "it is a device, not a file"),
+    "folder": (lambda path: path.mkdir(), "it is a folder|[Ii]s a directory"),
+    "sparse": (sparse, "it has 4,294,967,296 bytes, and may have"),
+}
+"""Name → what puts it at a path, and what is said of it."""
+
+ORIGIN = {"env": "ma_rtfm", "vocabulary_hash": None, "num_agents": 2}
+
+READERS = {
+    "config.json": lambda folder: read_config(folder),
+    "baselines.json": lambda folder: RunFolder(folder).baselines(),
+    "s1/state.json": mg.load_team,
+    "s1/agent_0.safetensors": mg.load_team,
+    "metrics.jsonl": lambda folder: read_metrics(folder / "metrics.jsonl"),
+    "checkpoint.safetensors": lambda folder: load_checkpoint(folder / "checkpoint.safetensors", **ORIGIN),
+    "owner.json": lambda folder: RunOwner(RunFolder(folder)).__enter__(),
+    "games.jsonl": lambda folder: read_episodes(folder / "games.jsonl"),
+    "demos.npz": lambda folder: Demonstrations.load(folder / "demos.npz"),
+    "moves.txt": lambda folder: Script.load(folder / "moves.txt"),
+    "study.toml": lambda folder: Study.read(folder / "study.toml", None),  # type: ignore[arg-type]
+    "text_train.json": lambda folder: find_corpus(str(folder)),
+    "pieces.json": lambda folder: Pieces.load(folder / "pieces.json"),
+    "guide.json": load_guide,
+    "model.safetensors": inspect_model,
+    "gold.jsonl": lambda folder: read_trajectories(folder / "gold.jsonl"),
+    "game.tw-pddl": lambda folder: read_game(folder / "game.tw-pddl"),
+    "words.json": read_words,
+}
+"""File of a run's folder, or another → what reads it."""
+
+
+@pytest.fixture
+def run(tmp_path):
+    return Path(shutil.copytree(find_run("pretrained:ma_rtfm-s1-2agents"), tmp_path / "run"))
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="pipes have no names here")
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", READERS)
+def test_what_is_no_file_or_too_large_is_refused(run, name, kind):
+    if (name, kind) == ("owner.json", "folder"):
+        pytest.skip("a folder cannot be opened to write a name into it: an OSError as ever")
+    if name == "model.safetensors":
+        (run / "tokenizer.json").write_text("{}")
+        (run / "config.json").write_text('{"hidden_size": 8}')
+    (run / name).unlink(missing_ok=True)
+    make, complaint = KINDS[kind]
+    make(run / name)
+    if (name, kind) == ("checkpoint.safetensors", "sparse"):
+        complaint = "truncated or damaged"  # a state may have gigabytes, of which nothing is read here
+    if (name, kind) == ("model.safetensors", "sparse"):
+        return  # nor is it here, and a language model may have them
+    with pytest.raises(MagroundingError, match=complaint) as refused:
+        READERS[name](run)
+    assert (run / name).name in str(refused.value)
+
+
+def test_files_are_read_in_one_place():
+    """Other readers would wait for pipes. Those that are named read the package's own files, or the kernel's."""
+    own = {
+        "agents/drrn/pieces.py",
+        "cli/speed.py",
+        "envs/compiled.py",
+        "envs/drawing/sprites.py",
+        "envs/messenger/manual.py",
+        "envs/rtfm/constructions.py",
+        "envs/rtfm/text.py",
+        "play/film.py",
+        "play/owner.py",
+        "play/web/server.py",
+        "single/alfworld/games.py",
+        "single/alfworld/kinds.py",
+        "single/alfworld/package.py",
+        "single/nethack/words.py",
+        "single/scienceworld/options.py",
+        "single/scienceworld/wire.py",
+    }
+    messages = {"play/web/messages.py": "a message of bounded length, which has to refuse constants as well"}
+    found = set()
+    for path in (ROOT / "magrounding").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Attribute) and (
+                node.attr in ("read_bytes", "read_text", "load_file", "safe_open", "tomllib")
+                or ast.unparse(node) in ("json.load", "json.loads", "tomllib.loads", "gzip.decompress", "gzip.open")
+            ):
+                found.add(path.relative_to(ROOT / "magrounding").as_posix())
+    assert found - own - set(messages) == {"storage.py"}
+
+
+@pytest.mark.parametrize("depth", [65, 900, 100_000])
+def test_what_is_nested_deep_is_refused(tmp_path, depth):
+    with pytest.raises(ValueError, match="nested too deep"):
+        parse_json("[" * depth + "]" * depth)
+    with pytest.raises(ValueError, match="nested too deep"):
+        parse_toml("a = " + "[" * depth + "]" * depth)
+    (tmp_path / "study.toml").write_text("a = " + "[" * depth + "]" * depth)
+    with pytest.raises(ConfigurationError, match=r"study.toml is no TOML"):
+        Study.read(tmp_path / "study.toml", None)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("text", ["a." * 50_000 + "a = 1", '"a". ' * 20_000 + "a = 1", "[" + "a." * 5_000 + "a]"])
+@pytest.mark.timeout(20)
+def test_keys_of_many_parts_are_refused_before_they_are_parsed(tmp_path, text):
+    (tmp_path / "study.toml").write_text(text)
+    with pytest.raises(ConfigurationError, match="a key has 64 parts or more"):
+        Study.read(tmp_path / "study.toml", None)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "text", ["a" * 100_000 + " = 1", '"' + "a" * 100_000 + '" = 1', "a = '" + "a. " * 50_000 + "'"]
+)
+@pytest.mark.timeout(20)
+def test_a_long_key_is_not_a_long_sentence(tmp_path, text):
+    (tmp_path / "study.toml").write_text(text)
+    with pytest.raises(ConfigurationError) as refused:
+        Study.read(tmp_path / "study.toml", None)  # type: ignore[arg-type]
+    assert len(str(refused.value)) < 1000
+
+
+def test_what_is_allowed_is_read(tmp_path):
+    deep = "[" * 64 + "]" * 64
+    assert repr(parse_json(deep)) == deep
+    text = '# A comment. With words. And dots...\nask = "One. Two. Three? 1.5. ' + "Go on. " * 20 + '"\na.b.c = 1.5\n'
+    assert parse_toml(text)["a"] == {"b": {"c": 1.5}}
+    (tmp_path / "file").write_bytes(b"12345")
+    assert read_bytes(tmp_path / "file", 5) == b"12345"
+    with pytest.raises(OSError, match="it has 5 bytes, and may have 4"):
+        read_bytes(tmp_path / "file", 4)
+    packed = gzip.compress(bytes(1000)) + gzip.compress(b"1")
+    assert unpacked(packed, 1001) == bytes(1000) + b"1"
+    with pytest.raises(ValueError, match="it unpacks to more than 1,000 bytes"):
+        unpacked(packed, 1000)
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ("env", ["ma_rtfm"]),
+        ("agent", ["txt2pi"]),
+        ("stages", [["s1"]]),
+        ("stages", "s1"),
+        ("seeds", [["0"]]),
+        ("network", [1]),
+        ("env_options", ["split"]),
+        ("env_options", {"split": ["eval"]}),
+        ("agents", [2]),
+    ],
+)
+def test_lists_where_strings_belong(run, path, value):
+    """In a file that was sealed again: whoever can write can seal."""
+    write_json(run / "config.json", {**read_json(run / "config.json"), path: value}, sealed=True)
+    for read in (mg.load_team, read_config):
+        with pytest.raises(MagroundingError):
+            read(run)
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [("files", ["agent_0.safetensors"]), ("files", {"agent_0.safetensors": ["a"]}), ("env", ["x"]), ("agents", [2])],
+)
+def test_lists_where_strings_belong_in_the_record_of_weights(run, path, value):
+    state = run / "s1" / "state.json"
+    write_json(state, {**read_json(state), path: value}, sealed=True)
+    with pytest.raises(MagroundingError):
+        mg.load_team(run)
+
+
+@pytest.mark.parametrize(
+    "network", [{"similarity": 10**7}, {"meaning": 10**7}, {"motion": 2**31 - 1}, {"similarity": 2**40}]
+)
+def test_a_network_of_terabytes_is_not_built(run, network):
+    config = read_json(run / "config.json")
+    write_json(run / "config.json", {**config, "network": {**config["network"], **network}}, sealed=True)
+    with pytest.raises(MagroundingError, match=r"would take more than 268,435,456 parameters|takes an integer"):
+        mg.load_team(run)
+    with pytest.raises(MagroundingError):
+        read_config(run).make_network()
+
+
+def test_many_small_layers_count_too(monkeypatch):
+    monkeypatch.setattr(bounded, "MOST", 30 * bounded._EACH)
+    spec = describe(env_entry("ma_rtfm").configure())
+    with pytest.raises(ConfigurationError, match=r"agent 'txt2pi' would take more than 491,520 parameters"):
+        make_policy("txt2pi", spec)
+
+
+def test_other_errors_of_building_are_left_as_they_are():
+    with pytest.raises(RuntimeError, match="another one"), bounded.bounded("it"):
+        raise RuntimeError("another one")
+
+
+def test_a_guide_of_terabytes_is_not_built(tmp_path):
+    options = {"buckets": 10**7, "width": 10**7, "hidden": 8}
+    content = {"encoder": "hashed", "options": options, "temperature": 0.05, "record": {}}
+    write_json(tmp_path / "guide.json", content, sealed=True)
+    with pytest.raises(MagroundingError, match="would take more than"):
+        load_guide(tmp_path)
