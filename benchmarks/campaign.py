@@ -30,7 +30,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 import matplotlib.figure  # noqa: F401  with the first report
-import torch._dynamo  # noqa: F401  with the first optimiser
+import torch
+import torch._dynamo  # with the first optimiser
 
 from magrounding.agents.weights import versions
 from magrounding.cli.command import CommandLine, run_command
@@ -48,8 +49,8 @@ ROOT = Path(__file__).parents[1]
 PROG = "python -m benchmarks.campaign"
 STEPS = 300
 """Environment steps of a training, about."""
-PATIENCE = 600.0
-"""Seconds after which a command is said to wait for ever."""
+PATIENCE = 120.0
+"""Seconds without work after which a command is said to wait for ever."""
 
 
 @dataclass(frozen=True)
@@ -100,6 +101,7 @@ class Process:
     def __init__(self, words: tuple[str, ...], folder: Path, limit: int | None = None) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         sys.stdout.flush()
+        self._words = words
         self._said = Path(tempfile.mkstemp(prefix="campaign-")[1])
         signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
         self._pid = os.fork()
@@ -141,15 +143,25 @@ class Process:
 
     def end(self) -> End:
         """Wait for its end; Broken where that does not come."""
-        in_time = self.wait(PATIENCE)
+        before, in_time = -1, False
+        while not in_time and (used := _cpu(self._pid)) != before:  # on a busy machine it may take long
+            before, in_time = used, self.wait(PATIENCE)
         if not in_time:
             self.strike(signal.SIGKILL)
         code = os.waitstatus_to_exitcode(os.waitpid(self._pid, 0)[1])
         said = self._said.read_text(errors="replace")
         self._said.unlink()
         if not in_time:
-            raise Broken(f"no end after {PATIENCE:g} s: {said}")
+            raise Broken(f"{' '.join(self._words)} did nothing for {PATIENCE:g} s: {said}")
         return End(code, said)
+
+
+def _cpu(pid: int) -> int:
+    """Clock ticks that a process has computed for; 0 where that cannot be seen."""
+    try:
+        return sum(map(int, Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:13]))
+    except OSError:
+        return 0
 
 
 def check_sentence(end: End, codes: tuple[int, ...]) -> None:
@@ -177,6 +189,7 @@ def train(env: str, preset: str) -> Job:
 @cache
 def jobs() -> tuple[Job, ...]:
     """Every command that writes, and every preset of the worlds that take no other package."""
+    torch.set_num_threads(1)  # presets make networks: threads of torch's pool are lost in a fork, and waited for
     light = [id for id, entry in ENVS.items() if not is_simulator(entry.configure())]
     games = "--env", "ma_rtfm", "--stage", "s1"
     evaluate = "evaluate", "--pretrained", "ma_rtfm-s1-2agents", "--episodes", "60", "--out", "out", "--device", "cpu"
