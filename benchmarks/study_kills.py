@@ -71,9 +71,9 @@ class Arguments:
 def campaign(folder: Path, participants: int, kills: int, seed: int = 0) -> Counter[str]:
     """Return counts of what has happened, and of what was lost: "lost steps", "broken files"."""
     rng, counts, known = random.Random(seed), Counter[str](), dict[str, int]()
-    every = participants * STEPS // (kills + 1)
+    every = participants * STEPS // (kills + 3)  # the last kill comes before the last participant has finished
     for round_ in range(kills + 1):
-        until = every + rng.randint(-every // 3, every // 3) if round_ < kills else sys.maxsize
+        until = every + rng.randint(-every // 4, every // 4) if round_ < kills else sys.maxsize
         counts["servers"] += 1
         counts += _life(folder, participants, known, until, rng.random())
     people = [read_json(path) for path in folder.glob("participant_*.json")]
