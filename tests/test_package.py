@@ -121,3 +121,10 @@ def test_every_package_that_is_imported_is_declared():
                     undeclared.add((module, path.name))
     assert undeclared == set()
     assert "cloudpickle" in core
+
+
+def test_every_promise_names_tests_that_there_are():
+    page = (ROOT / "docs" / "promises.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`(tests/[^`]+)`", page))
+    assert named
+    assert [name for name in sorted(named) if not (ROOT / name).is_file()] == []
