@@ -29,6 +29,7 @@ from tests.experiment.tiny_runs import TINY, phases_of
 if sys.stderr.isatty():
     fcntl.ioctl(2, termios.TIOCSCTTY, 0)
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have it ignored in the background
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # as nohup has
 evaluation = replace(TINY.evaluation, every=None)
 phases = phases_of({"*": Promotion(steps=10**9)})
 rtfm.DEMO = replace(TINY, preset="demo", phases=phases, evaluation=evaluation, log_every=1, save_every=1e9)
