@@ -132,7 +132,8 @@ def check_regular(handle: int, path: Path, most: int) -> None:
 def read_bytes(path: Path, most: int = RECORD) -> bytes:
     """The content of a regular file of at most `most` bytes; OSError as of `open_regular`."""
     with open_regular(path, most) as file:
-        data = file.read(most + 1)  # it may grow meanwhile
+        size = os.fstat(file.fileno()).st_size  # a buffer is as large as what is asked for
+        data = file.read(min(size, most) + 1)  # it may grow meanwhile
     if len(data) > most:
         raise OSError(errno.EFBIG, f"it has more than {most:,} bytes", str(path))
     return data

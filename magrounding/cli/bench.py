@@ -78,6 +78,8 @@ def check(options: Arguments) -> None:
     if options.threads < 0:
         raise ConfigurationError(f"--threads must be 0 (all cores) or more, got {options.threads}")
     if options.json is not None:
+        if not options.json.absolute().parent.is_dir():
+            raise ConfigurationError(f"--json {options.json}: its folder does not exist; make it first")
         check_place(options.json)
     _workers(options)
     from magrounding.experiment.curriculum import check_run

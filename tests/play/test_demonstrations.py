@@ -48,7 +48,7 @@ def with_header(demonstrations, **changes):
 
 def test_files_that_are_no_demonstrations(shown, tmp_path):
     path = tmp_path / "demos.npz"
-    with pytest.raises(CheckpointError, match=r"demos.npz cannot be read \(No such file"):
+    with pytest.raises(CheckpointError, match=r"demos.npz cannot be read \(it does not exist"):
         Demonstrations.load(path)
     with pytest.raises(CheckpointError, match="cannot be read"):
         Demonstrations.load(tmp_path)

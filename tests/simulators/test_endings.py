@@ -216,6 +216,7 @@ STARTED = """
 import tempfile
 from magrounding.cli.command import run_command
 tempfile.tempdir = sys.argv[1]
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # as nohup has
 
 def play():
     vec = vectorize(lambda: Trouble(seconds=0.01), 2, 2)
