@@ -18,6 +18,8 @@ from magrounding.play.web.server import Server
 S1 = {"stage": "s1", "split": "train", "max_cycles": 40}
 """Options of a game that is over after a few steps."""
 SECONDS = 120
+PATIENT = {"messages_per_second": 1e6, "burst": 10**6, "heartbeat": 1e4}
+"""Limits of a server for people who read only now and then, on a machine that may be busy."""
 
 
 class Party:
@@ -106,9 +108,7 @@ class Person:
 @asynccontextmanager
 async def party(envs=("ma_rtfm",), out=None, study=None, limits=None, proxies=(), **offered):
     """A server with its games."""
-    offers = Offers(
-        tuple(envs), replace(Limits(), **{"messages_per_second": 1e6, "burst": 10**6, **(limits or {})}), **offered
-    )
+    offers = Offers(tuple(envs), replace(Limits(), **{**PATIENT, **(limits or {})}), **offered)
     host = Host(offers, Keeper(out), None if study is None else study(offers))
     async with TestClient(TestServer(Server(host, proxies=Proxies(proxies)).application())) as client:
         there = Party(client, host)
