@@ -146,6 +146,8 @@ class Option:
             found = msgspec.convert(value, self.type)
         except msgspec.ValidationError as error:
             raise self._refused(value, str(error)) from None
+        except UnicodeEncodeError:  # half of a pair of surrogates, which JSON can say and no file can hold
+            raise self._refused(value, "Expected characters that can be written") from None
         except TypeError:  # an annotation of somebody else's that is no data
             return value
         if isinstance(found, float) and type(value) is int:

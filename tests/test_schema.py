@@ -90,6 +90,7 @@ RUN = Run("one", {"a": (Plain(),), "b": (Plain(rate=0.1), Deep(weights={"x": 1.0
     ("option", "value", "complaint"),
     [
         ("title", 3, "title of Run takes a string, got 3"),
+        ("patch", "\ud800", r"patch of Run takes one of 1, 2, 4, got '\ud800'"),
         ("sizes", 8, "sizes of Run takes a list, got 8"),
         ("sizes", [], "sizes of Run takes a list of length >= 1, got []"),
         ("sizes", [8, 0], "sizes of Run takes an integer >= 1 at [1], got [8, 0]"),
