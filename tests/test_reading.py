@@ -211,6 +211,18 @@ def test_lists_where_strings_belong_in_the_record_of_weights(run, path, value):
 
 
 @pytest.mark.parametrize(
+    "content", [{"s1/eval": None}, {"s1/eval": {"random": [1]}}, {"s1/eval": {"random": {"a": []}}}]
+)
+def test_lists_where_results_of_players_belong(run, content):
+    write_json(run / "baselines.json", content, sealed=True)
+    with pytest.raises(MagroundingError, match=r"baselines\.json is damaged: it holds no results of players"):
+        RunFolder(run).baselines()
+    right = {"s1/eval": {"random": {"games": 8, "win_rate": 0.5, "length": None}}}
+    write_json(run / "baselines.json", right, sealed=True)
+    assert RunFolder(run).baselines() == right
+
+
+@pytest.mark.parametrize(
     "network", [{"similarity": 10**7}, {"meaning": 10**7}, {"motion": 2**31 - 1}, {"similarity": 2**40}]
 )
 def test_a_network_of_terabytes_is_not_built(run, network):

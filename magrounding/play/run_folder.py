@@ -6,6 +6,8 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from magrounding.agents.weights import STATE_FILE
 from magrounding.errors import CheckpointError
 from magrounding.pretrained import ABOUT_FILE, find_run
@@ -15,6 +17,7 @@ CONFIG_FILE = "config.json"
 OWNER_FILE = "owner.json"
 CURVES_FILE = "curves.png"
 METRICS_FILE = "metrics.jsonl"
+_Baselines = dict[str, dict[str, dict[str, bool | int | float | str | None]]]
 
 
 class SeedFolder:
@@ -87,7 +90,11 @@ class RunFolder:
 
     def baselines(self) -> dict[str, dict[str, dict[str, Any]]]:
         """Summaries of other players' games so far: "stage/set" → player → summary."""
-        return read_json(self.baselines_file) if self.baselines_file.exists() else {}
+        content = read_json(self.baselines_file) if self.baselines_file.exists() else {}
+        try:
+            return msgspec.convert(content, _Baselines)
+        except (msgspec.ValidationError, UnicodeEncodeError):
+            raise CheckpointError(f"{self.baselines_file} is damaged: it holds no results of players") from None
 
     def write_baselines(self, content: dict[str, Any]) -> None:
         write_json(self.baselines_file, content, sealed=True)
