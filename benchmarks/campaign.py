@@ -208,8 +208,9 @@ def _files(folder: Path, pattern: str) -> dict[str, bytes]:
 
 
 def _learnt(folder: Path) -> object:
-    """Weights, and lines of metrics but for what the clock decides."""
-    lines = [timeless(path.parent) for path in sorted((folder / "run").rglob(METRICS_FILE))]
+    """Weights, and lines of metrics but for what the clock decides; Ctrl-C divides one of training where it stops."""
+    found = [line for path in sorted((folder / "run").rglob(METRICS_FILE)) for line in timeless(path.parent)]
+    lines = [line for line in found if line["kind"] != "train"]
     return _files(folder / "run", "agent_*.safetensors"), lines
 
 
