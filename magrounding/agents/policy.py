@@ -25,7 +25,8 @@ The second is the length of the longest text of the call; zeros at its end are p
 """
 
 LABELS, COSTS_TO_GO, OTHERS, STATE = "labels", "costs_to_go", "others", "state"
-TARGETS, SUBGOALS, STATEMENTS = REASONS = "targets", "subgoals", "statements"
+TARGETS, SUBGOALS, STATEMENTS = "targets", "subgoals", "statements"
+REASONS = frozenset({TARGETS, SUBGOALS, STATEMENTS})
 """Data beyond an agent's own trajectory, by name (`Policy.needs`, `AlgorithmConfig.needs`).
 
 labels: [T, B, A] bool, the best actions by an expert's judgement; none where the agent does not act.

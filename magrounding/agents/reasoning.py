@@ -48,28 +48,31 @@ class Reasoning(nn.Module):
         inputs: Inputs,
         reasons: Mapping[str, Tensor],
     ) -> dict[str, Tensor]:
-        """Return the losses [N] by name; 0 where nothing is right.
+        """Return the losses [T, B] by name; 0 where nothing is right.
 
         Args:
-            maps: [N, C, H, W] of each layer.
-            queries: [N, D] of each layer to the document.
+            maps: [T · B, C, H, W] of each layer.
+            queries: [T · B, D] of each layer to the document.
             words: the table that embeds the grid.
             inputs: what the network saw.
-            reasons: of the same observations, by the names of `agents.policy.REASONS`.
+            reasons: [T, B, …] of the same observations, by the names of `agents.policy.REASONS`.
         """
         observation, text, document = inputs
-        targets, grid = reasons[TARGETS], observation["grid"].long()
+        shape = reasons[TARGETS].shape[:2]
+        targets, subgoals, statements = (reasons[name].flatten(0, 1) for name in (TARGETS, SUBGOALS, STATEMENTS))
+        grid = observation["grid"].long()
         named = torch.zeros(len(grid), words.num_embeddings, device=grid.device)
         named.scatter_(1, (grid * targets.unsqueeze(-1)).flatten(1), 1.0)[:, 0] = 0.0  # id 0: no word
         states, mask = (text[name].index_select(0, document) for name in ("states", "mask"))
         asked = attention(states, mask, queries[_ASKS].unsqueeze(1)).squeeze(1).float()
-        stated = torch.bmm(text["from"].index_select(0, document).float(), reasons[STATEMENTS].float().unsqueeze(2))
-        return {
+        stated = torch.bmm(text["from"].index_select(0, document).float(), statements.float().unsqueeze(2))
+        losses = {
             "target": _error(self.target(maps[_MARKS]).flatten(1).float().log_softmax(1), targets.flatten(1)),
             "name": _error((self.name(spatial_max(maps[_NAMES])) @ words.weight.T).float().log_softmax(1), named),
             "statement": _error(asked.clamp(min=1e-6).log(), stated.squeeze(2)),
-            "subgoal": _error(self.subgoal(maps[-1]).flatten(1).float().log_softmax(1), reasons[SUBGOALS].flatten(1)),
+            "subgoal": _error(self.subgoal(maps[-1]).flatten(1).float().log_softmax(1), subgoals.flatten(1)),
         }
+        return {name: loss.unflatten(0, shape) for name, loss in losses.items()}
 
 
 def _error(log_pi: Tensor, right: Tensor) -> Tensor:

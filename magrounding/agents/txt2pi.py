@@ -247,12 +247,9 @@ class Txt2Pi(DocumentPolicy):
             config.channels, config.embedding, 2, self.reader.text_width, self.reader.query_width, config
         )
         self.head = ActorCritic(config.channels[-1], config.head_width, spec.num_actions, config.head)
-        self.reasoning = None
-        if config.reasons:
-            if not config.visual_attention:
-                raise ConfigurationError("reasons need visual attention: a query that asks the document")
-            self.reasoning = Reasoning(config.channels, config.embedding)
-            self.needs = frozenset(REASONS)
+        self.reasoning = make_reasoning(config)
+        if self.reasoning is not None:
+            self.needs = REASONS
 
     def encode_text(self, manual: Tensor, goal: Tensor) -> TextEncoding:
         return self.reader(manual, goal)
@@ -276,12 +273,9 @@ class Txt2Pi(DocumentPolicy):
     def losses(
         self, batch: Batch, output: PolicyOutput, extras: Mapping[str, Tensor], names: Collection[str]
     ) -> Auxiliary:
-        if self.reasoning is None or not self.needs <= extras.keys():
+        if self.reasoning is None or not extras.keys() >= REASONS:
             return Auxiliary()
-        reasons = {name: extras[name].flatten(0, 1) for name in REASONS}
-        maps, queries = output.seen
-        losses = self.reasoning.losses(maps, queries, self.reader.words, self._flat(batch), reasons)
-        return Auxiliary({name: each.unflatten(0, batch.restarts.shape) for name, each in losses.items()})
+        return Auxiliary(self.reasoning.losses(*output.seen, self.reader.words, self._flat(batch), extras))
 
 
 def attention_to_statements(queries: Sequence[Tensor], inputs: Inputs) -> dict[str, Callable[[], Tensor]]:
@@ -301,6 +295,15 @@ def attention_to_statements(queries: Sequence[Tensor], inputs: Inputs) -> dict[s
         return shares(torch.bmm(mean, text["from"].index_select(0, document).to(mean.dtype)).squeeze(1))
 
     return {ATTENTION: average} if queries or "asked" in text else {}
+
+
+def make_reasoning(config: Txt2PiConfig) -> Reasoning | None:
+    """Make the heads that learn reasons, where the options ask for them."""
+    if not config.reasons:
+        return None
+    if not config.visual_attention:
+        raise ConfigurationError("reasons need visual attention: a query that asks the document")
+    return Reasoning(config.channels, config.embedding)
 
 
 def make_txt2pi(spec: EnvSpec, *, profile: str = "paper", **options: Any) -> Txt2Pi:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Annotated, Any, ClassVar, NamedTuple
 
 import torch
@@ -58,11 +59,21 @@ class Survey(NamedTuple):
     memory: Tensor | None = None  # [N, …] or None
 
 
+class Decision(NamedTuple):
+    """What the policy makes of the places that it takes."""
+
+    logits: Tensor  # [N, A]
+    value: Tensor  # [N]
+    aux: Mapping[str, Callable[[], Tensor]] = MappingProxyType({})  # of the grounding module, for `PolicyOutput.aux`
+    read: Any = None  # intermediate results, for losses of the grounding module
+
+
 class Divided(NamedTuple):
-    """Division, and `Survey.seen`, for EnDi's losses."""
+    """Division, `Survey.seen` and `Decision.read`, for losses."""
 
     division: Division
     seen: Any
+    read: Any
 
 
 class EnDi(DocumentPolicy):
@@ -96,24 +107,20 @@ class EnDi(DocumentPolicy):
         """Score every place for oneself and for the others."""
 
     @abstractmethod
-    def decide(self, inputs: Inputs, seen: Any, mask: Tensor) -> tuple[Tensor, Tensor]:
-        """Return logits [N, A] and values [N], given which places are visible, `mask` [N, P]."""
+    def decide(self, inputs: Inputs, seen: Any, mask: Tensor) -> Decision:
+        """Act, given which places are visible, `mask` [N, P]."""
 
     @abstractmethod
     def predict_others(self, inputs: Inputs, seen: Any, mask: Tensor) -> Tensor:
         """Return logits [N, n − 1, A] of the others' actions, given which places are visible, `mask` [N, P]."""
-
-    def aux_outputs(self, inputs: Inputs, seen: Any, mask: Tensor) -> dict[str, Callable[[], Tensor]]:
-        """Return `PolicyOutput.aux` of the grounding module."""
-        return {}
 
     def respond(self, inputs: Inputs, memory: Tensor | None = None) -> PolicyOutput:
         """Divide, then act; `aux` has MARKS (`Division.taken`) and "guesses" [N, n − 1] int64, the others' actions."""
         observation = inputs.observation
         places, scores, seen, memory = self.survey(inputs, memory)
         division = divide(scores, places, self._noise_at(places, observation))
-        logits, value = self.decide(inputs, seen, division.own)
-        aux = self.aux_outputs(inputs, seen, division.own)
+        logits, value, attended, read = self.decide(inputs, seen, division.own)
+        aux = dict(attended)
         aux[MARKS] = lambda: division.taken(*observation["grid"].shape[1:3])
         if self.config.modelling:
             aux["guesses"] = lambda: self.predict_others(inputs, seen, division.others).float().argmax(-1)
@@ -122,7 +129,7 @@ class EnDi(DocumentPolicy):
             value.float(),
             memory,
             aux=aux,
-            seen=Divided(division, seen),
+            seen=Divided(division, seen, read),
         )
 
     def draw_record(self, shape: tuple[int, ...], generator: torch.Generator | None = None) -> dict[str, Tensor]:
@@ -131,7 +138,7 @@ class EnDi(DocumentPolicy):
 
     def auxiliary(self, inputs: Inputs, output: PolicyOutput, others: Tensor | None) -> Auxiliary:
         """Return the losses "modelling" (L_sup) and "division" (L_reg), whose gradients reach the division."""
-        division, seen = output.seen
+        division, seen, _ = output.seen
         losses, metrics = {}, {"division_entropy": _entropy(division)}
         if self.config.modelling and others is not None:
             logits = self.predict_others(inputs, seen, division.others).float()

@@ -6,7 +6,6 @@ nearest of the others. One mask serves all frames: what moves leaves its traces 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, NamedTuple
 
@@ -19,7 +18,7 @@ from magrounding.agents.emma.network import Emma
 from magrounding.agents.emma.occupied import Occupied
 from magrounding.agents.emma.symbols import EmmaConfig, action_head, initialize
 from magrounding.agents.policy import ATTENTION, TextEncoding
-from magrounding.endi.agent import EnDi, EnDiOptions, Survey
+from magrounding.endi.agent import Decision, EnDi, EnDiOptions, Survey
 from magrounding.endi.division import cells, shown_entities
 from magrounding.schema import OneOf
 from magrounding.spec import EnvSpec
@@ -120,11 +119,9 @@ class EnDiEmma(EnDi):
         places = cells(is_entity, can_hide=torch.ones_like(is_entity))
         return Survey(places, logits.flatten(1, 2), _Seen(seen, *emma.show(seen, text)), after)
 
-    def decide(self, inputs: Inputs, seen: _Seen, mask: Tensor) -> tuple[Tensor, Tensor]:
-        return self.emma.decide(self._look(seen, mask, self.emma.trunk))
-
-    def aux_outputs(self, inputs: Inputs, seen: _Seen, mask: Tensor) -> dict[str, Callable[[], Tensor]]:
-        return {ATTENTION: lambda: self.emma.attention(inputs)}
+    def decide(self, inputs: Inputs, seen: _Seen, mask: Tensor) -> Decision:
+        attended = {ATTENTION: lambda: self.emma.attention(inputs)}
+        return Decision(*self.emma.decide(self._look(seen, mask, self.emma.trunk)), attended)
 
     def predict_others(self, inputs: Inputs, seen: _Seen, mask: Tensor) -> Tensor:
         if self.foresight is None:

@@ -10,7 +10,7 @@ reinforcement alone leaves everything to others, as that predicts them best, bef
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
@@ -24,7 +24,7 @@ from magrounding.agents.relread.egocentric import Things, border_distances, look
 from magrounding.agents.relread.motion import Motion
 from magrounding.agents.relread.network import Relread, RelreadConfig
 from magrounding.agents.remapping import within
-from magrounding.endi.agent import EnDi, EnDiOptions, Survey
+from magrounding.endi.agent import Decision, EnDi, EnDiOptions, Survey
 from magrounding.endi.division import Places, distance_to_nearest
 from magrounding.schema import Count
 from magrounding.spec import EnvSpec
@@ -114,11 +114,9 @@ class EnDiRelread(EnDi):
         motion = self.reader.motion_loss(seen.things, seen.motion, inputs.text, inputs.document)
         return learnt._replace(losses={**learnt.losses, "motion": motion})
 
-    def decide(self, inputs: Inputs, seen: _Seen, mask: Tensor) -> tuple[Tensor, Tensor]:
-        return self.reader.decide(inputs.observation, seen.things, _hide(seen, mask))
-
-    def aux_outputs(self, inputs: Inputs, seen: _Seen, mask: Tensor) -> dict[str, Callable[[], Tensor]]:
-        return {ATTENTION: lambda: self.reader.attention(seen.things, inputs.text, inputs.document, seen.motion)}
+    def decide(self, inputs: Inputs, seen: _Seen, mask: Tensor) -> Decision:
+        attended = {ATTENTION: lambda: self.reader.attention(seen.things, inputs.text, inputs.document, seen.motion)}
+        return Decision(*self.reader.decide(inputs.observation, seen.things, _hide(seen, mask)), attended)
 
     def predict_others(self, inputs: Inputs, seen: _Seen, mask: Tensor) -> Tensor:
         observation = inputs.observation

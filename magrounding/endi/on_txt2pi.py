@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
 from magrounding.agents.document_policy import Inputs
 from magrounding.agents.modules import distance_map, embed_cells, spatial_max
-from magrounding.agents.policy import ATTENTION, TextEncoding
-from magrounding.agents.txt2pi import Txt2Pi, Txt2PiConfig, Txt2PiGrounding, Txt2PiReader, attention_to_statements
-from magrounding.endi.agent import EnDi, EnDiOptions, Survey
+from magrounding.agents.policy import REASONS, SUBGOALS, TARGETS, Auxiliary, Batch, PolicyOutput, TextEncoding
+from magrounding.agents.txt2pi import (
+    Txt2Pi,
+    Txt2PiConfig,
+    Txt2PiGrounding,
+    Txt2PiReader,
+    attention_to_statements,
+    make_reasoning,
+)
+from magrounding.endi.agent import Decision, EnDi, EnDiOptions, Survey
 from magrounding.endi.division import cells, distance_to_nearest, shown_entities
 from magrounding.schema import Sizes
 from magrounding.spec import EnvSpec
@@ -23,8 +30,7 @@ from magrounding.spec import EnvSpec
 class EnDiTxt2PiConfig(EnDiOptions, Txt2PiConfig):
     """Options of EnDi on txt2π: `EnDiOptions`, `Txt2PiConfig`, and one more.
 
-    `Txt2PiConfig` but for its head, `positions` and `reasons`: here heads are linear, positions are seen, and no
-    reasons are learnt.
+    `Txt2PiConfig` but for its head and `positions`: here heads are linear, and positions are seen.
 
     Attributes:
         goal_channels: channels of the FiLM² layers of the network that divides the goals.
@@ -45,6 +51,7 @@ class EnDiTxt2Pi(EnDi):
     A hidden entity is a zero vector. Cells that show an agent are never hidden, nor are walls and empty cells.
     """
 
+    loss_weights: ClassVar[Mapping[str, float]] = {**EnDi.loss_weights, **Txt2Pi.loss_weights}
     defaults = EnDiTxt2PiConfig()
     grounding_module = Txt2Pi
 
@@ -58,6 +65,9 @@ class EnDiTxt2Pi(EnDi):
         self.grounding = Txt2PiGrounding(config.channels, config.embedding, 2, *text, config)
         top = config.channels[-1]
         self.policy, self.value = nn.Linear(top, spec.num_actions), nn.Linear(top, 1)
+        self.reasoning = make_reasoning(config)
+        if self.reasoning is not None:
+            self.needs |= REASONS
         modelled = self.num_others if config.modelling else 0
         self.modelling = nn.ModuleList(nn.Linear(top, spec.num_actions) for _ in range(modelled))
         self.occupant: Tensor
@@ -84,26 +94,31 @@ class EnDiTxt2Pi(EnDi):
             goals.append(self.goal_grounding(seen.cells, distance, summary, inputs)[-1])
         return Survey(places, self.divider(torch.cat(goals, 1)).flatten(2).transpose(1, 2), seen)
 
-    def decide(self, inputs: Inputs, seen: _Seen, mask: Tensor) -> tuple[Tensor, Tensor]:
-        features = self._look(inputs, seen, mask)
-        return self.policy(features), self.value(features).squeeze(1)
-
-    def aux_outputs(self, inputs: Inputs, seen: _Seen, mask: Tensor) -> dict[str, Callable[[], Tensor]]:
-        if not (self.config.visual_attention or self.config.task_attention):
-            return {}
-
-        def attention() -> Tensor:
-            queries: list[Tensor] = []
-            self._look(inputs, seen, mask, queries)
-            return attention_to_statements(queries, inputs)[ATTENTION]()
-
-        return {ATTENTION: attention}
+    def decide(self, inputs: Inputs, seen: _Seen, mask: Tensor) -> Decision:
+        queries: list[Tensor] = []
+        maps = self._look(inputs, seen, mask, queries)
+        features = spatial_max(maps[-1])
+        attended = attention_to_statements(queries, inputs)
+        return Decision(self.policy(features), self.value(features).squeeze(1), attended, (maps, queries))
 
     def predict_others(self, inputs: Inputs, seen: _Seen, mask: Tensor) -> Tensor:
-        features = self._look(inputs, seen, mask)
+        features = spatial_max(self._look(inputs, seen, mask)[-1])
         return torch.stack([head(features) for head in self.modelling], 1)
 
-    def _look(self, inputs: Inputs, seen: _Seen, mask: Tensor, queries: list[Tensor] | None = None) -> Tensor:
-        """Features [N, C] of a map that shows only the cells in mask [N, P]; `queries`: see `Txt2PiGrounding`."""
+    def losses(
+        self, batch: Batch, output: PolicyOutput, extras: Mapping[str, Tensor], names: Collection[str]
+    ) -> Auxiliary:
+        """Return EnDi's losses and those of reasons: of the targets and subgoals that the agent takes."""
+        learnt = super().losses(batch, output, extras, names)
+        if self.reasoning is None or not extras.keys() >= REASONS:
+            return learnt
+        division, _, (maps, queries) = output.seen
+        visible = division.own.detach().view(*batch.restarts.shape, *extras[TARGETS].shape[2:]).bool()
+        seen = {**extras, **{name: extras[name] & visible for name in (TARGETS, SUBGOALS)}}
+        reasons = self.reasoning.losses(maps, queries, self.reader.words, self._flat(batch), seen)
+        return learnt._replace(losses={**learnt.losses, **reasons})
+
+    def _look(self, inputs: Inputs, seen: _Seen, mask: Tensor, queries: list[Tensor] | None = None) -> list[Tensor]:
+        """Maps of all layers where only the cells in mask [N, P] are shown; `queries`: see `Txt2PiGrounding`."""
         left = seen.cells * mask.view(-1, 1, *seen.cells.shape[2:]).to(seen.cells.dtype)
-        return spatial_max(self.grounding(left, seen.positions, seen.summary, inputs, queries)[-1])
+        return self.grounding(left, seen.positions, seen.summary, inputs, queries)

@@ -8,7 +8,7 @@ import magrounding as mg
 from magrounding.agents.building import make_policy
 from magrounding.agents.document_policy import Inputs
 from magrounding.agents.modules import attention, spatial_max
-from magrounding.agents.policy import REASONS, STATEMENTS, SUBGOALS, TARGETS
+from magrounding.agents.policy import OTHERS, REASONS, STATEMENTS, SUBGOALS, TARGETS
 from magrounding.envs.messenger.oracle import Oracle as Courier
 from magrounding.envs.rtfm.oracle import Oracle
 from magrounding.errors import ConfigurationError
@@ -23,12 +23,12 @@ NARROW = {"channels": (6, 6, 6, 6), "embedding": 8, "document_hidden": 8, "head_
 LOSSES = {"target", "name", "statement", "subgoal"}
 
 
-def rolled(env="rtfm", expert=Oracle, teacher=True, seed=0, **options):
+def rolled(env="rtfm", expert=Oracle, teacher=True, seed=0, agent="txt2pi", **options):
     torch.manual_seed(seed)
     vec = mg.make_vec(env, 32, **options)
-    policy = make_policy("txt2pi", vec.spec, **NARROW)
+    policy = make_policy(agent, vec.spec, **NARROW)
     taught = Teacher(expert(vec), noise=0.1, seed=0) if teacher else None
-    worker = RolloutWorker(vec, players_of(vec, [policy]), 8, teacher=taught)
+    worker = RolloutWorker(vec, players_of(vec, [policy] * vec.spec.num_agents), 8, teacher=taught)
     worker.start(0)
     return policy, worker
 
@@ -46,12 +46,13 @@ def test_each_loss_is_the_cross_entropy_with_an_even_choice_of_what_is_right():
     rows = text["from"].shape[2]
     told = torch.zeros(5, rows, dtype=torch.bool)
     told[1:, 0] = True
-    reasons = {TARGETS: marked, SUBGOALS: marked.flip(2), STATEMENTS: told}
+    reasons = {TARGETS: marked[None], SUBGOALS: marked.flip(2)[None], STATEMENTS: told[None]}
     losses = policy.reasoning.losses(maps, queries, policy.reader.words, inputs, reasons)
     assert set(losses) == LOSSES
     for name, each in losses.items():
-        assert each.shape == (5,)
-        assert each[0] == 0, name  # nothing is right
+        assert each.shape == (1, 5)
+        assert each[0, 0] == 0, name  # nothing is right
+    losses = {name: each[0] for name, each in losses.items()}
     n = 3
     log_pi = policy.reasoning.target(maps[0])[n, 0].flatten().log_softmax(0)
     assert losses["target"][n].item() == pytest.approx(-log_pi[marked[n].flatten()].mean().item(), rel=1e-5)
@@ -74,6 +75,28 @@ def test_the_reasons_of_an_oracle_are_learnt_beside_its_moves():
     for name in LOSSES:
         first, last = (np.mean([log[f"{name}_loss"] for log in part]) for part in (logs[:3], logs[-3:]))
         assert last < 0.95 * first, name
+
+
+def test_an_endi_learns_reasons_of_what_it_takes():
+    policy, worker = rolled("ma_rtfm", agent="endi_dis", agents=2, stage="s1")
+    assert policy.needs == REASONS | {OTHERS}
+    trajectory = worker.collect(1.0, 0).trajectories[0]
+    minibatch = trajectory.games(np.arange(32), torch.device("cpu"))
+    batch = policy.encode_batch(minibatch.inputs)
+    output = policy(batch)
+    losses = policy.losses(batch, output, minibatch.extras, LOSSES).losses
+    assert losses.keys() == LOSSES | {"modelling", "division"}
+    own = output.seen.division.own.bool().view(minibatch.extras[TARGETS].shape)
+    for name, marked, layer in (("target", TARGETS, 0), ("subgoal", SUBGOALS, -1)):
+        head, maps = getattr(policy.reasoning, name), output.seen.read[0][layer]
+        log_pi = head(maps).flatten(1).log_softmax(1).view(own.shape)
+        right = minibatch.extras[marked] & own
+        hidden = minibatch.extras[marked].sum((-1, -2)) > right.sum((-1, -2))
+        assert hidden.any()
+        expected = -(log_pi * right).sum((-1, -2)) / right.sum((-1, -2)).clamp(min=1)
+        torch.testing.assert_close(losses[name], expected)
+    sum(each.sum() for each in losses.values()).backward()
+    assert all(p.grad is not None and p.grad.any() for p in policy.reasoning.parameters() if p.dim() > 1)
 
 
 def test_reasons_come_only_from_a_teacher():

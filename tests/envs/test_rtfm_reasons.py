@@ -61,9 +61,9 @@ def test_reasons_are_the_targets_their_items_and_their_statements(env, options):
                 mine = [each for each in hunted if each[ELEMENT] == beaten]
                 met["armed" if mine else "unarmed"] += 1
                 elements = {int(each[ELEMENT]) for each in mine or hunted}
-                assert shown[0] == places(mine or hunted, lambda each: True)
+                assert shown[0] == places(hunted, lambda each: True)
                 wanted = places(items, lambda each, elements=elements: each[ELEMENT] in elements)
-                assert shown[1] == (shown[0] if mine else wanted)
+                assert shown[1] == (places(mine, lambda each: True) if mine else wanted)
                 assert len(said) == len(elements)
                 assert all(any(ELEMENTS[k] in words.split() for words in said) for k in elements)
         actions = oracle.act()[0]

@@ -11,8 +11,9 @@ from magrounding.jit import inner_njit
 def write_reasons(rules, entities, facts, targets, subgoals, statements):
     """targets and subgoals [B, n, H, W], and the rows of the manual about targets [B, n, S], all bool, false before.
 
-    An agent whose item beats a living target is after such targets alone, and its subgoals are they; the subgoals of
-    another are the items that beat its targets.
+    An agent whose item beats a living target has such targets as subgoals, and asks the manual about them alone; the
+    subgoals of another are the items that beat its targets. Who a target is, the goal and the teams say; which of them
+    an item beats is known only after the manual was asked, so that `targets` does not depend on it.
     """
     items = rules.agents + rules.monsters
     for b in range(entities.shape[0]):
@@ -25,8 +26,10 @@ def write_reasons(rules, entities, facts, targets, subgoals, statements):
             for e in range(rules.agents, items):
                 armed |= game[e, PRESENT] == 1 and game[e, TARGET] == 1 and game[e, ELEMENT] == beaten
             for e in range(rules.agents, items):
-                if game[e, PRESENT] == 1 and game[e, TARGET] == 1 and (not armed or game[e, ELEMENT] == beaten):
-                    targets[b, a, game[e, ROW], game[e, COLUMN]] = True
+                if game[e, PRESENT] == 0 or game[e, TARGET] == 0:
+                    continue
+                targets[b, a, game[e, ROW], game[e, COLUMN]] = True
+                if not armed or game[e, ELEMENT] == beaten:
                     subgoals[b, a, game[e, ROW], game[e, COLUMN]] = armed
                     elements |= 1 << game[e, ELEMENT]
             if not armed:
