@@ -17,14 +17,15 @@ _MARKS, _NAMES, _ASKS = 0, 1, 2
 
 
 class Reasoning(nn.Module):
-    """Heads beside FiLM² layers, and their losses: cross-entropies, each with an even distribution over what is right.
+    """Heads beside FiLM² layers, and their losses: divergences from an even distribution over what is right.
 
     From the goal to the item there are several hops. Imitation alone rewards all of them or none; here each has a layer
     and a loss:
 
     * "target": the map of the first layer marks the cells of the targets;
-    * "name": the summary of the second names what stands there, by the word table;
-    * "statement": the query of the third layer attends to the words of the statements about the targets;
+    * "name": the summary of the second names, by the word table, what the manual is to be asked about: what stands
+      there, or what the agent holds, where that beats a target;
+    * "statement": the query of the third layer attends to the words of the statements that answer;
     * "subgoal": the map of the last layer marks the cells of what is to be reached next.
 
     Args:
@@ -61,8 +62,10 @@ class Reasoning(nn.Module):
         shape = reasons[TARGETS].shape[:2]
         targets, subgoals, statements = (reasons[name].flatten(0, 1) for name in (TARGETS, SUBGOALS, STATEMENTS))
         grid = observation["grid"].long()
+        armed = (targets & subgoals).flatten(1).any(1, keepdim=True)
+        asking = (grid * targets.unsqueeze(-1)).flatten(1) * ~armed, observation["inventory"].long() * armed
         named = torch.zeros(len(grid), words.num_embeddings, device=grid.device)
-        named.scatter_(1, (grid * targets.unsqueeze(-1)).flatten(1), 1.0)[:, 0] = 0.0  # id 0: no word
+        named.scatter_(1, torch.cat(asking, 1), 1.0)[:, 0] = 0.0  # id 0: no word
         states, mask = (text[name].index_select(0, document) for name in ("states", "mask"))
         asked = attention(states, mask, queries[_ASKS].unsqueeze(1)).squeeze(1).float()
         stated = torch.bmm(text["from"].index_select(0, document).float(), statements.float().unsqueeze(2))
@@ -76,6 +79,7 @@ class Reasoning(nn.Module):
 
 
 def _error(log_pi: Tensor, right: Tensor) -> Tensor:
-    """Cross-entropy [N] of log-probabilities [N, K] with an even distribution over the right entries [N, K]."""
+    """Kullback-Leibler divergence [N] of log-probabilities [N, K] from an even choice of the right entries [N, K]."""
     right = right.float()
-    return -(right * log_pi).sum(1) / right.sum(1).clamp(min=1)
+    count = right.sum(1).clamp(min=1)
+    return -(right * log_pi).sum(1) / count - count.log()

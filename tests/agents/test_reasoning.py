@@ -33,7 +33,12 @@ def rolled(env="rtfm", expert=Oracle, teacher=True, seed=0, agent="txt2pi", **op
     return policy, worker
 
 
-def test_each_loss_is_the_cross_entropy_with_an_even_choice_of_what_is_right():
+def apart(log_pi):
+    """Divergence from an even choice of entries with these log-probabilities [K]."""
+    return (-log_pi.mean() - np.log(len(log_pi))).item()
+
+
+def test_each_loss_is_the_divergence_from_an_even_choice_of_what_is_right():
     torch.manual_seed(0)
     policy = make_policy("txt2pi", make_spec(6), **NARROW)
     sample = make_sample(5, 2)
@@ -55,16 +60,16 @@ def test_each_loss_is_the_cross_entropy_with_an_even_choice_of_what_is_right():
     losses = {name: each[0] for name, each in losses.items()}
     n = 3
     log_pi = policy.reasoning.target(maps[0])[n, 0].flatten().log_softmax(0)
-    assert losses["target"][n].item() == pytest.approx(-log_pi[marked[n].flatten()].mean().item(), rel=1e-5)
+    assert losses["target"][n].item() == pytest.approx(apart(log_pi[marked[n].flatten()]), rel=1e-4)
     log_pi = policy.reasoning.subgoal(maps[-1])[n, 0].flatten().log_softmax(0)
-    assert losses["subgoal"][n].item() == pytest.approx(-log_pi[marked.flip(2)[n].flatten()].mean().item(), rel=1e-5)
+    assert losses["subgoal"][n].item() == pytest.approx(apart(log_pi[marked.flip(2)[n].flatten()]), rel=1e-4)
     words = set(sample.observation["grid"][n][marked[n]].flatten().tolist()) - {0}
     log_pi = (policy.reader.words.weight @ policy.reasoning.name(spatial_max(maps[1])[n])).log_softmax(0)
-    assert losses["name"][n].item() == pytest.approx(-log_pi[sorted(words)].mean().item(), rel=1e-5)
+    assert losses["name"][n].item() == pytest.approx(apart(log_pi[sorted(words)]), rel=1e-4)
     d = int(sample.document[n])
     weights = attention(text["states"][d : d + 1], text["mask"][d : d + 1], queries[2][n].view(1, 1, -1))[0, 0]
     first = text["from"][d, :, 0].bool()
-    assert losses["statement"][n].item() == pytest.approx(-weights[first].log().mean().item(), rel=1e-5)
+    assert losses["statement"][n].item() == pytest.approx(apart(weights[first].log()), rel=1e-4)
 
 
 def test_the_reasons_of_an_oracle_are_learnt_beside_its_moves():
@@ -74,7 +79,7 @@ def test_the_reasons_of_an_oracle_are_learnt_beside_its_moves():
     logs = [learner.update(worker.collect(1.0, 256 * k).trajectories[0], 256 * k) for k in range(25)]
     for name in LOSSES:
         first, last = (np.mean([log[f"{name}_loss"] for log in part]) for part in (logs[:3], logs[-3:]))
-        assert last < 0.95 * first, name
+        assert last < 0.9 * first, name
 
 
 def test_an_endi_learns_reasons_of_what_it_takes():
@@ -93,7 +98,8 @@ def test_an_endi_learns_reasons_of_what_it_takes():
         right = minibatch.extras[marked] & own
         hidden = minibatch.extras[marked].sum((-1, -2)) > right.sum((-1, -2))
         assert hidden.any()
-        expected = -(log_pi * right).sum((-1, -2)) / right.sum((-1, -2)).clamp(min=1)
+        count = right.sum((-1, -2)).clamp(min=1)
+        expected = -(log_pi * right).sum((-1, -2)) / count - count.log()
         torch.testing.assert_close(losses[name], expected)
     sum(each.sum() for each in losses.values()).backward()
     assert all(p.grad is not None and p.grad.any() for p in policy.reasoning.parameters() if p.dim() > 1)
