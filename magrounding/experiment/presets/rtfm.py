@@ -13,7 +13,7 @@ from magrounding.training.ppo import PPOConfig
 
 ENDI: dict[str, float] = {"modelling": 0.1, "division": 0.03}
 """EnDi's λ_sup and λ_reg beside normalised advantages: with the paper's, 1 and 0.1, rewards count for little."""
-_ENDI_TAUGHT: dict[str, float] = {"modelling": 0.3, "division": 0.1}
+ENDI_TAUGHT: dict[str, float] = {"modelling": 0.3, "division": 0.1}
 """The same beside the loss of imitation, which is larger. Each teammate adds its share of λ_sup: with the paper's 1 two
 agents still divide the targets, but of three each leaves all targets to the others."""
 _ENDI_AT_FIRST: dict[str, float] = {"modelling": 0.003, "division": 0.003}
@@ -23,7 +23,7 @@ _ENDI_AT_FIRST: dict[str, float] = {"modelling": 0.003, "division": 0.003}
 def _imitate(steps: int, teacher_steps: int = 20_000, oracle: str = "") -> Phase:
     """DAgger for `steps` environment steps: small minibatches and three epochs, as encoding texts takes most time."""
     learner = ImitationConfig(
-        anneal_steps=steps, teacher_steps=teacher_steps, weights=_ENDI_TAUGHT, cost_to_go=3.0, oracle=oracle
+        anneal_steps=steps, teacher_steps=teacher_steps, weights=ENDI_TAUGHT, cost_to_go=3.0, oracle=oracle
     )
     return Phase(learner, Promotion(steps=steps), num_envs=64)
 

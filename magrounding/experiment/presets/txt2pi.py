@@ -8,7 +8,7 @@ from typing import Any
 
 from magrounding.experiment.config import REMAINING_STAGES
 from magrounding.experiment.phase import Phase, Promotion, Ramp
-from magrounding.experiment.presets.rtfm import ENDI, QUICK_MA_RTFM, QUICK_RTFM
+from magrounding.experiment.presets.rtfm import ENDI_TAUGHT, QUICK_MA_RTFM, QUICK_RTFM
 from magrounding.training.imitation import ImitationConfig
 
 _NARROW: dict[str, Any] = {
@@ -37,7 +37,7 @@ def _read(steps: int, ramps: Mapping[str, Ramp] | None = None) -> Phase:
         teacher_noise=0.2,
         value_coefficient=0.02,
         entropy=0.0,
-        weights=ENDI,
+        weights=ENDI_TAUGHT,
         bf16=True,
     )
     # The shortest manuals stay until agents can walk: one seed of three that was late did not learn to read without it.
