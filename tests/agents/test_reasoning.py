@@ -82,7 +82,7 @@ def test_the_reasons_of_an_oracle_are_learnt_beside_its_moves():
         assert last < 0.9 * first, name
 
 
-def test_an_endi_learns_reasons_of_what_it_takes():
+def test_an_endi_learns_reasons_on_the_whole_map():
     policy, worker = rolled("ma_rtfm", agent="endi_dis", agents=2, stage="s1")
     assert policy.needs == REASONS | {OTHERS}
     trajectory = worker.collect(1.0, 0).trajectories[0]
@@ -91,18 +91,17 @@ def test_an_endi_learns_reasons_of_what_it_takes():
     output = policy(batch)
     losses = policy.losses(batch, output, minibatch.extras, LOSSES).losses
     assert losses.keys() == LOSSES | {"modelling", "division"}
-    own = output.seen.division.own.bool().view(minibatch.extras[TARGETS].shape)
+    seen, own = output.seen.seen, output.seen.division.own
+    assert not own.all()
+    whole = policy.grounding(seen.cells, seen.positions, seen.summary, policy._flat(batch), [])
     for name, marked, layer in (("target", TARGETS, 0), ("subgoal", SUBGOALS, -1)):
-        head, maps = getattr(policy.reasoning, name), output.seen.read[0][layer]
-        log_pi = head(maps).flatten(1).log_softmax(1).view(own.shape)
-        right = minibatch.extras[marked] & own
-        hidden = minibatch.extras[marked].sum((-1, -2)) > right.sum((-1, -2))
-        assert hidden.any()
-        count = right.sum((-1, -2)).clamp(min=1)
-        expected = -(log_pi * right).sum((-1, -2)) / count - count.log()
-        torch.testing.assert_close(losses[name], expected)
-    sum(each.sum() for each in losses.values()).backward()
+        right = minibatch.extras[marked].flatten(2)
+        log_pi = getattr(policy.reasoning, name)(whole[layer]).flatten(1).log_softmax(1).view(right.shape)
+        count = right.sum(-1).clamp(min=1)
+        torch.testing.assert_close(losses[name], -(log_pi * right).sum(-1) / count - count.log())
+    sum(losses[name].sum() for name in LOSSES).backward()
     assert all(p.grad is not None and p.grad.any() for p in policy.reasoning.parameters() if p.dim() > 1)
+    assert all(p.grad is None for p in policy.divider.parameters())
 
 
 def test_reasons_come_only_from_a_teacher():

@@ -86,6 +86,19 @@ def test_on_relread_it_begins_by_taking_most():
     assert chance.max() < 0.95
 
 
+def test_normalized_goals_bound_the_division():
+    """Whatever the scale of the features that divide, the logits stay as they are, and so does the gradient."""
+    shown, chances = scene("endi_dis"), {}
+    for normalized in (False, True):
+        policy = network("endi_dis", normalize_goals=normalized)
+        for scale in (1.0, 100.0):
+            with torch.no_grad():
+                policy.goal_grounding.register_forward_hook(lambda _, __, maps, by=scale: [by * each for each in maps])
+                chances[normalized, scale] = act(policy, shown)[0].seen.division.difference
+    assert chances[False, 100.0].abs().max() > 50 * chances[False, 1.0].abs().max()
+    torch.testing.assert_close(chances[True, 100.0], chances[True, 1.0], rtol=1e-3, atol=1e-3)
+
+
 @pytest.mark.parametrize("agents", [2, 3])
 @pytest.mark.parametrize("agent", AGENTS)
 def test_every_loss_shapes_the_division(agent, agents):

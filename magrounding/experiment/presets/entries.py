@@ -55,18 +55,8 @@ _PRESETS = {
     "demo": {"ma_rtfm": "rtfm:DEMO", "rtfm": "rtfm:DEMO"},
 }
 
-_TXT2PI = (
-    "txt2pi",
-    "txt2pi_no_task_attn",
-    "txt2pi_no_vis_attn",
-    "txt2pi_no_text_mod",
-    "film",
-    "conv",
-    "endi_num",
-    "endi_dis",
-    "endi_sup",
-    "endi_reg",
-)
+_ENDI = ("endi_num", "endi_dis", "endi_sup", "endi_reg")
+_TXT2PI = ("txt2pi", "txt2pi_no_task_attn", "txt2pi_no_vis_attn", "txt2pi_no_text_mod", "film", "conv", *_ENDI)
 """txt2π, what it is compared with, and EnDi on it: they read one and the same recipe."""
 
 PRESETS = (
@@ -74,4 +64,5 @@ PRESETS = (
     PresetEntry("quick", "rtfm", f"{_HERE}.txt2pi:QUICK_RTFM", _TXT2PI),
     PresetEntry("quick", "ma_rtfm", f"{_HERE}.txt2pi:QUICK_MA_RTFM", _TXT2PI),
     PresetEntry("quick", "rock_paper_scissors", f"{_HERE}.txt2pi:QUICK_RTFM", _TXT2PI),
+    PresetEntry("quick_reasons", "ma_rtfm", f"{_HERE}.txt2pi:QUICK_REASONS_ENDI", _ENDI),
 )

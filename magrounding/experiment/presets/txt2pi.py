@@ -85,3 +85,10 @@ QUICK_REASONS_MA_RTFM = replace(
     network=QUICK_REASONS_RTFM.network,
     share_from=2,  # one network learns from the games of all, and from their reasons, in half of the time
 )
+
+QUICK_REASONS_ENDI = replace(
+    QUICK_REASONS_MA_RTFM,
+    agent="endi_dis",
+    about="EnDi on txt2π as txt2π in the preset of this name, with the features normalized that divide the goals.",
+    network={**QUICK_REASONS_MA_RTFM.network, "normalize_goals": True},
+)
