@@ -22,7 +22,8 @@ from magrounding.cli.options import (
     network_options,
     parse_env_options,
 )
-from magrounding.errors import CheckpointError, ConfigurationError
+from magrounding.errors import CheckpointError, ConfigurationError, Diverged
+from magrounding.experiment.amendment import may_amend
 from magrounding.experiment.config import RunConfig, make_config, read_config
 from magrounding.experiment.curriculum import check_costs_to_go, run_curriculum
 from magrounding.experiment.presets import default_preset
@@ -84,7 +85,8 @@ class Arguments(QuietArguments, DeviceArguments):
     out: Path | None = derived("runs/<env>-<agent>[-<agents>]-<preset>")
     """Run folder."""
     resume: bool = False
-    """Continue the run in the folder, with the settings it was started with."""
+    """Continue the run in the folder, with the settings it was started with. One that diverged takes other options of
+    its learners, e.g. --learning learning_rate=1e-4."""
     bf16: Switch = derived("no", False)
     """Compute networks in bfloat16."""
     no_bf16: Switch = derived("no", False)
@@ -95,15 +97,21 @@ def run(arguments: Arguments, line: CommandLine) -> None:
     """Do what the arguments say."""
     folder = run_folder(arguments)
     config = resumed(arguments, folder) if arguments.resume else requested(arguments)
-    run = run_curriculum(
-        config,
-        folder,
-        resume=arguments.resume,
-        device=arguments.device,
-        threads=arguments.threads,
-        display=Display(quiet=arguments.quiet),
-        command=str(line),
-    )
+    try:
+        run = run_curriculum(
+            config,
+            folder,
+            resume=arguments.resume,
+            device=arguments.device,
+            threads=arguments.threads,
+            display=Display(quiet=arguments.quiet),
+            command=str(line),
+        )
+    except Diverged as error:
+        if not error.remedy:
+            raise
+        again = _resuming(arguments, line, folder, "--learning", error.remedy)
+        raise Diverged(f"{error}; go on with, e.g.: {again}") from None
     print(run.report if arguments.quiet else f"report: {run.report}")
 
 
@@ -145,7 +153,10 @@ def requested(arguments: Arguments) -> RunConfig:
 
 
 def resumed(arguments: Arguments, folder: Path) -> RunConfig:
-    """Return the configuration of a run that goes on; CheckpointError where an argument contradicts it."""
+    """Return the configuration of a run that goes on; CheckpointError where an argument contradicts it.
+
+    One that diverged may have other options of its learners.
+    """
     found = read_config(folder)
     if arguments.env not in (None, found.env):
         raise _contradicted(folder, "env", found.env, arguments.env)  # options of the one mean nothing in the other
@@ -160,10 +171,16 @@ def resumed(arguments: Arguments, folder: Path) -> RunConfig:
     asked = changed(found, arguments)
     if asked.demonstrations.keys() != found.demonstrations.keys():  # named by their files, not by what these hold
         raise _contradicted(folder, "demonstrations", tuple(found.demonstrations), tuple(asked.demonstrations))
-    for path, (has, requested) in diff(replace(found, workers=asked.workers), asked).items():
-        if requested != (has := _usual(found, path) if has is None else has):
-            raise _contradicted(folder, path, has, requested)
-    return replace(found, workers=asked.workers)
+    found = replace(found, workers=asked.workers)
+    values = {
+        path: (_usual(found, path) if has is None else has, requested)
+        for path, (has, requested) in diff(found, asked).items()
+    }
+    differing = {path: pair for path, pair in values.items() if pair[0] != pair[1]}
+    if not differing or may_amend(RunFolder(folder), found, asked):
+        return asked if differing else found
+    path, (has, requested) = next(iter(differing.items()))
+    raise _contradicted(folder, path, has, requested)
 
 
 def changed(config: RunConfig, arguments: Arguments) -> RunConfig:
@@ -261,7 +278,11 @@ def interrupted(arguments: Arguments, line: CommandLine) -> str:
     folder = run_folder(arguments)
     if not RunFolder(folder).holds_run:
         return "stopped before the run began"
+    return f"stopped; the state is saved, go on with: {_resuming(arguments, line, folder)}"
+
+
+def _resuming(arguments: Arguments, line: CommandLine, folder: Path, *more: str) -> CommandLine:
+    """Return the command by which a run goes on."""
     device = () if arguments.device == "auto" else ("--device", arguments.device)
     threads = () if arguments.threads is None else ("--threads", str(arguments.threads))
-    again = CommandLine(line.prog, ("--out", str(folder), "--resume", *device, *threads))
-    return f"stopped; the state is saved, go on with: {again}"
+    return CommandLine(line.prog, ("--out", str(folder), "--resume", *more, *device, *threads))

@@ -11,8 +11,9 @@ from magrounding.agents.policy import CONTRAST, Policy
 from magrounding.agents.weights import versions
 from magrounding.capabilities import find_costs_to_go
 from magrounding.envs.make import make_vec
-from magrounding.errors import CheckpointError, ConfigurationError, MagroundingError
-from magrounding.experiment.config import RunConfig, parse_config
+from magrounding.errors import CheckpointError, ConfigurationError, Diverged, MagroundingError
+from magrounding.experiment.amendment import amend, amendments, note_divergence
+from magrounding.experiment.config import RunConfig
 from magrounding.experiment.device import resolve_device
 from magrounding.experiment.evaluate import compared, play_missing
 from magrounding.experiment.interrupt import StopRequest
@@ -46,7 +47,8 @@ def run_curriculum(
     """Train every seed of a run, one after the other, and write the report.
 
     Args:
-        settings: what to train; of a resumed run, what `read_config` found.
+        settings: what to train; of a resumed run, what `read_config` found, or of one that diverged the same with other
+            options of learners (`experiment.amendment`).
         folder: of the run; it must not hold one yet, unless `resume`.
         resume: go on where an earlier process stopped.
         device: "auto", "cpu" or "cuda".
@@ -83,7 +85,8 @@ def run_curriculum(
     with RunOwner(run):
         run.remove_partial()
         if resume:
-            _check_same(settings, run)
+            _check_text(settings, run)
+            amend(run, settings, command)
         elif run.holds_run:
             raise CheckpointError(f"{run} exists already: add --resume to go on with it, or name another with --out")
         else:
@@ -91,8 +94,13 @@ def run_curriculum(
             about |= {TEXT: text} if (text := settings.describe(settings.stages[0]).source) else {}
             run.write_config({**settings.as_dict(), **about})
         with StopRequest() as stop, using(plan), shown:
+            before = [each.before for each in amendments(run.config())]
             for seed in settings.seeds:
-                SeedRun(settings, seed, run.seed(seed, len(settings.seeds)), where, shown, stop).run()
+                try:
+                    SeedRun(settings, seed, run.seed(seed, len(settings.seeds)), where, shown, stop, before).run()
+                except Diverged as error:
+                    note_divergence(run, seed, error)
+                    raise
             players = (who for stage in settings.stages for who in compared(settings.env, settings.describe(stage)))
             others = " and ".join(dict.fromkeys(players))
             shown.say(f"playing the comparison games of {others}, writing the report")
@@ -129,12 +137,9 @@ def _check_games(settings: RunConfig) -> None:
                 config.make_env(None).close()
 
 
-def _check_same(settings: RunConfig, run: RunFolder) -> None:
-    """Raise CheckpointError where a run began with other settings, or sentences other than its files hold now."""
-    config = run.config()
-    if parse_config(config).digest != settings.digest:
-        raise CheckpointError(f"the run in {run} has other settings: resume it with its own (read_config)")
-    before, now = config.get(TEXT), settings.describe(settings.stages[0]).source
+def _check_text(settings: RunConfig, run: RunFolder) -> None:
+    """Raise CheckpointError where a run began with other sentences than its files hold now."""
+    before, now = run.config().get(TEXT), settings.describe(settings.stages[0]).source
     if before is not None and before != now:
         raise CheckpointError(f"the run in {run} read {before}, which is {now} now: restore the files, or train again")
 

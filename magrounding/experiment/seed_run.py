@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections import deque
+from collections.abc import Collection
 from contextlib import closing
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -53,7 +54,10 @@ class Position:
 
 
 class SeedRun:
-    """The curriculum of one seed; `run` trains what is left of it."""
+    """The curriculum of one seed; `run` trains what is left of it.
+
+    `before` are digests of settings that the run had before amendments, of which its checkpoint may be.
+    """
 
     def __init__(
         self,
@@ -63,8 +67,10 @@ class SeedRun:
         device: torch.device,
         display: Display,
         stop: StopRequest,
+        before: Collection[str] = (),
     ) -> None:
         self.settings, self.seed, self.folder, self.device = settings, seed, folder, device
+        self._digests = {settings.digest, *before}
         self.at = Position()
         self._display, self._stop = display, stop
         self._clock = Clock()
@@ -103,7 +109,7 @@ class SeedRun:
                         self._train(session)
                         self._finish(session)
                     except Diverged as error:
-                        raise Diverged(explained(error, self.stage, self.phase, self.at.steps)) from None
+                        raise explained(error, self.stage, self.phase, self.at.steps) from None
 
     def _load(self) -> None:
         """Restore the state of an earlier process, where there is one."""
@@ -119,7 +125,7 @@ class SeedRun:
         record, tensors = load_checkpoint(path, **self.settings.origin)
         if record.get("seed") != self.seed:
             raise CheckpointError(f"{path} is of seed {record.get('seed')}, not of {self.seed}: it was moved here")
-        if record.get("config", self.settings.digest) != self.settings.digest:  # earlier versions kept another digest
+        if record.get("config", self.settings.digest) not in self._digests:  # earlier versions kept another digest
             raise CheckpointError(f"{path} is of a run with other settings than this one: one of the two was replaced")
         try:
             self.at = Position(**record["position"])

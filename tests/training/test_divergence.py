@@ -16,12 +16,15 @@ from magrounding.agents.gradient_step import gradient_step
 from magrounding.agents.weights import save_weights
 from magrounding.cli.command import BAD_INPUT, run_command
 from magrounding.errors import Diverged
+from magrounding.experiment import evaluate as evaluation
 from magrounding.experiment import seed_run
 from magrounding.experiment.checkpoint import pack_learners
 from magrounding.experiment.config import read_config
 from magrounding.experiment.curriculum import run_curriculum
 from magrounding.experiment.divergence import check_answers
 from magrounding.experiment.phase import Promotion
+from magrounding.play.scripted import RandomTeam
+from magrounding.storage import read_json
 from magrounding.training.algorithm import AlgorithmConfig
 from magrounding.training.imitation import ImitationConfig
 from magrounding.training.impala import ImpalaConfig, ImpalaLearner
@@ -34,6 +37,7 @@ from tests.training.test_drrn import FEW, iterate, make
 
 SMALL = {"unroll": 5, "bf16": False}
 PASSES = {**SMALL, "minibatches": 2, "warm_up": 0, "anneal_steps": 300.0}
+MENDED = {"learning_rate": 1e-3, "reward_scale": 1.0, "value_coefficient": 0.1, "loss": "0"}
 QMIX = {"unroll": 5, "batch": 2, "exploration": 60.0, "state_maps": 4, "hypernetwork": 4}
 
 
@@ -99,6 +103,7 @@ WAYS = {
 
 @pytest.fixture(autouse=True)
 def registered(monkeypatch):
+    monkeypatch.setattr(evaluation, "make_expert", lambda vec: RandomTeam(vec.num_agents, 5))  # its games take long
     monkeypatch.setitem(registry.ALGORITHMS._entries, "own", registry.AlgorithmEntry("own", f"{__name__}:OwnConfig"))
 
 
@@ -109,6 +114,15 @@ def settings_of(config, **changes):
         small = {"agent": "qmix", "network": {}, "share_parameters": True}
         changes = {**small, **changes}
     return tiny_settings(stages=("s1",), phases=phases, every=None, **{"log_every": 1, **changes})
+
+
+def mended(settings):
+    """The same with options by which nothing here diverges."""
+
+    def change(learner):
+        return replace(learner, **{name: value for name, value in MENDED.items() if hasattr(learner, name)})
+
+    return settings.with_learners(change)
 
 
 def assert_finite(folder: Path):
@@ -132,6 +146,9 @@ def test_it_is_noticed_and_nothing_of_it_is_kept(tmp_path, capsys, way):
     assert_finite(folder)
     code = run_command(lambda: run_curriculum(read_config(folder), folder, resume=True, display=quiet()))
     assert (code, capsys.readouterr().err.count("\n")) == (BAD_INPUT, 1)
+    run_curriculum(mended(read_config(folder)), folder, resume=True, display=quiet(), device="cpu")
+    assert read_json(folder / "s1" / "state.json")["phase_steps"] == 240
+    assert_finite(folder)
 
 
 @pytest.mark.parametrize(

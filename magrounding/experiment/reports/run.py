@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from magrounding.experiment.amendment import facts_of
 from magrounding.experiment.curves import plot_curves
 from magrounding.experiment.evaluate import PLAYERS
 from magrounding.experiment.markdown import code
@@ -159,6 +160,7 @@ def facts(run: RunResults) -> str:
     entries = {
         "command": code(run.config.get("command") or "run_curriculum"),
         **{name: run.config.get(name) for name in (TEXT, "demonstrators")},
+        **{name: "; ".join(map(code, told)) for name, told in facts_of(run.config).items()},
         **settings,
         **phases,
         "faults": _faults(run),
