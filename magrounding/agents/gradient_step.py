@@ -1,4 +1,4 @@
-"""Gradient steps: each one is bounded, and refused where loss or gradient are not finite; and what may be kept."""
+"""Gradient steps: each one is bounded, and refused where loss or gradient are infinite; and what may be kept."""
 
 from __future__ import annotations
 
@@ -9,6 +9,15 @@ import torch
 from torch import Tensor, nn
 
 from magrounding.errors import Diverged
+
+LARGEST = math.sqrt(torch.finfo(torch.float32).max)
+"""1.8 · 10¹⁹: the square of a larger number is infinite in float32, that of an error as well as Adam's of a gradient.
+Losses that grow in a straight line, as Huber's, and bounded gradients would else stay finite in networks of no use."""
+
+
+def can_be_learnt_from(number: float) -> bool:
+    """Return whether a loss, or the norm of a gradient, has a finite square in float32."""
+    return abs(number) <= LARGEST  # NaN has none
 
 
 def gradient_step(optimizer: torch.optim.Optimizer, loss: Tensor, clip: float = 0.0) -> Tensor:
@@ -23,12 +32,13 @@ def gradient_step(optimizer: torch.optim.Optimizer, loss: Tensor, clip: float = 
         Norm of the gradient before it was clipped, a scalar.
 
     Raises:
-        Diverged: the loss or the norm is not finite; weights and the optimiser's statistics are as before.
+        Diverged: the loss or the norm is not finite, or larger than `LARGEST`; weights and the optimiser's statistics
+            are as before.
     """
     learning = [parameter for group in optimizer.param_groups for parameter in group["params"]]
     norm = nn.utils.clip_grad_norm_(learning, clip or math.inf)
     both = torch.stack((loss.detach().float(), norm.detach().to(loss.device, torch.float32))).tolist()  # waits once
-    if not all(map(math.isfinite, both)):
+    if not all(map(can_be_learnt_from, both)):
         raise Diverged("the loss is {:g} and the norm of its gradient {:g}, so the step was not taken".format(*both))
     optimizer.step()
     return norm

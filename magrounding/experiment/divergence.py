@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
 
 import torch
 
+from magrounding.agents.gradient_step import can_be_learnt_from
 from magrounding.agents.policy import evaluating
 from magrounding.errors import Diverged
 from magrounding.experiment.phase import Phase
@@ -16,10 +16,10 @@ from magrounding.training.trajectory import Trajectory
 
 
 def check_losses(logs: Iterable[Mapping[str, float]]) -> None:
-    """Raise Diverged for a loss that is not finite, as of learners that take gradient steps by themselves."""
+    """Raise Diverged for a loss without a finite square, as of learners that take gradient steps by themselves."""
     for log in logs:
         for name, number in log.items():
-            if name.endswith("loss") and not math.isfinite(number):
+            if name.endswith("loss") and not can_be_learnt_from(number):
                 raise Diverged(f"{name} is {number:g}")
 
 

@@ -3,6 +3,7 @@
 import math
 import re
 import sys
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from safetensors.torch import load_file
 
 import magrounding as mg
 from magrounding import registry
-from magrounding.agents.gradient_step import gradient_step
+from magrounding.agents.gradient_step import LARGEST, gradient_step
 from magrounding.agents.weights import save_weights
 from magrounding.cli.command import BAD_INPUT, run_command
 from magrounding.errors import Diverged
@@ -21,7 +22,7 @@ from magrounding.experiment import seed_run
 from magrounding.experiment.checkpoint import pack_learners
 from magrounding.experiment.config import read_config
 from magrounding.experiment.curriculum import run_curriculum
-from magrounding.experiment.divergence import check_answers
+from magrounding.experiment.divergence import check_answers, check_losses
 from magrounding.experiment.phase import Promotion
 from magrounding.play.scripted import RandomTeam
 from magrounding.storage import read_json
@@ -172,14 +173,26 @@ def test_the_last_checkpoint_goes_on_once_the_cause_is_gone(tmp_path, monkeypatc
     assert all(torch.equal(one[name], other[name]) for name in other)
 
 
-def test_values_of_texts_diverge_too():
-    learner, worker = make(mg.vectorize(OrderGame, 8), replace(FEW, learning_rate=1e30))
+@pytest.mark.parametrize("rate", [1e30, 1e18, 1e15, 1e12])
+def test_values_of_texts_diverge_too(rate):
+    """Huber's loss grows in a straight line: after a step at a rate of 1e12 it is 1e25, and finite for ever."""
+    learner, worker = make(mg.vectorize(OrderGame, 8), replace(FEW, learning_rate=rate))
     before = torch.get_rng_state()
     check_answers(worker.players[0], worker.collect().trajectories[0])
     assert torch.equal(before, torch.get_rng_state())
     with pytest.raises(Diverged, match=r"not (finite|taken)"):
         any(iterate(learner, worker, 8 * update) is None for update in range(20))
+    assert learner.updates == 1  # the one that was too large: what comes of it is noticed before the next
     assert all(tensor.isfinite().all() for tensor in pack_learners([learner]).values())
+
+
+@pytest.mark.parametrize(
+    ("loss", "fine"), [(LARGEST, True), (-LARGEST, True), (1.01 * LARGEST, False), (-math.inf, False)]
+)
+def test_losses_of_learners_that_step_by_themselves(loss, fine):
+    check_losses([{"entropy": math.nan, "loss": 1.0}])  # what is no loss may be anything
+    with nullcontext() if fine else pytest.raises(Diverged, match="td_loss is"):
+        check_losses([{"td_loss": loss}])
 
 
 def test_the_step_itself_is_refused():
@@ -187,6 +200,8 @@ def test_the_step_itself_is_refused():
     optimizer = torch.optim.Adam([weight], 0.1)
     for loss, complaint in (
         (weight.sum() / 0, "inf"),
+        ((2 * LARGEST - weight * 1e-9).mean(), "the loss is 3.68935e\\+19 and the norm of its gradient 5.7735e-10"),
+        ((weight - 1).sum() * LARGEST, "the loss is 0 and the norm of its gradient inf"),
         ((weight - 1).sqrt().sum(), "inf"),
         (weight.sum() * math.nan, "nan"),
     ):
