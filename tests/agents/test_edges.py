@@ -2,6 +2,7 @@
 
 from functools import partial
 from itertools import permutations
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -9,13 +10,14 @@ import torch
 
 import magrounding as mg
 from magrounding.agents.building import make_policy
+from magrounding.agents.gradient_step import gradient_step
 from magrounding.agents.remapping import remap_embeddings
-from magrounding.agents.running_text import edges_kernels
+from magrounding.agents.running_text import edges_kernels, edges_learning
 from magrounding.agents.running_text.assumptions import ASSUMPTIONS, made_up
 from magrounding.agents.running_text.edges import Edges, make_segments
 from magrounding.agents.running_text.edges_kernels import groups_of
 from magrounding.agents.running_text.edges_learning import learn_edges, running
-from magrounding.errors import ConfigurationError
+from magrounding.errors import ConfigurationError, Diverged
 from magrounding.experiment import segmenting
 from magrounding.experiment.config import make_config
 from magrounding.experiment.segmenting import learn_edges_from_games, shared_pieces
@@ -42,6 +44,19 @@ def games(rows=64, seed=10**6, **options):
 def accuracy(edges, **options):
     vec, manual = games(**options)
     return vec.fact_accuracy(partial(shared_pieces, edges(torch.from_numpy(manual)).ids.numpy()))
+
+
+@pytest.mark.parametrize("rate", [1e30, 1e20])
+def test_learning_that_diverges_stops_at_the_first_bad_step(monkeypatch, rate):
+    monkeypatch.setattr(edges_learning, "RATE", rate)
+    steps = Mock(side_effect=gradient_step)
+    monkeypatch.setattr(edges_learning, "gradient_step", steps)
+    monkeypatch.setattr(segmenting, "GAMES", 32)
+    monkeypatch.setattr(segmenting, "ROUNDS", 1)
+    monkeypatch.setattr(segmenting, "learn_edges", partial(learn_edges, steps=20))
+    with pytest.raises(Diverged, match="so the step was not taken"):
+        learn_edges_from_games(make_config("ma_rtfm", "relread", 2, "quick", ("s6",), (0,)), "s6")
+    assert steps.call_count == 2, "the step after the one that was too large"
 
 
 def test_one_seed_tells_the_same_facts_in_every_rendering():

@@ -39,6 +39,7 @@ from tests.training.test_drrn import FEW, iterate, make
 SMALL = {"unroll": 5, "bf16": False}
 PASSES = {**SMALL, "minibatches": 2, "warm_up": 0, "anneal_steps": 300.0}
 MENDED = {"learning_rate": 1e-3, "reward_scale": 1.0, "value_coefficient": 0.1, "loss": "0"}
+STEP = re.compile(r"\boptimi[sz]er\.step\(|\boptim\.step\(|\bopt\.step\(")
 QMIX = {"unroll": 5, "batch": 2, "exploration": 60.0, "state_maps": 4, "hypernetwork": 4}
 
 
@@ -217,6 +218,12 @@ def test_the_step_itself_is_refused():
     assert gradient_step(optimizer, loss, 1.0).item() == pytest.approx(math.sqrt(3))
     assert weight.grad.norm().item() == pytest.approx(1, rel=1e-4)
     assert weight.tolist() == pytest.approx([0.9] * 3)
+
+
+def test_every_gradient_step_of_the_package_is_this_one():
+    package = Path(mg.__file__).parent
+    stepping = {path.relative_to(package).as_posix() for path in package.rglob("*.py") if STEP.search(path.read_text())}
+    assert stepping == {"agents/gradient_step.py"}
 
 
 def test_a_learner_of_ones_own_takes_the_same_step(tmp_path, monkeypatch):
