@@ -217,8 +217,7 @@ class Host:
         self._replays.end()
         self._disk.end()
         if self.participants is not None:
-            with suppress(Refusal):
-                self.participants.store_late()
+            self.participants.close()
         self._owned.close()
 
     def offered(self) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
+import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -45,6 +46,10 @@ BETWEEN = "between"
 _RESULTS = ("seed", "won", "score", "length", "returns", "timed_out")
 _LONGEST_ANSWER = 1000
 _PARTICIPANTS = 10_000
+_LAST_SECONDS = 5.0
+"""For which a server that ends tries again; containers are killed 10 s after they are asked to end."""
+_MEMORY = Path("/dev/shm")
+"""A folder on Linux that a full disk leaves alone, until the machine is started anew."""
 _DATA = "participant_*.json"
 
 LOG = logging.getLogger(__name__)
@@ -266,7 +271,7 @@ class Participants:
         while True:  # a folder on a disk without locks may have another writer: the number is whose file is made first
             participant = Participant(self._next, ticket, self.study.order(self._next), invited, answers=answers)
             try:
-                self._write(participant, new=True)
+                self._write(participant, self.folder, new=True)
                 break
             except FileExistsError:
                 self._next += 1
@@ -358,7 +363,48 @@ class Participants:
         """Try again to store what the disk has refused; Refusal "not_stored" where it still does."""
         with self._lock:
             for participant in list(self.late.values()):
-                self._store(participant)
+                with suppress(Refusal):
+                    self._store(participant)
+            if self.late:
+                raise Refusal("not_stored")
+
+    def close(self, seconds: float = _LAST_SECONDS) -> None:
+        """Store what is late, and where the disk refuses it for so long, put it into a folder that the log names."""
+        until = time.monotonic() + seconds
+        with suppress(KeyboardInterrupt):  # Ctrl-C once more: it is not waited for
+            while self.late:
+                with suppress(Refusal):
+                    self.store_late()
+                if not self.late or time.monotonic() >= until:
+                    break
+                time.sleep(0.5)
+        with self._lock:
+            for place in (Path(tempfile.gettempdir()), _MEMORY):
+                if self.late and place.is_dir():
+                    self._store_elsewhere(place)
+            if self.late:
+                LOG.critical("what was not stored is lost, of participants %s", ", ".join(map(str, sorted(self.late))))
+
+    def _store_elsewhere(self, place: Path) -> None:
+        """Write what is late into a new folder at a place, by the names that files have in the study's folder."""
+        try:
+            folder = Path(tempfile.mkdtemp(prefix="magrounding-study-", dir=place))
+        except OSError as error:
+            LOG.error("participants' data cannot be written to %s either (%s)", place, reason(error))
+            return
+        try:
+            for participant in list(self.late.values()):
+                self._put(participant, folder)
+        except OSError as error:
+            LOG.error("participants' data cannot be written to %s either (%s)", folder, reason(error))
+        try:
+            folder.rmdir()
+        except OSError:  # it is not empty
+            LOG.error(
+                "participants' data that %s could not take are in %s: make room, and before the study goes on, "
+                "cp -r %s/. %s",
+                *(self.folder, folder, folder, self.folder),
+            )
 
     def _where(self, participant: Participant) -> dict[str, Any]:
         return {"done": len(participant.games), "games": len(participant.order) * len(self.study.seeds)}
@@ -383,13 +429,17 @@ class Participants:
         """Write all of a participant; Refusal "not_stored" where the disk refuses, after which it is late."""
         self.late[participant.number] = participant
         try:
-            for name, text in list(participant.unsaved.items()):
-                write_atomic(self.folder / "games" / name, text, private=True)
-                del participant.unsaved[name]
-            self._write(participant)
+            self._put(participant, self.folder)
         except OSError as error:
             self._refuse(error)
-        del self.late[participant.number]
+
+    def _put(self, participant: Participant, folder: Path) -> None:
+        """Write all of a participant that is not stored into a folder, after which it is not late; or OSError."""
+        for name, text in list(participant.unsaved.items()):
+            write_atomic(folder / "games" / name, text, private=True)
+            del participant.unsaved[name]
+        self._write(participant, folder)
+        self.late.pop(participant.number, None)
 
     def _refuse(self, error: OSError) -> NoReturn:
         LOG.error(
@@ -400,7 +450,7 @@ class Participants:
         )
         raise Refusal("not_stored") from None
 
-    def _write(self, participant: Participant, *, new: bool = False) -> None:
+    def _write(self, participant: Participant, folder: Path, *, new: bool = False) -> None:
         content = {
             "format": FORMAT,
             "study": self.study.title,
@@ -412,7 +462,7 @@ class Participants:
             "games": participant.games,
             "finished": participant.finished,
         }
-        path = self.folder / f"participant_{participant.number}.json"
+        path = folder / f"participant_{participant.number}.json"
         write_atomic(path, json_text(content, indent=2) + "\n", private=True, new=new)
 
 

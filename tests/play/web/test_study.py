@@ -4,6 +4,9 @@ import asyncio
 import collections
 import itertools
 import json
+import shutil
+import tempfile
+import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
@@ -18,11 +21,13 @@ from magrounding.cli.command import CommandLine
 from magrounding.cli.serve import Arguments, make_participants
 from magrounding.errors import CheckpointError, ConfigurationError
 from magrounding.play.saved_games import Header, SavedEpisode
+from magrounding.play.web import study as studies
 from magrounding.play.web.host import Host, Keeper
 from magrounding.play.web.invitations import Invitations, digest_of
 from magrounding.play.web.messages import Refusal
 from magrounding.play.web.offers import Offers
 from magrounding.play.web.study import FORMAT, Condition, Participants, Question, Study
+from magrounding.storage import write_atomic
 from tests.play.web.party import party, play_out
 
 EXAMPLE = Path(__file__).parents[3] / "magrounding" / "examples" / "study.toml"
@@ -249,6 +254,69 @@ def test_a_full_disk_is_said_in_words_of_its_own_and_nothing_is_lost(tmp_path, c
     assert not one.finished
     assert people.finish(one, {"comment": ""})["end"]
     assert data(tmp_path)[0]["finished"]
+
+
+def full(monkeypatch, *folders):
+    """Have the disk refuse every file in some folders."""
+
+    def write(path, *args, **kwargs):
+        if any(folder in path.parents for folder in folders):
+            raise OSError(28, "No space left on device", str(path))
+        write_atomic(path, *args, **kwargs)
+
+    monkeypatch.setattr(studies, "write_atomic", write)
+
+
+def with_late_games(folder, monkeypatch):
+    """Participants, two of whom have played a game that the disk refused."""
+    people = participants(folder)
+    playing = [people.find(people.enter(True, BEFORE)["ticket"]) for _ in range(3)][:2]
+    full(monkeypatch, folder)
+    for one in playing:
+        play(people, one)
+    assert sorted(people.late) == [0, 1]
+    return people
+
+
+def test_what_is_late_when_the_server_stops_is_tried_again(tmp_path, monkeypatch):
+    people = with_late_games(tmp_path, monkeypatch)
+    monkeypatch.setattr(time, "sleep", lambda seconds: full(monkeypatch))  # meanwhile room is made
+    Host(OFFERS, None, people).close()
+    assert not people.late
+    assert [len(one["games"]) for _, one in sorted(data(tmp_path).items())] == [1, 1, 0]
+    assert len(list((tmp_path / "games").iterdir())) == 2
+
+
+@pytest.mark.parametrize("refused", [0, 1])
+def test_what_the_disk_refuses_to_the_end_is_elsewhere_and_said(tmp_path, monkeypatch, caplog, refused):
+    study, places = tmp_path / "study", [tmp_path / "temporary", tmp_path / "memory"]
+    for place in places:
+        place.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(places[0]))
+    monkeypatch.setattr(studies, "_MEMORY", places[1])
+    people = with_late_games(study, monkeypatch)
+    full(monkeypatch, study, *places[:refused])
+    people.close(0)
+    assert not people.late
+    (folder,) = places[refused].iterdir()
+    assert not any(place.exists() and any(place.iterdir()) for place in places if place != places[refused])
+    assert caplog.messages[-1].endswith(f"make room, and before the study goes on, cp -r {folder}/. {study}")
+    assert folder.stat().st_mode & 0o777 == 0o700
+    shutil.copytree(folder, study, dirs_exist_ok=True)  # room is made
+    full(monkeypatch)
+    again = participants(study)
+    assert [len(one["games"]) for _, one in sorted(data(study).items())] == [1, 1, 0]
+    assert len(list((study / "games").iterdir())) == 2
+    assert again.enter(True, BEFORE)["ticket"]
+
+
+def test_what_can_be_written_nowhere_is_said_to_be_lost(tmp_path, monkeypatch, caplog):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(studies, "_MEMORY", tmp_path / "none")
+    people = with_late_games(tmp_path / "study", monkeypatch)
+    full(monkeypatch, tmp_path)
+    people.close(0)
+    assert caplog.messages[-1] == "what was not stored is lost, of participants 0, 1"
 
 
 def test_data_of_people_are_for_the_host_alone(tmp_path):
