@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from magrounding.cli import bench, evaluate, play, watch
+from magrounding.cli import bench, evaluate, pieces, play, record, watch
 from magrounding.cli.command import CommandLine
 from magrounding.cli.game_arguments import EvaluationArguments
 from magrounding.errors import CheckpointError, ConfigurationError, InvalidAction, MissingExtra
@@ -68,6 +68,23 @@ def test_a_place_is_tried_and_no_folder_made(tmp_path):
     (tmp_path / "folder").mkdir()
     with pytest.raises(CheckpointError, match="folder cannot be written"):
         check_place(tmp_path / "folder")
+
+
+@pytest.mark.parametrize(
+    ("command", "plays", "line"),
+    [
+        (record, "_run", ("--env", "ma_rtfm", "--stage", "s1")),
+        (pieces, "_run", ("--env", "ma_rtfm")),
+        (play, "Session", ("--env", "ma_rtfm", "--stage", "s1", "--players", "random")),
+    ],
+)
+def test_a_file_whose_name_is_too_long_costs_no_game(tmp_path, monkeypatch, capsys, command, plays, line):
+    monkeypatch.setattr(command, plays, lambda *_: pytest.fail("games are played"))
+    line = *line, "--out", str(tmp_path / ("n" * 245))
+    assert CommandLine(f"magrounding {command.__name__}", line).run(command) == 2
+    told = capsys.readouterr().err
+    assert ("its name is too long" in told, told.count("\n")) == (True, 1)
+    assert not list(tmp_path.iterdir())
 
 
 def test_an_evaluation_that_could_not_be_written_is_not_played(tmp_path, monkeypatch, capsys):
