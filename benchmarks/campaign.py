@@ -33,6 +33,7 @@ import matplotlib.figure  # noqa: F401  with the first report
 import torch
 import torch._dynamo  # with the first optimiser
 
+from benchmarks import study_kills
 from magrounding.agents.weights import versions
 from magrounding.cli.command import CommandLine, run_command
 from magrounding.errors import ConfigurationError, MagroundingError, check_choice
@@ -49,6 +50,8 @@ ROOT = Path(__file__).parents[1]
 PROG = "python -m benchmarks.campaign"
 STEPS = 300
 """Environment steps of a training, about."""
+TRAINED = "train ma_rtfm demo"
+"""Job whose run others read."""
 PATIENCE = 120.0
 """Seconds without work after which a command is said to wait for ever."""
 
@@ -64,7 +67,7 @@ class Arguments:
     out: Path = Path("runs/campaign")
     """Folder of the figures. A campaign that was stopped goes on there."""
     only: str = ""
-    """One kind: kills, disk, busy, files, clients or calls; "": all of them in turn."""
+    """One kind: kills, disk, busy, files, studies, clients or calls; "": all of them in turn."""
 
 
 class Job(NamedTuple):
@@ -73,12 +76,16 @@ class Job(NamedTuple):
     Attributes:
         again: words behind those of the first attempt, once its folder holds something.
         made: folder of the job → what has to be equal, whatever happened on the way.
+        of: name of the job whose folder is there as "it".
+        once: it refuses what is there already.
     """
 
     name: str
     words: tuple[str, ...]
     again: tuple[str, ...]
     made: Callable[[Path], object]
+    of: str = ""
+    once: bool = False
 
 
 class End(NamedTuple):
@@ -102,7 +109,7 @@ class Process:
         folder.mkdir(parents=True, exist_ok=True)
         sys.stdout.flush()
         self._words = words
-        self._said = Path(tempfile.mkstemp(prefix="campaign-")[1])
+        self._said = Path(tempfile.mkstemp(dir=folder.parent)[1])
         signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
         self._pid = os.fork()
         if self._pid:
@@ -132,14 +139,25 @@ class Process:
     def wait(self, seconds: float) -> bool:
         """Wait so long; return whether it has ended."""
         until = time.monotonic() + seconds
-        while os.waitid(os.P_PID, self._pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is None:
-            if time.monotonic() > until:
-                return False
-            time.sleep(0.002)
+        try:
+            while os.waitid(os.P_PID, self._pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is None:
+                if time.monotonic() > until:
+                    return False
+                time.sleep(0.002)
+        except BaseException:  # the campaign is stopped
+            self.strike(signal.SIGKILL)
+            raise
         return True
 
     def strike(self, blow: signal.Signals) -> None:
         os.kill(self._pid, blow)
+
+    def owns(self, folder: Path) -> bool:
+        """It has taken something below a folder; who was killed before may have left a record too."""
+        with suppress(FileNotFoundError, ValueError):
+            records = [path.read_text() for path in folder.rglob("*owner*")]
+            return any(parse_json(record)["pid"] == self._pid for record in records if record)
+        return False
 
     def end(self) -> End:
         """Wait for its end; Broken where that does not come."""
@@ -195,16 +213,29 @@ def jobs() -> tuple[Job, ...]:
     evaluate = "evaluate", "--pretrained", "ma_rtfm-s1-2agents", "--episodes", "60", "--out", "out", "--device", "cpu"
     match = "match", *games, "--players", "oracle", "random", "--games", "300", "--out", "out", "--quiet"
     record = "record", *games, "--games", "200", "--out", "demos.npz", "--quiet"
+    pieces = "pieces", *games[:2], "--stages", "s1", "s2", "--pieces", "1000", "--out", "pieces.json"
+    segments = "segments", "--run", "pretrained:ma_rtfm-s6-2agents", "--by", "stops", "--out", "out"
+    compare = "compare", "--runs", "it/run", "it/run", "--names", "one", "other", "--out", "out"
+    publish = "publish", "--run", "it/run", "--name", "team", "--to", "to"
     return (
         *(train(env, preset) for env in light for preset in presets_of(env)),
         Job("match", match, match, lambda folder: _files(folder / "out", "games_*.jsonl")),
-        Job("record", record, record, lambda folder: _files(folder, "demos.npz")),
+        Job("record", record, record, lambda folder: _files(folder, "demos.npz"), once=True),
         Job("evaluate", evaluate, evaluate, lambda folder: _files(folder / "out", "zero_shot.md")),
+        Job("pieces", pieces, pieces, lambda folder: _files(folder, "pieces.json"), once=True),
+        Job("segments", segments, segments, lambda folder: _team(folder / "out"), once=True),
+        Job("compare", compare, compare, lambda folder: _files(folder / "out", "comparison.*"), of=TRAINED),
+        Job("publish", publish, publish, lambda folder: _team(folder / "to" / "team"), of=TRAINED, once=True),
     )
 
 
 def _files(folder: Path, pattern: str) -> dict[str, bytes]:
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in sorted(folder.rglob(pattern))}
+
+
+def _team(folder: Path) -> object:
+    """Weights, where the folder is a run's or team's: its config comes last, or it is moved there whole."""
+    return _files(folder, "agent_*.safetensors") if (folder / "config.json").exists() else None
 
 
 def _learnt(folder: Path) -> object:
@@ -224,17 +255,30 @@ class Place:
     def whole(self, job: Job) -> tuple[Path, object, float]:
         """The folder of an undisturbed job, what it made, and its seconds."""
         if job.name not in self._known:
-            folder, since = self._folder / job.name.replace(" ", "-"), time.monotonic()
+            folder = self._folder / job.name.replace(" ", "-")
+            self._prepare(job, folder)
+            since = time.monotonic()
             if (end := Process(job.words, folder).end()).code:
                 raise Broken(f"{job.name}, undisturbed: {end.said}")
             self._known[job.name] = folder, job.made(folder), time.monotonic() - since
         return self._known[job.name]
 
     @contextmanager
-    def trial(self) -> Iterator[Path]:
-        """A folder, removed afterwards."""
+    def trial(self, job: Job | None = None) -> Iterator[Path]:
+        """A folder, with what the job reads, removed afterwards."""
         with tempfile.TemporaryDirectory(dir=self._folder, ignore_cleanup_errors=True) as folder:
+            if job is not None:
+                self._prepare(job, Path(folder))
             yield Path(folder)
+
+    def _prepare(self, job: Job, folder: Path) -> None:
+        if job.of:
+            source = next(each for each in jobs() if each.name == job.of)
+            shutil.copytree(self.whole(source)[0], folder / "it")
+
+    def is_done(self, job: Job, folder: Path) -> bool:
+        """A job that is not done twice has made all."""
+        return job.once and job.made(folder) == self.whole(job)[1]
 
 
 def go_on(job: Job, folder: Path, limit: int | None = None) -> Process:
@@ -245,7 +289,7 @@ def go_on(job: Job, folder: Path, limit: int | None = None) -> Process:
 
 def finish(job: Job, folder: Path, place: Place) -> None:
     """Let a job end that was disturbed; Broken unless it makes what it makes undisturbed."""
-    if (end := go_on(job, folder).end()).code:
+    if not place.is_done(job, folder) and (end := go_on(job, folder).end()).code:
         raise Broken(f"{job.name} does not go on: {end.said}")
     if job.made(folder) != place.whole(job)[1]:
         raise Broken(f"{job.name} ends differently")
@@ -258,13 +302,15 @@ def kills(draw: random.Random, seed: int, place: Place) -> str:
     """Kill a command up to four times at random moments, and let it go on."""
     job = draw.choice(jobs())
     seconds, told = place.whole(job)[2], []
-    with place.trial() as folder:
+    with place.trial(job) as folder:
         for _ in range(draw.randint(1, 4)):
+            if place.is_done(job, folder):  # killed after its last file
+                break
             blow = draw.choices((signal.SIGKILL, signal.SIGINT, signal.SIGTERM), (3, 1, 1))[0]
             after = draw.random() * seconds
             process = go_on(job, folder)
             ended = process.wait(after)
-            while not ended and blow is not signal.SIGKILL and not _is_owned(folder):
+            while not ended and blow is not signal.SIGKILL and not process.owns(folder):
                 ended = process.wait(0.01)  # before, no command has said how it ends
             if not ended:
                 process.strike(blow)
@@ -281,16 +327,10 @@ def kills(draw: random.Random, seed: int, place: Place) -> str:
     return f"{job.name}: {', '.join(told)}"
 
 
-def _is_owned(folder: Path) -> bool:
-    with suppress(FileNotFoundError):
-        return any(path.stat().st_size for path in folder.rglob("*owner*"))
-    return False
-
-
 def disk(draw: random.Random, seed: int, place: Place) -> str:
     """Let the disk refuse files that become too large; then there is room."""
     job, limit = draw.choice(jobs()), int(2 ** draw.uniform(8, 22))
-    with place.trial() as folder:
+    with place.trial(job) as folder:
         check_sentence(end := go_on(job, folder, limit).end(), (2,))
         if end.code:
             finish(job, folder, place)
@@ -302,7 +342,7 @@ def busy(draw: random.Random, seed: int, place: Place) -> str:
     job, number = draw.choice(jobs()), draw.randint(1, 3) * (os.cpu_count() or 1)
     beside = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(number)]
     try:
-        with place.trial() as folder:
+        with place.trial(job) as folder:
             finish(job._replace(again=job.words), folder, place)
     finally:
         for process in beside:
@@ -314,15 +354,15 @@ def busy(draw: random.Random, seed: int, place: Place) -> str:
 def files(draw: random.Random, seed: int, place: Place) -> str:
     """Damage a file, and let a command read it: it ends well, or in one sentence, and does not wait."""
     games, made = ("--env", "ma_rtfm", "--stage", "s1"), {job.name: job for job in jobs()}
-    used = draw.choice(("train ma_rtfm demo", "match", "record"))
+    used = draw.choice((TRAINED, "match", "record"))
     with place.trial() as folder:
         shutil.copytree(place.whole(made[used])[0], folder / "it")
         readers = {
-            "train ma_rtfm demo": (
+            TRAINED: (
                 ("evaluate", "--run", "it/run", "--episodes", "2", "--out", "out"),
                 (*made[used].again[:2], "it/run", *made[used].again[3:]),
-                ("compare", "--runs", "it/run", "--out", "out"),
-                ("publish", "--run", "it/run", "--name", "it", "--to", "to"),
+                made["compare"].words,
+                made["publish"].words,
                 ("match", *games, "--players", "run:it/run", "--games", "2", "--out", "out"),
             ),
             "match": (("replay", "it/out/games_0.jsonl"), (*made[used].words[:-2], "it/out", "--quiet")),
@@ -388,6 +428,18 @@ DAMAGE: dict[str, Callable[[Path, random.Random], object]] = {
 """Name → what damages a file."""
 
 
+def studies(draw: random.Random, seed: int, place: Place) -> str:
+    """Kill the server of a study at random steps; its disk is full now and then (benchmarks/study_kills.py)."""
+    people, blows = draw.randint(10, 100), draw.randint(1, 5)
+    with place.trial() as folder:
+        counts = study_kills.campaign(folder, people, blows, seed)
+    told = ", ".join(f"{number} {what}" for what, number in sorted(counts.items()))
+    right = {"lost steps": 0, "files of unknown kind": 0, "participants in the files": people}
+    if any(counts[what] != number for what, number in right.items()):
+        raise Broken(told)
+    return told
+
+
 def clients(draw: random.Random, seed: int, place: Place) -> str:
     """Send hostile messages to a server (tests/play/web/test_hostile_clients.py)."""
     return _pytest(
@@ -410,7 +462,7 @@ def _pytest(file: str, *more: str, **variables: str) -> str:
 
 
 KINDS: dict[str, Callable[[random.Random, int, Place], str]] = {
-    each.__name__: each for each in (kills, files, disk, busy, clients, calls)
+    each.__name__: each for each in (kills, files, disk, busy, studies, clients, calls)
 }
 
 
@@ -439,6 +491,8 @@ def play(kind: str, seed: int, place: Place) -> Trial:
         told = KINDS[kind](random.Random(f"{kind} {seed}"), seed, place)
     except Broken as error:
         broken = str(error)
+    except Exception:  # the campaign goes on
+        broken = traceback.format_exc()
     return Trial(kind, seed, round(time.monotonic() - since, 2), told, broken)
 
 
