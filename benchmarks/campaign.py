@@ -256,6 +256,7 @@ class Place:
         """The folder of an undisturbed job, what it made, and its seconds."""
         if job.name not in self._known:
             folder = self._folder / job.name.replace(" ", "-")
+            shutil.rmtree(folder, ignore_errors=True)  # of an attempt that failed
             self._prepare(job, folder)
             since = time.monotonic()
             if (end := Process(job.words, folder).end()).code:
