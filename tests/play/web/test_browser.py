@@ -13,7 +13,7 @@ from magrounding.registry import ENVS
 from tests.play.web.chromium import browser, find_chromium, open_page
 from tests.play.web.learning import learn_from
 from tests.play.web.party import party
-from tests.play.web.test_study import EXAMPLE
+from tests.play.web.test_study import EXAMPLE, full_disk
 
 CHROMIUM = find_chromium()
 KEYS = "sudlr"
@@ -207,18 +207,27 @@ def test_every_world_is_played_in_the_page():
 
 
 def test_a_participant_goes_through_a_study(tmp_path):
+    """Also where the disk is full at first, and after a line-up: the page says so, and the same button goes on."""
+
     def study(offers):
         return Participants(replace(Study.read(EXAMPLE, offers), seeds=(11,)), tmp_path)
+
+    async def click_twice(page):
+        with full_disk():
+            await page.click("#study button")
+            await page.wait_for_selector("#error >> text=this answer could not be stored")
+        await page.click("#study button")
 
     async def test(there, chromium, errors):
         page = await open_page(await chromium.new_context(**PHONE), f"{there.origin}/study", errors)
         await page.check("text=some days")
         await page.check("[name=consent]")
-        await page.click("#study button")
+        await click_twice(page)
         for _ in range(2):
             await shown(page)
             assert "an agent" in await page.inner_text("#agents")
             for _ in range(60):
+                await status(page, "your move")
                 code = list(there.host.rooms)[-1]
                 step = there.host.rooms[code].session.now.step
                 await page.keyboard.press(KEYS[there.best(code, 0)])
@@ -229,7 +238,7 @@ def test_a_participant_goes_through_a_study(tmp_path):
                     break
             await page.click("#go-on")
             await page.check("text=neither")
-            await page.click("#study button")
+            await click_twice(page)
         await page.fill("textarea", "none")
         await page.click("#study button")
         await page.wait_for_selector("#study >> text=Thank you.")
