@@ -160,4 +160,4 @@ def test_only_adjustable_options_are_adjusted():
         vec.adjust(omission=-0.5)
     vec = mg.make_vec("messenger", 2)
     with pytest.raises(ConfigurationError, match="adjustable option"):
-        vec.adjust(omission=0.5)
+        vec.adjust(distraction=0.5)

@@ -61,6 +61,7 @@ class Rules(NamedTuple):
         reassigned: every sentence states another role.
         game_id: the manual is the symbols of enemy, message and goal.
         salt: of document keys.
+        omission: how often a description is left out that the game does not need.
     """
 
     agents: int
@@ -79,6 +80,7 @@ class Rules(NamedTuple):
     reassigned: bool
     game_id: bool
     salt: int
+    omission: float
 
 
 class Tables(NamedTuple):

@@ -16,7 +16,7 @@ from magrounding.envs.messenger.splits import SPLITS
 from magrounding.envs.messenger.stages import STAGES, TEAM_STAGES, Stage
 from magrounding.errors import ConfigurationError
 from magrounding.options import WorldOptions
-from magrounding.schema import Count, OneOf
+from magrounding.schema import Count, OneOf, Share
 from magrounding.vocabulary import PAD
 
 _MOST_OCCUPANTS = 6
@@ -37,13 +37,18 @@ class MessengerGame(WorldOptions):
             need not read (the ablation Game-ID of EMMA).
         layout: how the descriptions lie in rows: "statements", one a row; "paragraph", all in one row, in the order
             that rows would have; "stream", the same without punctuation (words without any letter or digit).
+        omission: probability of each description that a game does not need to be left out of its manual. Needed is what
+            says where to go: the description of the message where agents begin without one, and that of the goal where
+            they begin with one or have to bring it there. The enemy's is not, nor those of decoys, nor the false one:
+            what no description makes a message or a goal is to be kept away from. 0: whole manuals.
 
     Raises:
-        ConfigurationError: an option out of its range, a layout of symbols (`game_id`), or more agents than the board
-            has room for.
+        ConfigurationError: an option out of its range, a layout or an omission of symbols (`game_id`), or more agents
+            than the board has room for.
     """
 
     implementation: ClassVar[str] = "magrounding.envs.messenger.world:MessengerWorld"
+    adjustable: ClassVar[tuple[str, ...]] = ("omission",)
 
     agents: Count = 1
     split: Annotated[str, OneOf(SPLITS)] = "train"
@@ -52,6 +57,7 @@ class MessengerGame(WorldOptions):
     corpus: str | None = None
     game_id: bool = False
     layout: Annotated[str, OneOf(LAYOUTS)] = STATEMENTS
+    omission: Share = 0.0
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -66,6 +72,8 @@ class MessengerGame(WorldOptions):
                 f"game_id makes the manual one line of symbols, which has no layout {self.layout!r}: leave out the one "
                 "or the other"
             )
+        if self.omission and self.game_id:
+            raise ConfigurationError("omission leaves out descriptions, and with game_id there are none: leave out one")
 
     @property
     @abstractmethod

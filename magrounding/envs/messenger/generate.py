@@ -9,7 +9,11 @@ from magrounding.envs.compiled import RUNNING, copy_row, document_key, shuffled_
 from magrounding.envs.messenger import arrays
 from magrounding.envs.messenger.entities import FIRST_SYMBOL
 from magrounding.jit import inner_njit
-from magrounding.seeding import LAYOUT, NUM_STREAMS, TASK, TEXT, below, stream_key
+from magrounding.seeding import LAYOUT, NUM_STREAMS, TASK, TEXT, below, hash64, stream_key
+
+_OMISSION = 1 << 12
+"""Counter from which the key of these draws is made; nothing else of an episode draws there."""
+_PARTS = 1 << 20
 
 
 @njit(inline="always")  # called in one place
@@ -32,8 +36,9 @@ def start_games(first, last, rules, tables, games, manual, out):
                 entities[e, arrays.X] = arrays.CELL * start[e, 1]
         else:
             _place(keys[LAYOUT], rules.agents, tables.cells, entities)
-        _write_manual(keys, rules, tables, entities, manual[b])
-        out.document[b] = document_key(keys[TEXT], 0, rules.salt)
+        omitted = _abridge(keys[TEXT], rules, scalars)
+        _write_manual(keys, rules, tables, entities, omitted, manual[b])
+        out.document[b] = document_key(keys[TEXT], 0, rules.salt + (omitted << 8))
         for a in range(rules.agents):
             out.alive[b, a] = True
 
@@ -76,12 +81,27 @@ def _place(key, n, cells, entities):
 
 
 @inner_njit
-def _write_manual(keys, rules, tables, entities, manual):
+def _abridge(text_key, rules, scalars):
+    """Draw which statements are left out: bit k, statement k of `_write_manual`."""
+    omitted = 0
+    if rules.omission == 0.0:
+        return omitted
+    with_message = scalars[arrays.WITH_MESSAGE]
+    key = hash64(text_key, _OMISSION)
+    for k in range(rules.statements):
+        needed = (k == arrays.MESSAGE and not with_message) or (k == arrays.GOAL and (with_message or rules.delivers))
+        if not needed and below(key, k, _PARTS) < rules.omission * _PARTS:
+            omitted |= 1 << k
+    return omitted
+
+
+@inner_njit
+def _write_manual(keys, rules, tables, entities, omitted, manual):
     """A sentence for each kind and role, in random order; with decoys also one that is false.
 
     Statements 0, 1, 2 are about enemy, message and goal, 3 and 4 about the decoys. Number 5 states another role
     and another movement of the enemy's kind. A reassigned manual shifts all roles. With `game_id`, the one line of the
-    manual is the symbols of enemy, message and goal.
+    manual is the symbols of enemy, message and goal. Bit k of `omitted` leaves statement k out, and its row empty.
     """
     n, key, statements = rules.agents, keys[TEXT], rules.statements
     shift = 1 + below(key, statements, 2) if rules.reassigned else 0
@@ -105,20 +125,24 @@ def _write_manual(keys, rules, tables, entities, manual):
         if below(key, statements + 1 + 2 * k, of) < silent:
             movement = arrays.UNKNOWN
         which = below(key, statements + 2 + 2 * k, tables.choices[kind, role, movement])
-        chosen[shuffled_place(key, k, statements)] = tables.first[kind, role, movement] + which
+        place = shuffled_place(key, k, statements)
+        chosen[place] = -1 if omitted >> k & 1 else tables.first[kind, role, movement] + which
     _lay_out(chosen, tables.sentences, manual)
 
 
 @inner_njit
 def _lay_out(chosen, sentences, manual):
-    """Write so many sentences into a row each, or, where the manual has but one, one behind the other."""
+    """Write these sentences (−1: none) into a row each, or, where the manual has but one, one behind the other."""
     if manual.shape[0] > 1:
         for k in range(chosen.shape[0]):
-            copy_row(sentences[chosen[k]], manual[k])
+            if chosen[k] >= 0:
+                copy_row(sentences[chosen[k]], manual[k])
+            else:
+                copy_row(sentences[0, :0], manual[k])
         return
     end = 0
     for k in range(chosen.shape[0]):
-        for i in range(sentences.shape[1]):
+        for i in range(sentences.shape[1] if chosen[k] >= 0 else 0):
             word = sentences[chosen[k], i]
             if word == 0:
                 break

@@ -92,4 +92,5 @@ def _make_rules(game: MessengerGame) -> arrays.Rules:
         reassigned=game.manual == "reassigned",
         game_id=game.game_id,
         salt=salt_of(stage, options),
+        omission=float(game.omission),
     )
