@@ -20,6 +20,7 @@ from magrounding.agents.modules import (
     DocumentAttention,
     FiLM2,
     SelfAttention,
+    apply_gains,
     attention,
     distance_map,
     embed_cells,
@@ -45,6 +46,7 @@ from magrounding.spec import EnvSpec
 
 PROJECTIONS = ("project_max", "max_project")
 POSITIONS = ("seen", "released")
+INITIALISATIONS = ("default", "gains")
 
 
 @dataclass(frozen=True)
@@ -70,6 +72,8 @@ class Txt2PiConfig(Options):
         task_attention: False is the ablation no_task_attn: no attention to the document given the goal.
         visual_attention: False is no_vis_attn: the document for the eye is summed up once, by self-attention.
         text_modulation: False is no_text_mod: the layers are FiLM.
+        init: "default" (torch's), or "gains": the weights that text enters by are larger (`modules.apply_gains`); of
+            neither the paper nor the released program.
         reasons: learn an expert's reasons beside its moves (`agents.reasoning`), where an expert teaches that has some.
             Not of the paper.
     """
@@ -88,6 +92,7 @@ class Txt2PiConfig(Options):
     task_attention: bool = True
     visual_attention: bool = True
     text_modulation: bool = True
+    init: Annotated[str, OneOf(INITIALISATIONS)] = "default"
     reasons: bool = False
 
 
@@ -250,6 +255,8 @@ class Txt2Pi(DocumentPolicy):
         self.reasoning = make_reasoning(config)
         if self.reasoning is not None:
             self.needs = REASONS
+        if config.init == "gains":
+            apply_gains(self)
 
     def encode_text(self, manual: Tensor, goal: Tensor) -> TextEncoding:
         return self.reader(manual, goal)

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from magrounding.agents.document_policy import Inputs
-from magrounding.agents.modules import distance_map, embed_cells, spatial_max
+from magrounding.agents.modules import apply_gains, distance_map, embed_cells, spatial_max
 from magrounding.agents.policy import REASONS, Auxiliary, Batch, PolicyOutput, TextEncoding
 from magrounding.agents.txt2pi import (
     Txt2Pi,
@@ -76,6 +76,8 @@ class EnDiTxt2Pi(EnDi):
             self.needs |= REASONS
         modelled = self.num_others if config.modelling else 0
         self.modelling = nn.ModuleList(nn.Linear(top, spec.num_actions) for _ in range(modelled))
+        if config.init == "gains":
+            apply_gains(self)
         self.occupant: Tensor
         self.avatar: Tensor
         ids = torch.arange(spec.vocabulary_size)

@@ -7,6 +7,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from magrounding.agents.building import build_policy
 from magrounding.agents.document_policy import Inputs
 from magrounding.agents.modules import distance_map
 from magrounding.agents.txt2pi import Txt2Pi, make_txt2pi
@@ -154,6 +155,26 @@ def test_text_widths():
     for options, width in (({}, 260), ({"task_attention": False}, 240), ({"profile": "code"}, 420)):
         policy = make_txt2pi(make_spec(), **options)
         assert [layer.text.in_features for layer in policy.grounding.layers] == [width] * 5
+
+
+@pytest.mark.parametrize(("agent", "options"), [("txt2pi", {"inventory_encoder": "gru"}), ("endi_dis", {})])
+def test_gains_enlarge_what_the_text_enters_by_and_change_nothing_else(agent, options):
+    usual, enlarged = (
+        dict(build_policy(agent, make_spec(2), {**NARROW, **options, "init": init}, seed=3).named_parameters())
+        for init in ("default", "gains")
+    )
+    assert usual.keys() == enlarged.keys()
+    for name, before in usual.items():
+        after = enlarged[name]
+        if "weight_hh" in name:
+            for gate in after.split(after.shape[1]):
+                torch.testing.assert_close(gate @ gate.T, torch.eye(len(gate)))
+        else:
+            heard = "weight_ih" in name or name.endswith("text.weight")
+            torch.testing.assert_close(after, before * (3 if heard else 1), rtol=0, atol=0)
+    names = " ".join(usual)
+    assert "weight_hh" in names
+    assert "text.weight" in names
 
 
 def test_goal_and_document_share_an_encoder_and_the_goal_steers():
