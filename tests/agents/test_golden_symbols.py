@@ -184,7 +184,7 @@ def test_endi_on_emma(table, tied):
     _, memory = emma.find(first, rows)
     inputs = Inputs(now, policy.encode_text(manual, manual[:, 0, :0]), rows)
     output = policy.respond(inputs, memory)
-    division, seen = output.seen
+    division, seen, *_ = output.seen
     guesses = policy.predict_others(inputs, seen, division.others)
     entity = division.places.is_entity
     tables = policy.queries.tables if table == "separate" else [policy.queries.tables[0]] * 3
