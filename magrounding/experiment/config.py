@@ -129,6 +129,8 @@ class RunConfig(Options):
                 for value in (ramp.first, ramp.last):
                     options = entry.configure(**{**self.phase_options(stage, phase), name: value})
                     check_choice(f"adjustable option of {self.env}", name, getattr(options, "adjustable", ()))
+            if phase.until.reading is not None:
+                self._check_reading(stage)
             within = self.evaluation.watched_sets if self.evaluation.every else ()
             for name in (self.evaluation.selection_set, *within, *self.evaluation_sets(stage, phase)):
                 check_choice(f"evaluation set of {self.env}", name, tuple(entry.evaluation.sets_of(stage)))
@@ -138,6 +140,16 @@ class RunConfig(Options):
                     f"agent {self.agent!r} cannot learn by {algorithm}, as preset {self.preset!r} has it: choose "
                     "another agent or preset"
                 )
+
+    def _check_reading(self, stage: str) -> None:
+        """Raise a ConfigurationError where no evaluation within a phase of a stage shows how much is read."""
+        if REASSIGNED not in self.wrong_manuals or self.measure(stage) != "win_rate":
+            raise ConfigurationError(f"{self.env} has no manuals to reassign: no phase can end with how much is read")
+        if not self.evaluation.every or self.evaluation.selection_set not in self.evaluation.watched_sets:
+            raise ConfigurationError(
+                "a phase ends with how much is read in evaluations within it: give steps between them (`every`), and "
+                f"{self.evaluation.selection_set!r} among the sets that they play (`watched_sets`)"
+            )
 
     @property
     def chosen_env_options(self) -> dict[str, Any]:

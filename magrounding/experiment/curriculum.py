@@ -230,7 +230,8 @@ def _check_demonstrations(settings: RunConfig) -> dict[str, str]:
         )
     demonstrators = {}
     for stage, phase, _ in settings.taught():
-        if phase.until.steps is None or (phase.until.rule == "all" and phase.until.win_rate is not None):
+        until = phase.until
+        if until.win_rate is not None and (until.rule == "all" or until.steps is until.reading is None):
             raise ConfigurationError(
                 f"the phase of imitation of {stage} waits for wins, but with demonstrations no game is played: "
                 "let it end after steps"

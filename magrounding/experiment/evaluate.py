@@ -11,7 +11,7 @@ from magrounding.experiment.progress import Display
 from magrounding.experiment.stage import StageSession
 from magrounding.experiment.tables import AFTER, WITHIN
 from magrounding.play.actor import Actor, has_expert, make_expert
-from magrounding.play.evaluate import GREEDY, PLAYS, REPORT_SEED, SELECTION_SEED, TRUE_MANUAL, evaluate
+from magrounding.play.evaluate import GREEDY, PLAYS, REASSIGNED, REPORT_SEED, SELECTION_SEED, TRUE_MANUAL, evaluate
 from magrounding.play.lineup import ORACLE, OVERLAP, RANDOM
 from magrounding.play.overlap import OverlapTeam
 from magrounding.play.run_folder import RunFolder
@@ -46,11 +46,17 @@ class Evaluations:
         self._settings, self._seed = settings, seed
         self._write, self._display, self._stop = write, display, stop
 
-    def within(self, session: StageSession) -> dict[str, Line]:
-        """Play the watched sets in the course of a phase; results by set."""
+    def within(self, session: StageSession) -> dict[tuple[str, str], Line]:
+        """Play the watched sets in the course of a phase; results by set and manual.
+
+        The selection set is played with reassigned manuals too, where the phase ends with how much is read.
+        """
         config = self._settings.evaluation
-        places = [(name, config.selection_play, TRUE_MANUAL) for name in config.watched_sets if session.plays(name)]
-        return {name: result for (name, *_), result in self._evaluate(session, WITHIN, places).items()}
+        texts = [(name, TRUE_MANUAL) for name in config.watched_sets if session.plays(name)]
+        if session.phase.until.reading is not None:
+            texts.append((config.selection_set, REASSIGNED))
+        places = [(name, config.selection_play, text) for name, text in texts]
+        return {(name, text): line for (name, _, text), line in self._evaluate(session, WITHIN, places).items()}
 
     def after(self, session: StageSession) -> None:
         """Play each set in both ways after a phase, and one of them with wrong texts."""
@@ -90,14 +96,14 @@ class Evaluations:
         show = "{:.1%}".format if measure == "win_rate" else "{:.2f}".format
         games, steps = max((result["games"], result["steps"]) for result in results.values())
         parts: list[str] = []
-        wrong: list[str] = []
+        wrong: dict[str, list[str]] = {}
         for (name, text), result in results.items():
             few = "" if result["games"] == games else f" in {result['games']:,} games"
             if text == TRUE_MANUAL:
                 parts.append(f"{name} {show(result[measure])}")
             else:
-                wrong.append(f"{text} {show(result[measure])}{few}")
-        read = f"; {plan.rules_text or 'manual'} in {plan.reading_set} {', '.join(wrong)}" if wrong else ""
+                wrong.setdefault(name, []).append(f"{text} {show(result[measure])}{few}")
+        read = "".join(f"; {plan.rules_text or 'manual'} in {name} {', '.join(each)}" for name, each in wrong.items())
         what = "wins" if measure == "win_rate" else "scores"
         self._display.say(
             f"seed {self._seed} {self._settings.stage_name(session.stage)} {session.phase.name} after "

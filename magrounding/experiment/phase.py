@@ -7,18 +7,22 @@ from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, ClassVar
 
 from magrounding.errors import ConfigurationError
-from magrounding.schema import Count, Natural, NonNegative, OneOf, Options
+from magrounding.schema import Count, Natural, NonNegative, OneOf, Options, Share
 from magrounding.training.algorithm import AlgorithmConfig, AtLeastOne
 
 
 @dataclass(frozen=True)
 class Promotion(Options):
-    """When a phase of a stage is over. At least one of `steps` and `win_rate` has to be given.
+    """When a phase of a stage is over. At least one of `steps`, `win_rate` and `reading` has to be given.
+
+    A win rate and reading count only once the phase's ramps are over: nothing is promoted on a part of the manual.
 
     Attributes:
         steps: environment steps (one game, one step) spent in the phase.
         win_rate: training win rate over the last `window` games.
         window: games; the rate counts once there are so many.
+        reading: share of the games of `EvaluationConfig.selection_set` that are won with their own manual and lost with
+            a reassigned one, on balance: the difference of the two win rates in the last evaluation within the phase.
         rule: "any": the first of the conditions given ends the phase; "all": it takes both.
         minutes: of training (not of evaluation), end the phase under either rule; a run that needs them depends on the
             machine.
@@ -29,21 +33,36 @@ class Promotion(Options):
     window: Natural = 1000
     rule: Annotated[str, OneOf(("any", "all"), "promotion rule")] = "any"
     minutes: NonNegative | None = None
+    reading: Share | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.steps is None and self.win_rate is None:
-            raise ConfigurationError("a promotion needs steps, a win rate, or both: the phase would never end")
+        if self.steps is None and self.win_rate is None and self.reading is None:
+            raise ConfigurationError("a promotion needs steps, a win rate or reading: the phase would never end")
 
-    def reached(self, steps: int, games: int, win_rate: float, minutes: float) -> bool:
-        """Return whether the phase is over, after so many steps and minutes, with `games` in the window so far."""
+    def reached(
+        self,
+        steps: int,
+        games: int,
+        win_rate: float,
+        minutes: float,
+        reading: float | None = None,
+        *,
+        ramping: bool = False,
+    ) -> bool:
+        """Return whether the phase is over, after so many steps and minutes, with `games` in the window so far.
+
+        `reading` is None before it was measured; `ramping`: an option of the games is still to change.
+        """
         if self.minutes is not None and minutes >= self.minutes:
             return True
         conditions = []
         if self.steps is not None:
             conditions.append(steps >= self.steps)
         if self.win_rate is not None:
-            conditions.append(games >= self.window and win_rate >= self.win_rate)
+            conditions.append(not ramping and games >= self.window and win_rate >= self.win_rate)
+        if self.reading is not None:
+            conditions.append(not ramping and reading is not None and reading >= self.reading)
         return any(conditions) if self.rule == "any" else all(conditions)
 
 
@@ -65,6 +84,11 @@ class Ramp(Options):
     def at(self, steps: float) -> float:
         """Return the option's value after so many environment steps of the phase."""
         return self.first + (self.last - self.first) * min(1.0, max(0.0, (steps - self.hold) / self.over))
+
+    @property
+    def end(self) -> float:
+        """Environment steps of the phase from which on the option stays as it is."""
+        return self.hold + self.over
 
     def with_budget(self, factor: float) -> Ramp:
         """Return the same course in so many times the environment steps."""

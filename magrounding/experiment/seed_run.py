@@ -26,6 +26,7 @@ from magrounding.experiment.metrics import MetricsLog
 from magrounding.experiment.phase import Phase
 from magrounding.experiment.progress import Display, duration
 from magrounding.experiment.stage import StageSession
+from magrounding.play.evaluate import REASSIGNED, TRUE_MANUAL
 from magrounding.play.run_folder import SeedFolder
 from magrounding.training.clock import TRAINING, Clock
 from magrounding.training.rollout import FinishedEpisodes
@@ -43,6 +44,7 @@ class Position:
     evaluated_at: int = 0  # steps of the phase's last evaluation
     best: float = -math.inf  # win rate, or score, of the phase's best weights; −∞ before the first evaluation
     best_steps: int = 0  # steps of the phase at which those were
+    reading: float | None = None  # wins with true manuals less those with reassigned ones, in the last evaluation
     began_at: float = 0.0  # seconds of training of the seed when the phase began
     seconds: float = 0.0  # wall time of the seed
     spent: dict[str, float] = field(default_factory=dict)  # seconds by what they were spent on
@@ -230,11 +232,13 @@ class SeedRun:
 
     def _evaluate_within(self, session: StageSession) -> None:
         """Evaluate within a phase; one set's games choose the best weights, those of others are only reported."""
-        for name, result in self._evaluations.within(session).items():
-            chosen = name == self.settings.evaluation.selection_set
-            if chosen and result[self._measure] >= self._least(int(result["games"])):
-                self._best = session.trained()
-                self.at.best, self.at.best_steps = result[self._measure], self.at.steps
+        results, name = self._evaluations.within(session), self.settings.evaluation.selection_set
+        result, wrong = results.get((name, TRUE_MANUAL)), results.get((name, REASSIGNED))
+        if result is not None and result[self._measure] >= self._least(int(result["games"])):
+            self._best = session.trained()
+            self.at.best, self.at.best_steps = result[self._measure], self.at.steps
+        if result is not None and wrong is not None:
+            self.at.reading = result[self._measure] - wrong[self._measure]
         self.at.evaluated_at = self.at.steps
 
     def _least(self, games: int) -> float:
@@ -275,8 +279,10 @@ class SeedRun:
         return sum(self._clock.spent.get(what, 0.0) for what in TRAINING)
 
     def _promoted(self) -> bool:
-        minutes = (self._training_seconds() - self.at.began_at) / 60
-        return self.phase.until.reached(self.at.steps, len(self._window), self._window_mean() or 0.0, minutes)
+        at, phase, minutes = self.at, self.phase, (self._training_seconds() - self.at.began_at) / 60
+        ramping = any(at.steps < ramp.end for ramp in phase.ramps.values())
+        games, wins = len(self._window), self._window_mean() or 0.0
+        return phase.until.reached(at.steps, games, wins, minutes, at.reading, ramping=ramping)
 
     def _window_mean(self) -> float | None:
         return sum(self._window) / len(self._window) if self._window else None

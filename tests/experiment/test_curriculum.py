@@ -232,6 +232,15 @@ def test_promotion_rules(rule, reached):
     assert [rule.reached(*situation, minutes=1e9) for situation in situations] == reached
 
 
+def test_wins_and_reading_promote_nothing_while_an_option_is_still_to_change():
+    rule = Promotion(win_rate=0.5, window=10, reading=0.3)
+    assert not rule.reached(100, 10, 0.4, 1.0)
+    assert not rule.reached(100, 10, 0.4, 1.0, 0.29)
+    assert rule.reached(100, 10, 0.4, 1.0, 0.3)
+    assert not rule.reached(100, 10, 0.9, 1.0, 0.9, ramping=True)
+    assert Promotion(steps=100).reached(100, 10, 0.9, 1.0, ramping=True)
+
+
 def test_time_ends_a_stage_whatever_the_rule():
     rule = Promotion(steps=100, win_rate=0.9, rule="all", minutes=2.0)
     assert not rule.reached(0, 0, 0.0, 1.99)

@@ -14,12 +14,14 @@ from magrounding.experiment.curriculum import run_curriculum
 from magrounding.experiment.metrics import read_metrics
 from magrounding.experiment.phase import Promotion, Ramp
 from magrounding.experiment.stage import StageSession
+from magrounding.play.evaluate import TRUE_MANUAL
 from magrounding.play.run_folder import METRICS_FILE, RunFolder
 from magrounding.registry import ENVS
 from magrounding.storage import read_json
 from tests.experiment.tiny_runs import (
     IMITATION,
     LEARNER,
+    TINY,
     killed_run,
     phases_of,
     quiet,
@@ -305,6 +307,78 @@ def test_a_killed_run_goes_on_with_the_ramp_where_it_was(tmp_path):
     killed_run(growing(), resumed, lambda position: position["steps"] == 60)
     run_curriculum(growing(), resumed, resume=True, display=quiet(), device="cpu")
     assert torch.equal(weights_of(resumed, "s1"), weights_of(whole, "s1"))
+
+
+def reading_from(steps, monkeypatch):
+    """Evaluations in which agents win, with true manuals alone, from so many environment steps on."""
+    evaluate = StageSession.evaluate
+
+    def read(session, name, games, seed, greedy, manual, *rest):
+        result = evaluate(session, name, games, seed, greedy, manual, *rest)
+        learner = session.learners[0]
+        gradient_steps = max((int(state["step"]) for state in learner.optimizer.state.values()), default=0)
+        updates = gradient_steps / (IMITATION.epochs * IMITATION.minibatches)
+        result.won[:] = manual == TRUE_MANUAL and updates * session.steps_per_update >= steps
+        return result
+
+    monkeypatch.setattr(StageSession, "evaluate", read)
+
+
+WHEN_IT_READS = Promotion(steps=240, reading=0.5)
+
+
+def until_it_reads(until=WHEN_IT_READS, **changes):
+    phase = growing().phases["*"][0]
+    return growing(**{"phases": {"*": (replace(phase, until=until),)}, "every": 60, **changes})
+
+
+@pytest.mark.parametrize(
+    ("reads_from", "until", "ends"),
+    [
+        (120, Promotion(reading=0.5), 120),
+        (120, Promotion(steps=150, reading=0.5, rule="all"), 150),
+        (60, Promotion(reading=0.5), 90),  # when manuals are whole
+        (600, Promotion(steps=150, reading=0.5), 150),
+    ],
+)
+def test_a_phase_ends_once_true_manuals_win_so_much_more_than_reassigned_ones(
+    tmp_path, monkeypatch, reads_from, until, ends
+):
+    reading_from(reads_from, monkeypatch)
+    run_curriculum(until_it_reads(until), tmp_path / "run", display=quiet(), device="cpu")
+    assert read_json(tmp_path / "run" / "s1" / "state.json")["phase_steps"] == ends
+    within = [line for line in read_metrics(tmp_path / "run" / METRICS_FILE) if line.get("when") == "within"]
+    assert {(line["set"], line["manual"]) for line in within} == {
+        ("train", "true"),
+        ("eval", "true"),
+        ("train", "reassigned"),
+    }
+    assert read_config(tmp_path / "run") == until_it_reads(until)
+
+
+@pytest.mark.parametrize("killed_at", [60, 120])
+def test_a_killed_run_that_waits_for_reading_ends_at_the_same_step(tmp_path, monkeypatch, killed_at):
+    reading_from(120, monkeypatch)
+    whole, resumed = tmp_path / "whole", tmp_path / "resumed"
+    run_curriculum(until_it_reads(), whole, display=quiet(), device="cpu")
+    killed_run(until_it_reads(), resumed, lambda position: position["steps"] == killed_at)
+    run_curriculum(read_config(resumed), resumed, resume=True, display=quiet(), device="cpu")
+    assert read_json(resumed / "s1" / "state.json")["phase_steps"] == 120
+    assert timeless(resumed) == timeless(whole)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"), [({"every": None}, "every"), ({"watched_sets": ("eval",)}, "'train' among the sets")]
+)
+def test_reading_that_no_evaluation_shows_is_refused(changes, said):
+    with pytest.raises(ConfigurationError, match=said):
+        until_it_reads(**changes)
+
+
+def test_reading_takes_manuals_that_can_be_reassigned():
+    phases = phases_of({"*": Promotion(reading=0.5)}, LEARNER)
+    with pytest.raises(ConfigurationError, match="babyai has no manuals to reassign"):
+        replace(TINY, env="babyai", agent="babyai_small", agents=1, phases=phases, env_options={}, network={})
 
 
 @pytest.mark.parametrize(

@@ -134,6 +134,8 @@ def rule_text(rule: Promotion) -> str:
         conditions.append(f"after {rule.steps:,} steps")
     if rule.win_rate is not None:
         conditions.append(f"at {percent(rule.win_rate)} wins over {rule.window:,} training games")
+    if rule.reading is not None:
+        conditions.append(f"at {percent(rule.reading)} more wins with true than with reassigned manuals")
     text = (" or " if rule.rule == "any" else " and ").join(conditions)
     return text if rule.minutes is None else f"{text}, at the latest after {rule.minutes:g} min"
 
