@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from types import FrameType
 
 CTRL_C = signal.SIGINT
+JOB = "MAGROUNDING_JOB"
+"""Variable of a process that is one of several jobs (`experiment/jobs`): the file in which it says how far it is."""
 OTHERS = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))
 
 
@@ -58,3 +60,18 @@ class Raise:
         if not self._asked:
             self._asked = True
             raise Stopped(signum)
+
+
+def stop_with_parent() -> None:
+    """Let SIGTERM end this process, if it is a job, when the process that started it has ended, however that ended.
+
+    That one holds the other end of the standard input, and writes nothing to it.
+    """
+    if JOB in os.environ:
+        threading.Thread(target=_stop_at_end_of_input, name="parent", daemon=True).start()
+
+
+def _stop_at_end_of_input() -> None:
+    while os.read(0, 1):
+        pass
+    os.kill(os.getpid(), signal.SIGTERM)

@@ -58,6 +58,28 @@ def available_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
+def divide_cores(jobs: int, threads: int | None = None) -> tuple[int, int]:
+    """Share this process's cores between processes that run side by side.
+
+    Args:
+        jobs: how many; 0: as many as the cores allow.
+        threads: of each, if that is decided.
+
+    Returns:
+        How many processes, and how many threads each has.
+
+    Raises:
+        ConfigurationError: no number of processes or threads.
+    """
+    if jobs < 0:
+        raise ConfigurationError(f"--jobs takes a number of processes, or 0 for as many as the cores allow, got {jobs}")
+    if threads is not None and threads < 1:
+        raise ConfigurationError(f"a process computes with 1 thread or more, got {threads}")
+    cores = available_cores()
+    jobs = jobs or max(1, cores // (threads or 1))
+    return jobs, threads or max(1, cores // jobs)
+
+
 def plan_threads(
     num_agents: int, num_envs: int, *, learners: int | None = None, threads: int | None = None, cuda: bool = False
 ) -> ThreadPlan:

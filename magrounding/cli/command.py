@@ -14,7 +14,7 @@ from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
 from magrounding.errors import ConfigurationError, MagroundingError
 from magrounding.output import show_anything
 from magrounding.pretrained import PREFIX
-from magrounding.signals import CTRL_C, OTHERS, Raise, caught
+from magrounding.signals import CTRL_C, OTHERS, Raise, caught, stop_with_parent
 from magrounding.storage import reason, user_path
 
 BAD_INPUT = 2
@@ -112,6 +112,7 @@ def run_command(
 ) -> int:
     """Call a command and return its exit code; `interrupted` and `refused` as of the module in `CommandLine.run`."""
     show_anything()
+    stop_with_parent()
     try:
         with caught(OTHERS, Raise()):
             command()

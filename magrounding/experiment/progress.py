@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from pathlib import Path
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
 from rich.table import Column
 
 from magrounding.play.evaluate import ProgressCallback
+from magrounding.signals import JOB
+from magrounding.storage import json_text
 
 _BAR, _WIDE = 24, 140
 """Columns of a bar, and of a terminal that has room for one."""
+_REPORT_SECONDS = 2.0
+"""Between two reports of a job: several may write to one disk over a network."""
 
 
 def duration(seconds: float | None) -> str:
@@ -30,6 +36,8 @@ def duration(seconds: float | None) -> str:
 class Display:
     """Shows how far things are. Lines go to the standard output, bars to the standard error if that is a terminal.
 
+    A process that is one of several jobs reports to the one that shows them all (`signals.JOB`).
+
     Args:
         console: where lines go; also the bars, where a console is given.
         plain_every: seconds between two lines about training where lines and bars are not on the same terminal.
@@ -41,7 +49,9 @@ class Display:
         bars = console or Console(stderr=True, highlight=False)
         self.live = bars.is_terminal and not quiet
         self._plain_every = plain_every
-        self._last_line = -float("inf")
+        self._lines: dict[str, float] = {}  # row → when its last line was printed
+        report = os.environ.get(JOB)
+        self._report, self._last_report = Path(report) if report else None, -_REPORT_SECONDS
         self._progress = Progress(
             TextColumn("{task.description}", markup=False, table_column=Column(no_wrap=True)),
             *[BarColumn(bar_width=_BAR)] * (bars.width >= _WIDE),
@@ -51,7 +61,7 @@ class Display:
             redirect_stdout=False,  # what is piped elsewhere stays there
             disable=not self.live,
         )
-        self._training: TaskID | None = None
+        self._rows: dict[str, TaskID] = {}
 
     def __enter__(self) -> Display:
         self._progress.start()
@@ -60,23 +70,31 @@ class Display:
     def __exit__(self, *_: object) -> None:
         self._progress.stop()
 
-    def show(self, title: str, part: float | None, numbers: Sequence[str]) -> None:
-        """Bring the line about training up to date.
+    def show(self, title: str, part: float | None, numbers: Sequence[str], row: str = "") -> None:
+        """Bring a line about training up to date.
 
         Args:
             title: of what is trained.
             part: share of its budget that is spent, 0 to 1; None: not known.
             numbers: the most important first; the last ones are left out where a terminal is narrow.
+            row: which line, where there are several.
         """
+        self._report_as_job(title, part, numbers)
         if self.live:
-            if self._training is None:
-                self._training = self._progress.add_task("", total=1.0, numbers="")
+            if row not in self._rows:
+                self._rows[row] = self._progress.add_task("", total=1.0, numbers="")
             fitting = self._fitting(numbers, len(title))
-            self._progress.update(self._training, description=title, completed=part or 0.0, numbers=fitting)
-        if not (self.live and self.console.is_terminal) and time.monotonic() - self._last_line >= self._plain_every:
-            self._last_line = time.monotonic()
+            self._progress.update(self._rows[row], description=title, completed=part or 0.0, numbers=fitting)
+        last = self._lines.get(row, -float("inf"))
+        if not (self.live and self.console.is_terminal) and time.monotonic() - last >= self._plain_every:
+            self._lines[row] = time.monotonic()
             spent = "" if part is None else f" {part:.0%}"
             self.say(f"{title}{spent}: {', '.join(numbers)}")
+
+    def hide(self, row: str) -> None:
+        """Remove a line, where it is shown."""
+        if row in self._rows:
+            self._progress.remove_task(self._rows.pop(row))
 
     @contextmanager
     def games(self, what: str, total: int) -> Iterator[ProgressCallback]:
@@ -84,13 +102,25 @@ class Display:
         task = self._progress.add_task(what, total=total, numbers="")
 
         def advance(finished: int) -> None:
-            self._progress.update(task, completed=finished, numbers=f"{finished:,} of {total:,} games")
+            numbers = f"{finished:,} of {total:,} games"
+            self._report_as_job(what, finished / total, [numbers])
+            self._progress.update(task, completed=finished, numbers=numbers)
 
         advance(0)
         try:
             yield advance
         finally:
             self._progress.remove_task(task)
+
+    def _report_as_job(self, title: str, part: float | None, numbers: Sequence[str]) -> None:
+        """Say how far this process is, if it is a job; a disk that refuses it is no reason to stop."""
+        if self._report is None or time.monotonic() - self._last_report < _REPORT_SECONDS:
+            return
+        self._last_report = time.monotonic()
+        partial = self._report.with_name(f".{self._report.name}.{os.getpid()}.partial")
+        with suppress(OSError):  # not synced: it is of no use after a power cut
+            partial.write_text(json_text({"title": title, "part": part, "numbers": list(numbers)}), encoding="utf-8")
+            partial.replace(self._report)
 
     def _fitting(self, numbers: Sequence[str], described: int) -> str:
         """As many numbers as fit the terminal's line behind a description of so many letters; one at least."""

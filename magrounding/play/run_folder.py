@@ -17,6 +17,8 @@ CONFIG_FILE = "config.json"
 OWNER_FILE = "owner.json"
 CURVES_FILE = "curves.png"
 METRICS_FILE = "metrics.jsonl"
+JOB_LOG, JOB_PROGRESS = "job.log", "job.json"
+"""What a job of several prints, and how far it is (`experiment/jobs`): both are there before its run begins."""
 _Baselines = dict[str, dict[str, dict[str, bool | int | float | str | None]]]
 
 
@@ -110,5 +112,6 @@ class RunFolder:
     def refuse_foreign(self) -> None:
         """CheckpointError for a folder that is neither empty nor a run's, before anything is written into it."""
         names = {path.name for path in self.path.iterdir()} if self.path.is_dir() else set()
+        names -= {JOB_LOG, JOB_PROGRESS}
         if names.isdisjoint((CONFIG_FILE, OWNER_FILE)) and (names or (self.path.exists() and not self.path.is_dir())):
             raise CheckpointError(f"{self.path} exists already and holds no run: name another with --out")

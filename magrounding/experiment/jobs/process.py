@@ -1,0 +1,79 @@
+"""A job as a process of this machine, which ends with the process that started it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from typing import Self
+
+from magrounding.experiment.jobs.job import Job
+from magrounding.signals import JOB
+
+
+class JobProcess:
+    """The process of a job; its output goes to the job's log.
+
+    It has a session of its own, so that Ctrl-C at a terminal reaches it once, by `stop`. Its standard input is a pipe
+    that nothing is written to: the process stops when that is closed (`signals.ends_with_parent`), however this process
+    ends.
+    """
+
+    def __init__(self, job: Job) -> None:
+        job.folder.mkdir(parents=True, exist_ok=True)
+        with job.log.open("wb") as log:
+            self._process = subprocess.Popen(
+                [sys.executable, *job.argv],
+                stdin=subprocess.PIPE,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+                env={**os.environ, JOB: str(job.progress.absolute())},
+            )
+        self._job = job
+
+    def stop(self) -> None:
+        """Ask it to save its state and end; asked again, it ends at once."""
+        with suppress(ProcessLookupError):
+            self._process.send_signal(signal.SIGINT)
+
+    def wait(self) -> int:
+        """Wait for its end, clear up behind it, and return its exit code, or minus the signal that ended it."""
+        with self._process:  # closes the pipe
+            code = self._process.wait()
+        self._job.progress.unlink(missing_ok=True)
+        if code == 0:
+            self._job.log.unlink(missing_ok=True)
+        return code
+
+
+class LocalPlaces:
+    """Runs so many jobs at a time on this machine."""
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+        self._pool = ThreadPoolExecutor(count)
+        self._processes: dict[Future[int], JobProcess] = {}
+
+    def submit(self, job: Job) -> Future[int]:
+        """Start a job; the future holds its exit code."""
+        process = JobProcess(job)
+        future = self._pool.submit(process.wait)
+        self._processes[future] = process
+        return future
+
+    def stop(self) -> None:
+        """Ask all jobs to save their states and end; asked again, they end at once."""
+        for future, process in self._processes.items():
+            if not future.done():
+                process.stop()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+        self._pool.shutdown()
