@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import sys
 
+JOB_LOG, JOB_PROGRESS = "job.log", "job.json"
+"""Files in the folder of a job (`experiment/jobs`) while it runs: what it prints, and how far it is."""
+
 
 def show_anything() -> None:
     """From now on what an output's encoding has no character for is shown as "?", instead of ending the program.

@@ -268,9 +268,9 @@ def _is_there(path: Path) -> bool:
     return False
 
 
-def remove_partial(folder: Path) -> None:
-    """Remove what killed saves left below a folder into which no other process writes."""
-    for path in folder.rglob(".*.partial"):
+def remove_partial(folder: Path, *, below: bool = True) -> None:
+    """Remove what killed saves left in a folder, and `below` it, into which no other process writes."""
+    for path in folder.rglob(".*.partial") if below else folder.glob(".*.partial"):
         if path.suffixes[-2:-1] and path.suffixes[-2][1:].isdigit() and path.is_file():
             path.unlink(missing_ok=True)
 

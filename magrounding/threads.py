@@ -43,7 +43,7 @@ class ThreadPlan:
     Attributes:
         cores: how many it takes.
         agents: Python threads, each acting and learning for one agent at a time.
-        parts: threads that compute parts of a minibatch, for each agent that learns.
+        parts: of a minibatch, for each agent that learns; computed side by side as far as there are cores.
         world: threads of the simulator.
     """
 
@@ -81,7 +81,13 @@ def divide_cores(jobs: int, threads: int | None = None) -> tuple[int, int]:
 
 
 def plan_threads(
-    num_agents: int, num_envs: int, *, learners: int | None = None, threads: int | None = None, cuda: bool = False
+    num_agents: int,
+    num_envs: int,
+    *,
+    learners: int | None = None,
+    threads: int | None = None,
+    parts: int | None = None,
+    cuda: bool = False,
 ) -> ThreadPlan:
     """Share the cores between agents, the parts of their minibatches, and the simulator.
 
@@ -92,6 +98,7 @@ def plan_threads(
         num_agents, num_envs: agents that act, rows of the simulator.
         learners: networks that learn, one for each agent by default; 1 where agents share one.
         threads: cores to share; by default those this process may run on.
+        parts: of a minibatch, where a run that goes on has settled how many: they decide the last bits of its sums.
         cuda: whether the networks live on a GPU.
 
     Raises:
@@ -101,9 +108,8 @@ def plan_threads(
         raise ConfigurationError(f"a process computes with 1 thread or more, got {threads}")
     cores = threads or available_cores()
     world = max(1, min(cores, num_envs // ROWS_PER_WORLD_THREAD))
-    if cores == 1:
-        return ThreadPlan()
-    return ThreadPlan(cores, num_agents, 1 if cuda else max(1, cores // (learners or num_agents)), world)
+    parts = parts or (1 if cuda else max(1, cores // (learners or num_agents)))
+    return ThreadPlan(cores, num_agents if cores > 1 else 1, parts, world)
 
 
 @dataclass(frozen=True)

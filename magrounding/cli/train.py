@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import tyro
 from magrounding.agents.policy import CONTRAST
 from magrounding.cli.command import CommandLine, derived, items
 from magrounding.cli.game_arguments import DeviceArguments, QuietArguments
+from magrounding.cli.job_arguments import JobsArguments
 from magrounding.cli.options import (
     assign_learners,
     assign_network,
@@ -26,8 +28,10 @@ from magrounding.errors import CheckpointError, ConfigurationError, Diverged
 from magrounding.experiment.amendment import may_amend
 from magrounding.experiment.config import RunConfig, make_config, read_config
 from magrounding.experiment.curriculum import check_costs_to_go, run_curriculum
+from magrounding.experiment.jobs.seeds import seed_jobs
 from magrounding.experiment.presets import default_preset
 from magrounding.experiment.progress import Display
+from magrounding.experiment.seed_run import is_finished
 from magrounding.play.demonstrations import digests
 from magrounding.play.run_folder import RunFolder
 from magrounding.schema import assign, diff, has
@@ -38,7 +42,7 @@ Switch = tyro.conf.FlagCreatePairsOff[bool]
 
 
 @dataclass(frozen=True)
-class Arguments(QuietArguments, DeviceArguments):
+class Arguments(QuietArguments, JobsArguments, DeviceArguments):
     """Train agents stage by stage, evaluate them, and write a report."""
 
     env: str | None = derived("none: name one, unless --resume finds it in --out")
@@ -87,6 +91,10 @@ class Arguments(QuietArguments, DeviceArguments):
     resume: bool = False
     """Continue the run in the folder, with the settings it was started with. One that diverged takes other options of
     its learners, e.g. --learning learning_rate=1e-4."""
+    prepare: bool = False
+    """Begin the run and train nothing: `magrounding jobs` prints a command for each of its seeds."""
+    only_seeds: str | None = derived("all")
+    """Seeds to train of those of the run, separated by commas, without a report; with --resume."""
     bf16: Switch = derived("no", False)
     """Compute networks in bfloat16."""
     no_bf16: Switch = derived("no", False)
@@ -97,22 +105,34 @@ def run(arguments: Arguments, line: CommandLine) -> None:
     """Do what the arguments say."""
     folder = run_folder(arguments)
     config = resumed(arguments, folder) if arguments.resume else requested(arguments)
+    display = Display(quiet=arguments.quiet)
+    train = partial(run_curriculum, config, folder, device=arguments.device, display=display, command=str(line))
+    apart = arguments.only_seeds is not None
     try:
-        run = run_curriculum(
-            config,
-            folder,
-            resume=arguments.resume,
-            device=arguments.device,
-            threads=arguments.threads,
-            display=Display(quiet=arguments.quiet),
-            command=str(line),
-        )
+        if apart or arguments.prepare or arguments.side_by_side:
+            seeds = _seeds(arguments.only_seeds) if arguments.only_seeds is not None else ()
+            run = train(resume=arguments.resume, threads=arguments.threads, seeds=seeds)
+            if apart or arguments.prepare:
+                return
+            train_side_by_side(arguments, config, run, display)
+            run = train(resume=True, threads=arguments.threads)
+        else:
+            run = train(resume=arguments.resume, threads=arguments.threads)
     except Diverged as error:
         if not error.remedy:
             raise
-        again = _resuming(arguments, line, folder, "--learning", error.remedy)
+        again = _resuming(replace(arguments, only_seeds=None), line, folder, "--learning", error.remedy)
         raise Diverged(f"{error}; go on with, e.g.: {again}") from None
     print(run.report if arguments.quiet else f"report: {run.report}")
+
+
+def train_side_by_side(arguments: Arguments, config: RunConfig, run: RunFolder, display: Display) -> None:
+    """Train each seed of a run in a process of its own; JobsFailed where some do not end well."""
+    words = ["--device", arguments.device, "--threads", str(arguments.threads_of_job(arguments.threads))]
+    words += [] if arguments.workers is None else ["--workers", str(arguments.workers)]
+    run = RunFolder(run.path.absolute())  # jobs on other nodes have other folders to work in
+    unfinished = [seed for seed in config.seeds if not is_finished(config, run.seed(seed, len(config.seeds)))]
+    arguments.run(seed_jobs(config, run, unfinished, words), run.path, display, arguments.threads)
 
 
 def run_folder(arguments: Arguments) -> Path:
@@ -285,4 +305,6 @@ def _resuming(arguments: Arguments, line: CommandLine, folder: Path, *more: str)
     """Return the command by which a run goes on."""
     device = () if arguments.device == "auto" else ("--device", arguments.device)
     threads = () if arguments.threads is None else ("--threads", str(arguments.threads))
-    return CommandLine(line.prog, ("--out", str(folder), "--resume", *more, *device, *threads))
+    only = () if arguments.only_seeds is None else ("--only-seeds", arguments.only_seeds)
+    words = ("--out", str(folder), "--resume", *only, *more, *arguments.repeated(), *device, *threads)
+    return CommandLine(line.prog, words)

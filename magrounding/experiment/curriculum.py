@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import closing
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import closing, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from magrounding.capabilities import find_costs_to_go
 from magrounding.envs.make import make_vec
 from magrounding.errors import CheckpointError, ConfigurationError, Diverged, MagroundingError
 from magrounding.experiment.amendment import amend, amendments, note_divergence
-from magrounding.experiment.config import RunConfig
+from magrounding.experiment.config import RunConfig, parse_config
 from magrounding.experiment.device import resolve_device
 from magrounding.experiment.evaluate import compared, play_missing
 from magrounding.experiment.interrupt import StopRequest
@@ -27,11 +28,14 @@ from magrounding.play.demonstrations import find_demonstrations
 from magrounding.play.origin import DescribedEnv
 from magrounding.play.owner import RunOwner
 from magrounding.play.recording import check_texts
-from magrounding.play.run_folder import RunFolder
+from magrounding.play.run_folder import RunFolder, SeedFolder
 from magrounding.registry import is_simulator
 from magrounding.spec import EnvSpec
 from magrounding.threads import plan_threads, using
 from magrounding.training.algorithm import Teaching
+
+PARTS = "parts"
+"""Entry of `config.json`: into how many parts minibatches are divided, which decides the last bits of sums."""
 
 
 def run_curriculum(
@@ -43,8 +47,13 @@ def run_curriculum(
     threads: int | None = None,
     display: Display | None = None,
     command: str = "",
+    seeds: Collection[int] | None = None,
 ) -> RunFolder:
     """Train every seed of a run, one after the other, and write the report.
+
+    Several processes may each train some of the seeds of one run. `seeds=()` only begins it; when all have ended, a
+    call without `seeds` writes the report. How minibatches are divided is settled as a run begins, so weights are the
+    same to the bit on however many threads it goes on.
 
     Args:
         settings: what to train; of a resumed run, what `read_config` found, or of one that diverged the same with other
@@ -55,12 +64,13 @@ def run_curriculum(
         threads: to compute with; by default the cores that this process may run on.
         display: what the person sees.
         command: the command line, for the report.
+        seeds: those to train, without a report; of a run that has begun.
 
     Returns:
         The files of the run.
 
     Raises:
-        CheckpointError: the folder is in the way, or not a run's, or damaged, or another process trains in it.
+        CheckpointError: the folder is in the way, or not a run's, or damaged, or another process trains the same seed.
         ConfigurationError: settings that cannot work.
         Diverged: learning came to numbers that are not finite; the last checkpoint is of before.
         MissingExtra: a learner needs a package that is not installed.
@@ -68,46 +78,85 @@ def run_curriculum(
         OSError: the disk refused; the last checkpoint is whole.
     """
     run, where, shown = RunFolder(folder), resolve_device(device), display or Display()
+    chosen = settings.seeds if seeds is None else _chosen(seeds, settings, resume)
     plan = plan_threads(
         settings.agents,
         settings.max_envs,
         learners=settings.num_learners,
         threads=threads,
+        parts=_parts(run.config()) if resume else None,
         cuda=where.type == "cuda",
     )
     cores = f"{plan.cores} thread{'s' if plan.cores > 1 else ''}"
     shown.say(f"{settings.title} · {where.type}, {cores} · {run}")
     demonstrators = check_run(settings)  # what cannot work comes to light before anything is written
-    if resume:
-        run.config()
-    else:
+    if not resume:
         run.refuse_foreign()
-    with RunOwner(run):
-        run.remove_partial()
+    several = len(settings.seeds) > 1
+    with nullcontext() if seeds and several else RunOwner(run):
         if resume:
             _check_text(settings, run)
+            if seeds and parse_config(run.config()).digest != settings.digest:
+                raise CheckpointError("other options are for all seeds of a run: resume it without --only-seeds")
             amend(run, settings, command)
         elif run.holds_run:
             raise CheckpointError(f"{run} exists already: add --resume to go on with it, or name another with --out")
         else:
-            about = {"versions": versions(), "command": command, "demonstrators": demonstrators}
+            about = {"versions": versions(), "command": command, "demonstrators": demonstrators, PARTS: plan.parts}
             about |= {TEXT: text} if (text := settings.describe(settings.stages[0]).source) else {}
             run.write_config({**settings.as_dict(), **about})
+        if not seeds:
+            run.remove_partial(below=not several)
         with StopRequest() as stop, using(plan), shown:
             before = [each.before for each in amendments(run.config())]
-            for seed in settings.seeds:
-                try:
-                    SeedRun(settings, seed, run.seed(seed, len(settings.seeds)), where, shown, stop, before).run()
-                except Diverged as error:
-                    note_divergence(run, seed, error)
-                    raise
-            players = (who for stage in settings.stages for who in compared(settings.env, settings.describe(stage)))
-            others = " and ".join(dict.fromkeys(players))
-            shown.say(f"playing the comparison games of {others}, writing the report")
-            with stop.immediate():
-                play_missing(settings, run, shown)
-                write_report(run)
+            for seed in chosen:
+                own = run.seed(seed, len(settings.seeds))
+                with _owner_of_seed(seed, own) if several else nullcontext():
+                    try:
+                        SeedRun(settings, seed, own, where, shown, stop, before).run()
+                    except Diverged as error:
+                        note_divergence(run, seed, error)
+                        raise
+            if seeds is None:
+                _write_report(settings, run, shown, stop)
     return run
+
+
+def _write_report(settings: RunConfig, run: RunFolder, shown: Display, stop: StopRequest) -> None:
+    """Play the games of others that are missing, and write the report."""
+    players = (who for stage in settings.stages for who in compared(settings.env, settings.describe(stage)))
+    others = " and ".join(dict.fromkeys(players))
+    shown.say(f"playing the comparison games of {others}, writing the report")
+    with stop.immediate():
+        play_missing(settings, run, shown)
+        write_report(run)
+
+
+def _chosen(seeds: Collection[int], settings: RunConfig, resume: bool) -> tuple[int, ...]:
+    """Some of a run's seeds; ConfigurationError for others, and before the run has begun."""
+    if unknown := set(seeds) - set(settings.seeds):
+        has = ", ".join(map(str, settings.seeds))
+        raise ConfigurationError(f"the run has seeds {has}, not {min(unknown)}: train some of its own")
+    if seeds and not resume:
+        raise ConfigurationError("some of the seeds are trained in a run that has begun: prepare it first")
+    return tuple(seeds)
+
+
+def _parts(config: Mapping[str, Any]) -> int | None:
+    """Parts of a minibatch of a run that has begun; None where it was not noted."""
+    parts = config.get(PARTS)
+    if parts is not None and (type(parts) is not int or parts < 1):
+        raise CheckpointError(f"the run's config.json is damaged: {PARTS} is a positive number, found {parts!r}")
+    return parts
+
+
+@contextmanager
+def _owner_of_seed(seed: int, folder: SeedFolder) -> Iterator[None]:
+    """While entered, no other process trains the same seed of the run."""
+    own = RunFolder(folder.path)
+    with RunOwner(own, f"seed {seed}"):
+        own.remove_partial()
+        yield
 
 
 def check_run(settings: RunConfig) -> dict[str, str]:

@@ -55,6 +55,18 @@ class Position:
         self.best = -math.inf if self.best is None else self.best  # JSON has no −∞
 
 
+def is_finished(settings: RunConfig, folder: SeedFolder) -> bool:
+    """Whether the whole curriculum of a seed is learnt; CheckpointError where its state is damaged."""
+    if not folder.checkpoint.exists():
+        return False
+    record, _ = load_checkpoint(folder.checkpoint, **settings.origin)
+    try:
+        at = Position(**record["position"])
+    except (KeyError, TypeError) as error:
+        raise CheckpointError(f"{folder.checkpoint} is damaged: {error}") from None
+    return at.finished and at.stage + 1 == len(settings.stages)
+
+
 class SeedRun:
     """The curriculum of one seed; `run` trains what is left of it.
 

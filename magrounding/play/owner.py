@@ -6,6 +6,7 @@ import io
 import os
 import platform
 import subprocess
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
@@ -14,8 +15,11 @@ from pathlib import Path
 
 from magrounding.errors import CheckpointError
 from magrounding.play.run_folder import RunFolder
+from magrounding.signals import GONE_HOSTS
 from magrounding.storage import SEAL, check_regular, digest, json_text, naming, parse_json, reason
 
+_PATIENCE_SECONDS, _LOOK_SECONDS = 60.0, 0.2
+"""Of a process that takes over: how long it waits for another to end, and how often it looks."""
 _MOST = 2**16
 """Bytes of a record at most."""
 
@@ -81,6 +85,18 @@ class RunOwner:
     def __enter__(self) -> RunOwner:
         self.folder.path.mkdir(parents=True, exist_ok=True)
         path = self.folder.owner
+        until = time.monotonic() + (_PATIENCE_SECONDS if GONE_HOSTS in os.environ else 0.0)
+        while True:
+            try:
+                self._take(path)
+                return self
+            except CheckpointError:
+                if time.monotonic() >= until:
+                    raise
+            time.sleep(_LOOK_SECONDS)
+
+    def _take(self, path: Path) -> None:
+        """Become the owner; CheckpointError where there is another."""
         with _locked(path) as file:
             _check_free(path, file.read(), self._holds)
             content = asdict(Process.this())
@@ -89,7 +105,6 @@ class RunOwner:
                 file.truncate(0)
                 file.seek(0)
                 file.write(self._record)  # not synced: a power cut ends the owner too
-        return self
 
     def __exit__(self, *_: object) -> None:
         path = self.folder.owner
@@ -137,6 +152,8 @@ def _check_free(path: Path, data: bytes, holds: str) -> None:
     if owner is None:
         raise CheckpointError(f"{path} is damaged and names no process: delete it, if none writes into this folder")
     if owner.host != platform.node():
+        if owner.host in os.environ.get(GONE_HOSTS, "").split(","):
+            return
         raise CheckpointError(
             f"{holds} in {path.parent} belongs to {owner}, and whether that still runs cannot be seen from "
             f"{platform.node()}: if it does not, delete {path}"

@@ -10,6 +10,7 @@ import msgspec
 
 from magrounding.agents.weights import STATE_FILE
 from magrounding.errors import CheckpointError
+from magrounding.output import JOB_LOG, JOB_PROGRESS
 from magrounding.pretrained import ABOUT_FILE, find_run
 from magrounding.storage import read_json, remove_partial, write_json
 
@@ -17,8 +18,6 @@ CONFIG_FILE = "config.json"
 OWNER_FILE = "owner.json"
 CURVES_FILE = "curves.png"
 METRICS_FILE = "metrics.jsonl"
-JOB_LOG, JOB_PROGRESS = "job.log", "job.json"
-"""What a job of several prints, and how far it is (`experiment/jobs`): both are there before its run begins."""
 _Baselines = dict[str, dict[str, dict[str, bool | int | float | str | None]]]
 
 
@@ -105,13 +104,13 @@ class RunFolder:
         """The files of one of the run's seeds: the run folder itself, or `seed_<k>/` where there are several."""
         return SeedFolder(self.path if num_seeds == 1 else self.path / f"seed_{seed}")
 
-    def remove_partial(self) -> None:
-        """Delete what a process that was killed has left half written."""
-        remove_partial(self.path)
+    def remove_partial(self, *, below: bool = True) -> None:
+        """Delete what a process that was killed has left half written, here and in the folders `below`."""
+        remove_partial(self.path, below=below)
 
     def refuse_foreign(self) -> None:
         """CheckpointError for a folder that is neither empty nor a run's, before anything is written into it."""
         names = {path.name for path in self.path.iterdir()} if self.path.is_dir() else set()
-        names -= {JOB_LOG, JOB_PROGRESS}
+        names -= {JOB_LOG, JOB_PROGRESS}  # they are there before a job begins its run
         if names.isdisjoint((CONFIG_FILE, OWNER_FILE)) and (names or (self.path.exists() and not self.path.is_dir())):
             raise CheckpointError(f"{self.path} exists already and holds no run: name another with --out")

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from magrounding.errors import MagroundingError
-from magrounding.play.run_folder import JOB_LOG, JOB_PROGRESS
+from magrounding.output import JOB_LOG, JOB_PROGRESS
 from magrounding.storage import LINES, open_regular
 
 _LAST, _TAIL = 5, 10_000
@@ -81,6 +81,10 @@ class Outcome:
 class JobsFailed(MagroundingError):
     """Jobs that did not end well; the others have finished."""
 
-    def __init__(self, failed: Iterable[Outcome]) -> None:
-        self.failed = tuple(failed)
-        super().__init__(f"{'; '.join(map(str, self.failed))}: mend that, and the same goes on with what is unfinished")
+
+def check_outcomes(outcomes: Iterable[Outcome]) -> None:
+    """JobsFailed that names the jobs that did not end well, where there are any."""
+    if failed := [outcome for outcome in outcomes if outcome.failed]:
+        raise JobsFailed(
+            f"{'; '.join(map(str, failed))}: what it printed last is above, and in {JOB_LOG} of its folder"
+        )

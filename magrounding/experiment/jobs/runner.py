@@ -38,19 +38,17 @@ class Places(Protocol):
 
 def run_jobs(
     jobs: Iterable[Job],
-    count: int,
+    places: int | AbstractContextManager[Places],
     display: Display,
     *,
-    places: AbstractContextManager[Places] | None = None,
     ended: Callable[[Outcome], Iterable[Job] | None] | None = None,
 ) -> list[Outcome]:
-    """Run jobs, at most `count` at a time; a job that fails is reported at once, and the others go on.
+    """Run jobs, as many at a time as there are places; one that fails is reported at once, and the others go on.
 
     Args:
         jobs: in the order in which they begin, but for those that wait for others.
-        count: processes on this machine; see `threads.divide_cores`.
+        places: so many processes of this machine (`threads.divide_cores`), or a cluster.
         display: has a row for each job that runs.
-        places: where jobs run instead of on this machine.
         ended: called as a job ends; jobs that it returns are run too.
 
     Returns:
@@ -63,14 +61,14 @@ def run_jobs(
     waiting, outcomes = list(jobs), []
     running: dict[Future[int], Job] = {}
 
-    def finish(job: Job, code: int | None) -> None:
-        outcome = Outcome(job, code, job.last_lines() if code else ())
+    def finish(job: Job, code: int | None, lines: tuple[str, ...] = ()) -> None:
+        outcome = Outcome(job, code, lines)
         outcomes.append(outcome)
         if outcome.failed and not stop.requested:
             display.say("\n    ".join([f"{outcome}", *outcome.lines]))
         waiting.extend((ended and ended(outcome)) or ())
 
-    with StopRequest() as stop, places or LocalPlaces(count) as where, display:
+    with LocalPlaces(places) if isinstance(places, int) else places as where, StopRequest() as stop, display:
         asked = 0
         while True:
             if stop.requested and not asked:
@@ -92,11 +90,20 @@ def run_jobs(
             for future in done:
                 job = running.pop(future)
                 display.hide(job.name)
-                finish(job, future.result())
+                finish(job, *_end_of(job, future))
             for job in running.values():
                 _show(job, display)
         stop.stop()
     return outcomes
+
+
+def _end_of(job: Job, future: Future[int]) -> tuple[int, tuple[str, ...]]:
+    """The exit code of a job that ended, and its last lines if it failed, or why a cluster gave it up."""
+    try:
+        code = future.result()
+    except Exception as error:
+        return 1, (*job.last_lines(), *f"{error}".splitlines()[:1])
+    return code, job.last_lines() if code else ()
 
 
 def _show(job: Job, display: Display) -> None:

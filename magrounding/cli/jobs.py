@@ -1,0 +1,40 @@
+"""Print a run's commands, one for each seed, for Slurm, GNU parallel or xargs: `magrounding jobs RUN`."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import tyro
+
+from magrounding.cli.command import CommandLine
+from magrounding.experiment.config import read_config
+from magrounding.experiment.jobs.seeds import seed_words
+from magrounding.play.run_folder import RunFolder
+
+TRAIN = "magrounding train"
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """Print a command for each seed of runs that `train --prepare` began, one a line; each goes on where it stopped.
+
+    They may run side by side, in any order, on machines that see the same folder. The commands that write the reports,
+    when all have ended, are printed to the standard error.
+    """
+
+    runs: tyro.conf.Positional[tuple[Path, ...]]
+    """Run folders."""
+    threads: int = 1
+    """Cores for each command to compute with."""
+
+
+def run(arguments: Arguments, line: CommandLine) -> None:
+    """Print the commands."""
+    runs = {RunFolder(folder.absolute()): read_config(folder) for folder in arguments.runs}
+    for folder, settings in runs.items():
+        for seed in settings.seeds:
+            print(CommandLine(TRAIN, (*seed_words(folder, seed), "--threads", str(arguments.threads))))
+    for folder in runs:
+        print(f"at last: {CommandLine(TRAIN, ('--out', str(folder), '--resume'))}", file=sys.stderr)

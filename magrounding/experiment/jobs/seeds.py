@@ -1,0 +1,31 @@
+"""The jobs of a training run: one for each seed, in the folder of that seed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from magrounding.experiment.config import RunConfig
+from magrounding.experiment.jobs.job import Job
+from magrounding.play.run_folder import RunFolder
+
+TRAIN = ("-m", "magrounding.cli.main", "train")
+
+
+def seed_words(run: RunFolder, seed: int) -> tuple[str, ...]:
+    """Arguments of `train` for one seed of a run that has begun: it goes on where it was stopped."""
+    return ("--out", str(run), "--resume", "--only-seeds", str(seed))
+
+
+def seed_jobs(settings: RunConfig, run: RunFolder, seeds: Sequence[int], words: Sequence[str] = ()) -> list[Job]:
+    """A job for each of some seeds of a run that has begun; the report is written when all have ended.
+
+    Args:
+        settings: of the run.
+        run: its folder, by a path that is the same everywhere.
+        seeds: which.
+        words: further arguments of `train`, such as ("--threads", "1").
+    """
+    return [
+        Job(f"seed {seed}", (*TRAIN, *seed_words(run, seed), *words), run.seed(seed, len(settings.seeds)).path)
+        for seed in seeds
+    ]
