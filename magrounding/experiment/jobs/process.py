@@ -59,7 +59,7 @@ class JobProcess:
             pass
         self._process.stdin.close()  # type: ignore[union-attr]
         self._job.progress.unlink(missing_ok=True)
-        if code == 0:
+        if code == 0 or self._asked:  # of what failed, it stays
             self._job.log.unlink(missing_ok=True)
         return code
 

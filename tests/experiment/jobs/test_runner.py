@@ -1,0 +1,211 @@
+"""run_jobs: what runs when, what is said of it, and what is left behind."""
+
+import io
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from magrounding.experiment.jobs.job import Job, JobsFailed, check_outcomes
+from magrounding.experiment.jobs.runner import run_jobs
+from magrounding.experiment.progress import Display
+
+ROOT = Path(__file__).parents[3]
+
+
+def display(**changes):
+    return Display(Console(file=io.StringIO(), width=200, **changes))
+
+
+def printed(shown):
+    return shown.console.file.getvalue()
+
+
+def code(name, program, tmp_path, **changes):
+    return Job(name, ("-c", program), tmp_path / name, **changes)
+
+
+def test_so_many_run_at_a_time_and_each_in_its_turn(tmp_path):
+    """Each notes when it begins and ends: never are there more than two between the two."""
+    program = "import sys; f = open(sys.argv[1], 'a'); print('+', file=f, flush=True); print('-', file=f)"
+    jobs = [Job(f"job {i}", ("-c", program, str(tmp_path / "notes")), tmp_path / f"{i}") for i in range(6)]
+    outcomes = run_jobs(jobs, 2, display())
+    assert sorted(outcome.job.name for outcome in outcomes) == [job.name for job in jobs]
+    assert [outcome.code for outcome in outcomes] == [0] * 6
+    running, most = 0, 0
+    for note in (tmp_path / "notes").read_text().split():
+        running += 1 if note == "+" else -1
+        most = max(most, running)
+    assert most <= 2
+    assert sorted(path.name for path in tmp_path.rglob("*")) == [*"012345", "notes"]  # no log of what went well
+
+
+def test_one_that_dies_is_named_with_its_last_lines_and_the_others_go_on(tmp_path):
+    dies = "import os; [print('line', i, flush=True) for i in range(9)]; os.kill(os.getpid(), 9)"
+    shown = display()
+    jobs = [code("dies", dies, tmp_path), code("lives", "print(1)", tmp_path), code("refuses", "exit('no')", tmp_path)]
+    outcomes = {outcome.job.name: outcome for outcome in run_jobs(jobs, 1, shown)}
+    assert {name: outcome.code for name, outcome in outcomes.items()} == {"dies": -9, "lives": 0, "refuses": 1}
+    assert outcomes["dies"].lines == tuple(f"line {i}" for i in range(4, 9))
+    assert "dies was ended by SIGKILL\n    line 4\n" in printed(shown)
+    assert "refuses ended with exit code 1\n    no\n" in printed(shown)
+    assert (tmp_path / "dies" / "job.log").read_text().startswith("line 0\n")
+    with pytest.raises(JobsFailed, match=r"dies was ended by SIGKILL; refuses ended with exit code 1"):
+        check_outcomes(outcomes.values())
+
+
+def test_what_waits_for_one_that_failed_does_not_begin(tmp_path):
+    jobs = [
+        code("last", "", tmp_path, after=("second",)),
+        code("second", "", tmp_path, after=("first",)),
+        code("first", "exit(3)", tmp_path),
+        code("waits", "", tmp_path, after=("well",)),
+        code("well", "", tmp_path),
+    ]
+    outcomes = {outcome.job.name: outcome.code for outcome in run_jobs(jobs, 2, display())}
+    assert outcomes == {"first": 3, "second": None, "last": None, "well": 0, "waits": 0}
+    assert list(outcomes).index("waits") > list(outcomes).index("well")
+
+
+def test_jobs_may_follow_from_those_that_ended(tmp_path):
+    def ended(outcome):
+        number = int(outcome.job.name)
+        return [code(str(number + 1), "", tmp_path)] if number < 3 else None
+
+    outcomes = run_jobs([code("0", "", tmp_path)], 2, display(), ended=ended)
+    assert [outcome.job.name for outcome in outcomes] == ["0", "1", "2", "3"]
+
+
+def test_the_progress_of_each_is_shown(tmp_path):
+    program = (
+        "import time\n"
+        "from pathlib import Path\n"
+        "from magrounding.experiment.progress import Display\n"
+        "Display().show('seed 3 s1', 0.5, ('2 min 00 s left', 'wins 50.0%'))\n"
+        "while not Path('{}').exists(): time.sleep(0.01)\n"
+    )
+    seen = tmp_path / "seen"
+
+    class Shown(Display):
+        def show(self, title, part, numbers, row=""):
+            super().show(title, part, numbers, row)
+            if part is not None:
+                seen.touch()
+
+    shown = Shown(Console(file=io.StringIO(), width=200), plain_every=0.0)
+    job = Job("seed 3", ("-c", program.format(seen)), tmp_path / "job")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(ROOT))
+        run_jobs([job], 1, shown)
+    assert "seed 3 s1 50%: 2 min 00 s left, wins 50.0%\n" in printed(shown)
+
+
+def test_a_terminal_has_a_row_for_each(tmp_path):
+    shown = display(force_terminal=True)
+    with shown:
+        for i in range(3):
+            shown.show(f"seed {i} s1", i / 4, (f"{i} min left",), row=f"seed {i}")
+        assert len(shown._progress.tasks) == 3
+        shown.hide("seed 1")
+        shown.hide("never shown")
+        assert [task.description for task in shown._progress.tasks] == ["seed 0 s1", "seed 2 s1"]
+
+
+STOPS = """
+import os, signal, sys, time
+def note(text):
+    print(text, file=open(sys.argv[1], "a"), flush=True)
+def stop(*_):
+    note("saved")
+    sys.exit(143)
+signal.signal(signal.SIGTERM, stop)
+note(f"{os.getpid()} ready")
+while True:
+    time.sleep(0.05)
+"""
+DEAF = STOPS.replace("sys.exit(143)", "")
+
+
+def noting(name, program, tmp_path):
+    """A job, and the file in which it notes what it does."""
+    notes = tmp_path / f"{name}.notes"
+    return Job(name, ("-c", program, str(notes)), tmp_path / name), notes
+
+
+def when(path, text, act):
+    """Do something as soon as a file holds a text."""
+
+    def watch():
+        while not (path.exists() and text in path.read_text()):
+            time.sleep(0.01)
+        act()
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def test_a_signal_stops_all_and_begins_no_other(tmp_path):
+    jobs, notes = zip(*(noting(name, STOPS, tmp_path) for name in "012"), strict=True)
+    when(notes[0], "ready", lambda: when(notes[1], "ready", lambda: os.kill(os.getpid(), signal.SIGTERM)))
+    shown = display()
+    with pytest.raises(KeyboardInterrupt) as stopped:
+        run_jobs(jobs, 2, shown)
+    assert stopped.value.signum == signal.SIGTERM
+    assert all("saved" in file.read_text() for file in notes[:2])
+    assert not notes[2].exists()
+    assert [list(job.folder.iterdir()) for job in jobs[:2]] == [[], []]
+    assert "stopping" in printed(shown)
+    assert "exit code" not in printed(shown)
+
+
+def test_a_second_ctrl_c_ends_what_does_not_stop(tmp_path):
+    job, notes = noting("deaf", DEAF, tmp_path)
+
+    def ctrl_c():
+        os.kill(os.getpid(), signal.SIGINT)
+
+    when(notes, "ready", ctrl_c)
+    when(notes, "saved", ctrl_c)
+    with pytest.raises(KeyboardInterrupt):
+        run_jobs([job], 1, display())
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(notes.read_text().split()[0]), 0)
+
+
+PARENT = """
+import sys
+from pathlib import Path
+from magrounding.experiment.jobs.job import Job
+from magrounding.experiment.jobs.runner import run_jobs
+from magrounding.experiment.progress import Display
+run_jobs([Job("orphan", ("-c", sys.argv[2]), Path(sys.argv[1]))], 1, Display())
+"""
+ORPHAN = """
+import time
+from magrounding.cli.command import run_command
+def work():
+    print("ready", flush=True)
+    while True:
+        time.sleep(0.05)
+run_command(work, lambda: "the state is saved")
+"""
+
+
+def test_jobs_stop_when_what_started_them_is_killed(tmp_path):
+    job = Job("orphan", (), tmp_path / "orphan")
+    line = [sys.executable, "-c", PARENT, str(job.folder), ORPHAN]
+    parent = subprocess.Popen(line, env={**os.environ, "PYTHONPATH": str(ROOT)}, stdout=subprocess.DEVNULL)
+    wait_for(job.log, "ready")
+    parent.kill()
+    parent.wait()
+    wait_for(job.log, "the state is saved")
+
+
+def wait_for(path, text):
+    while not (path.exists() and text in path.read_text()):
+        time.sleep(0.01)

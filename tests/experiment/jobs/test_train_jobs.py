@@ -1,0 +1,183 @@
+"""`train --jobs`, and the commands that `jobs` prints: the same run as that of one process, to the bit."""
+
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from magrounding.cli import jobs as jobs_command
+from magrounding.cli import train
+from magrounding.cli.command import CommandLine
+from magrounding.errors import CheckpointError, ConfigurationError
+from magrounding.experiment.curriculum import PARTS, run_curriculum
+from magrounding.experiment.phase import Promotion
+from magrounding.experiment.seed_run import is_finished
+from magrounding.play.owner import RunOwner
+from magrounding.play.run_folder import RunFolder
+from magrounding.storage import write_json
+from tests.experiment.kill_campaign import check
+from tests.experiment.tiny_runs import phases_of, quiet, tiny_settings
+
+ROOT = Path(__file__).parents[3]
+SEEDS = (0, 1, 2)
+SETTINGS = tiny_settings(
+    stages=("s1",), seeds=SEEDS, phases=phases_of({"*": Promotion(steps=90)}), every=30, final_sets=("eval",)
+)
+
+
+@pytest.fixture(autouse=True)
+def children_find_this_checkout(monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+
+
+def begin(folder, settings=SETTINGS, **changes):
+    return run_curriculum(settings, folder, device="cpu", display=quiet(), seeds=(), command="the command", **changes)
+
+
+def command(*words):
+    return CommandLine("magrounding train", tuple(map(str, words))).run(train)
+
+
+def go_on(folder, *words):
+    return command("--out", folder, "--resume", "--device", "cpu", *words)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """The run of one process."""
+    folder = tmp_path_factory.mktemp("whole") / "run"
+    return run_curriculum(SETTINGS, folder, device="cpu", threads=2, display=quiet(), command="the command")
+
+
+@pytest.mark.slow
+def test_processes_side_by_side_make_the_run_of_one(tmp_path, whole, capsys):
+    begin(tmp_path / "run", threads=2)
+    assert go_on(tmp_path / "run", "--jobs", 2) == 0
+    check(tmp_path / "run", whole.path)
+    assert f"report: {tmp_path / 'run' / 'report.md'}" in capsys.readouterr().out
+    assert not [path for path in (tmp_path / "run").rglob("*") if path.name in ("owner.json", "job.log", "job.json")]
+
+
+@pytest.mark.slow
+def test_one_that_is_killed_is_named_and_taken_up_again(tmp_path, whole, capsys):
+    run = begin(tmp_path / "run", threads=2)
+    kill_when_saved(run, 2)
+    assert go_on(run, "--jobs", 2) == 2
+    printed = capsys.readouterr()
+    assert "seed 2 was ended by SIGKILL" in printed.out
+    assert printed.err.startswith("error: seed 2 was ended by SIGKILL: ")
+    assert [is_finished(SETTINGS, run.seed(seed, 3)) for seed in SEEDS] == [True, True, False]
+    assert not run.report.exists()
+    before = {seed: run.seed(seed, 3).checkpoint.stat().st_mtime_ns for seed in SEEDS}
+    assert go_on(run, "--jobs", 2) == 0
+    after = {seed: run.seed(seed, 3).checkpoint.stat().st_mtime_ns for seed in SEEDS}
+    assert [seed for seed in SEEDS if before[seed] != after[seed]] == [2]
+    check(run.path, whole.path)
+
+
+@pytest.mark.slow
+def test_ctrl_c_stops_all_and_the_run_goes_on_in_one_process(tmp_path, whole, capsys):
+    run = begin(tmp_path / "run", threads=2)
+    when_saved(run, 0, lambda _: os.kill(os.getpid(), signal.SIGINT))
+    assert go_on(run, "--jobs", 2) == 128 + signal.SIGINT
+    said = capsys.readouterr().err
+    assert said == (
+        f"stopped; the state is saved, go on with: magrounding train --out {run} --resume --jobs 2 --device cpu\n"
+    )
+    assert not list(run.path.rglob("owner.json"))
+    assert go_on(run) == 0
+    check(run.path, whole.path)
+
+
+def when_saved(run, seed, act):
+    """Call with the id of the process that trains a seed, as soon as it has saved anything."""
+    own = run.seed(seed, len(SEEDS))
+
+    def watch():
+        while not (own.checkpoint.exists() and (owner := RunFolder(own.path).owner).exists()):
+            time.sleep(0.005)
+        act(int(owner.read_text().split('"pid": ')[1].split(",")[0]))
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def kill_when_saved(run, seed):
+    when_saved(run, seed, lambda pid: os.kill(pid, signal.SIGKILL))
+
+
+@pytest.mark.slow
+def test_the_printed_commands_train_each_seed_and_the_last_writes_the_report(tmp_path, whole, capsys):
+    """As sbatch --array, GNU parallel and xargs do it: each line for itself, in any order, twice does no harm."""
+    begin(tmp_path / "run", threads=2)
+    assert CommandLine("magrounding jobs", (str(tmp_path / "run"), "--threads", "1")).run(jobs_command) == 0
+    printed = capsys.readouterr()
+    lines = printed.out.splitlines()
+    assert [line.split("--only-seeds")[1].split()[0] for line in lines] == list("012")
+    for line in (*reversed(lines), lines[0]):
+        assert run_line(line) == 0
+        assert not (tmp_path / "run" / "report.md").exists()
+    assert run_line(printed.err.removeprefix("at last: ")) == 0
+    check(tmp_path / "run", whole.path)
+
+
+def run_line(line):
+    name, *words = shlex.split(line)
+    assert name == "magrounding"
+    return subprocess.run([sys.executable, "-m", "magrounding.cli.main", *words], check=False).returncode
+
+
+def test_how_minibatches_are_divided_is_settled_as_a_run_begins(tmp_path):
+    run = begin(tmp_path / "run", threads=6)  # two networks that learn
+    assert run.config()[PARTS] == 3
+    write_json(run.config_file, {**run.config(), PARTS: "three"}, sealed=True)
+    with pytest.raises(CheckpointError, match=r"damaged: parts is a positive number, found 'three'"):
+        run_curriculum(SETTINGS, run.path, resume=True, device="cpu", display=quiet(), seeds=(1,))
+
+
+def test_a_seed_is_trained_by_one_process_at_a_time(tmp_path):
+    run = begin(tmp_path / "run")
+    own = RunFolder(run.seed(1, 3).path)
+    with RunOwner(own), pytest.raises(CheckpointError, match=r"seed 1 in .* is running"):
+        run_curriculum(SETTINGS, run.path, resume=True, device="cpu", display=quiet(), seeds=(1,))
+    with RunOwner(run):  # as of a process that trains another seed, or writes the report
+        run_curriculum(SETTINGS, run.path, resume=True, device="cpu", display=quiet(), seeds=(1,))
+    assert [is_finished(SETTINGS, run.seed(seed, 3)) for seed in SEEDS] == [False, True, False]
+
+
+def test_half_written_files_of_a_seed_in_training_are_left_alone(tmp_path):
+    run = begin(tmp_path / "run")
+    folders = run.path, run.seed(0, 3).path, run.seed(1, 3).path
+    partial = [folder / ".state.json.7.partial" for folder in folders]
+    for path in partial:
+        path.parent.mkdir(exist_ok=True)
+        path.touch()
+    run_curriculum(SETTINGS, run.path, resume=True, device="cpu", display=quiet(), seeds=())
+    assert [path.exists() for path in partial] == [False, True, True]
+    run_curriculum(SETTINGS, run.path, resume=True, device="cpu", display=quiet(), seeds=(1,))
+    assert [path.exists() for path in partial] == [False, True, False]
+
+
+def test_other_seeds_and_runs_that_have_not_begun_are_refused(tmp_path, capsys):
+    with pytest.raises(ConfigurationError, match="in a run that has begun: prepare it first"):
+        run_curriculum(SETTINGS, tmp_path / "run", device="cpu", display=quiet(), seeds=(1,))
+    begin(tmp_path / "run")
+    assert go_on(tmp_path / "run", "--only-seeds", "1,7") == 2
+    assert capsys.readouterr().err == "error: the run has seeds 0, 1, 2, not 7: train some of its own\n"
+    assert go_on(tmp_path / "run", "--jobs", "-1") == 2
+    assert "--jobs takes a number of processes, or 0" in capsys.readouterr().err
+
+
+def test_a_run_of_one_seed_is_prepared_and_trained_alike(tmp_path):
+    settings = replace(SETTINGS, seeds=(5,))
+    run = begin(tmp_path / "run", settings)
+    assert {path.name for path in run.path.iterdir()} == {"config.json"}
+    run_curriculum(settings, run.path, resume=True, device="cpu", display=quiet(), seeds=(5,))
+    assert is_finished(settings, run.seed(5, 1))
+    assert not run.report.exists()
