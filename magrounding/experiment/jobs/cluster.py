@@ -236,6 +236,8 @@ def _import_ray(start: bool) -> Any:
             where the user has not chosen one: Ray would leave one in the user's home.
     """
     settings = {"RAY_DEDUP_LOGS": "0", "RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
+    if start:
+        settings["RAY_worker_niceness"] = "0"  # else jobs get what other programs leave
     if start and RAY not in sys.modules and "RAY_AUTH_MODE" not in os.environ:
         settings |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
     for name, value in settings.items():

@@ -1,0 +1,177 @@
+"""Jobs on Ray: a real cluster of two nodes, each with one core; `make test-ray` installs Ray and runs these."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from magrounding.errors import ConfigurationError
+from magrounding.experiment.curriculum import run_curriculum
+from magrounding.experiment.jobs.cluster import Cluster, RayPlaces
+from magrounding.experiment.phase import Promotion
+from magrounding.play.run_folder import RunFolder
+from tests.experiment.kill_campaign import check
+from tests.experiment.tiny_runs import phases_of, quiet, tiny_settings
+
+ray = pytest.importorskip("ray")
+from ray.cluster_utils import Cluster as RayCluster  # noqa: E402  after it is known to be there
+
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]  # Ray's own, of its processes and its future
+
+ROOT = Path(__file__).parents[3]
+SEEDS = (0, 1, 2)
+SETTINGS = tiny_settings(
+    stages=("s1",), seeds=SEEDS, phases=phases_of({"*": Promotion(steps=90)}), every=30, final_sets=("eval",)
+)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """The run of one process."""
+    folder = tmp_path_factory.mktemp("whole") / "run"
+    return run_curriculum(SETTINGS, folder, device="cpu", threads=1, display=quiet(), command="the command")
+
+
+@pytest.fixture
+def cluster(tmp_path_factory):
+    """Two nodes of one core each, on this machine; the second may be removed."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RAY_AUTH_MODE", "disabled")  # else a password is left in the home
+        patch.setenv("RAY_worker_niceness", "0")  # on a busy machine jobs would wait for other programs
+        patch.setenv("PYTHONPATH", str(ROOT))
+        made = RayCluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
+        made.second = made.add_node(num_cpus=1)
+        made.wait_for_nodes()
+        yield made
+        made.shutdown()
+
+
+def begin(folder):
+    return run_curriculum(SETTINGS, folder, device="cpu", threads=1, display=quiet(), seeds=(), command="the command")
+
+
+def train(run, where, *words):
+    """The command, as a process."""
+    line = [sys.executable, "-m", "magrounding.cli.main", "train", "--out", str(run), "--resume", "--device", "cpu"]
+    return subprocess.Popen(
+        [*line, "--cluster", where, *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
+
+
+def end(process):
+    out, err = process.communicate()
+    return process.returncode, out, err
+
+
+def test_two_nodes_train_the_run_of_one_process(tmp_path, whole, cluster):
+    run = begin(tmp_path / "run")
+    code, _, err = end(train(run, f"ray://{cluster.address}"))
+    assert (code, err) == (0, ""), err
+    check(run.path, whole.path)
+
+
+def test_a_node_that_is_removed_in_mid_run_changes_nothing(tmp_path, whole, cluster):
+    run = begin(tmp_path / "run")
+    process = train(run, f"ray://{cluster.address}")
+    wait_until(lambda: all(owner(run, seed) and run.seed(seed, 3).checkpoint.exists() for seed in (0, 1)))
+    cluster.remove_node(cluster.second, allow_graceful=False)
+    code, _, err = end(process)
+    assert (code, err) == (0, ""), err
+    check(run.path, whole.path)
+
+
+def owner(run, seed):
+    return RunFolder(run.seed(seed, 3).path).owner.exists()
+
+
+def wait_until(true):
+    while not true():
+        time.sleep(0.01)
+
+
+def test_a_job_whose_process_is_killed_goes_on(tmp_path, whole, cluster):
+    run = begin(tmp_path / "run")
+    process = train(run, f"ray://{cluster.address}")
+    file = RunFolder(run.seed(1, 3).path).owner
+    wait_until(lambda: file.exists() and run.seed(1, 3).checkpoint.exists())
+    os.kill(int(file.read_text().split('"pid": ')[1].split(",")[0]), signal.SIGKILL)
+    code, _, err = end(process)
+    assert (code, err) == (0, ""), err
+    check(run.path, whole.path)
+
+
+def below(pid):
+    return [child.pid for child in psutil.Process(pid).children(recursive=True)]
+
+
+def test_ctrl_c_leaves_no_process_and_no_file_outside_the_run(tmp_path, whole):
+    outside = Path("/tmp"), Path.home(), Path.home() / ".ray", Path("/dev/shm")
+    before = {folder: set(folder.iterdir()) if folder.exists() else set() for folder in outside}
+    run = begin(tmp_path / "run")
+    process = train(run, "ray", "--jobs", "2")
+    wait_until(lambda: all(run.seed(seed, 3).checkpoint.exists() for seed in (0, 1)))
+    started = below(process.pid)
+    assert started
+    process.send_signal(signal.SIGINT)
+    code, _, err = end(process)
+    assert code == 128 + signal.SIGINT
+    assert err == (
+        f"stopped; the state is saved, go on with: magrounding train --out {run} --resume --jobs 2 --cluster ray "
+        "--cpus-per-job 1 --gpus-per-job 0 --device cpu\n"
+    )
+    assert [pid for pid in started if psutil.pid_exists(pid)] == []
+    assert not list(run.path.rglob("owner.json"))
+    after = {folder: set(folder.iterdir()) if folder.exists() else set() for folder in outside}
+    ours = {folder: {path for path in after[folder] - before[folder] if "ray" in path.name} for folder in outside}
+    assert not any(ours.values())
+    code, _, err = end(train(run, "ray", "--jobs", "2"))
+    assert (code, err) == (0, ""), err
+    check(run.path, whole.path)
+
+
+def test_what_a_node_does_not_see_is_refused_before_anything_trains(tmp_path, cluster, monkeypatch):
+    """The nodes are of this machine and see all that it does: a token that is changed behind them stands for one."""
+    written = Path.write_text
+
+    def elsewhere(path, text, *arguments, **options):
+        return written(path, "of another disk" if path.suffix == ".token" else text, *arguments, **options)
+
+    monkeypatch.setattr(Path, "write_text", elsewhere)
+    with (
+        pytest.raises(ConfigurationError, match=r"node .* does not see .*: name a folder with --out that all nodes"),
+        RayPlaces(Cluster(f"ray://{cluster.address}"), tmp_path / "run"),
+    ):
+        pass
+    assert not ray.is_initialized()
+    assert list(tmp_path.rglob("*")) == [tmp_path / "run"]
+
+
+def test_what_no_node_has_is_refused(tmp_path, cluster):
+    with (
+        pytest.raises(ConfigurationError, match="no node of the cluster has 3 cores and 0 GPUs: ask for less"),
+        RayPlaces(Cluster(f"ray://{cluster.address}", cpus=3), tmp_path),
+    ):
+        pass
+
+
+def test_half_a_core_is_room_for_two(tmp_path, cluster):
+    with RayPlaces(Cluster(f"ray://{cluster.address}", cpus=0.5), tmp_path) as places:
+        assert places.count == 4
+    with RayPlaces(Cluster(f"ray://{cluster.address}", jobs=7), tmp_path) as places:
+        assert places.count == 7
+
+
+def test_no_cluster_is_one_sentence(tmp_path):
+    code, _, err = end(train(begin(tmp_path / "run"), "ray://127.0.0.1:1"))
+    assert code == 2
+    assert err.startswith("error: there is no Ray cluster of this machine at '127.0.0.1:1'")
+    assert err.count("\n") == 1
