@@ -16,11 +16,14 @@ from benchmarks.tables.lge import GUIDE, with_guide
 from benchmarks.tables.messenger import takes_corpus, with_corpus
 from benchmarks.tables.page import Filled, figure, markdown, to_json
 from benchmarks.tables.runs import check_folder, finished_runs, in_order, jobs_of, learn
+from benchmarks.tables.side_by_side import Waiting
 from magrounding.agents.weights import versions
 from magrounding.cli.command import REPEATABLE, CommandLine, items, run_command
+from magrounding.cli.job_arguments import JobsArguments
 from magrounding.envs.messenger.manual import find_corpus
 from magrounding.errors import CheckpointError, ConfigurationError, DataNotFound, MissingExtra, check_choice
 from magrounding.experiment.curriculum import check_run
+from magrounding.experiment.progress import Display
 from magrounding.output import show_anything
 from magrounding.play.evaluate import PLAYS
 from magrounding.storage import write_atomic, write_json
@@ -30,7 +33,7 @@ PROG = "python -m benchmarks.tables"
 
 
 @dataclass(frozen=True)
-class Arguments:
+class Arguments(JobsArguments):
     """Train what is missing of tables, go on with what is unfinished, reuse what is there, and fill the tables."""
 
     tables: tyro.conf.Positional[tuple[str, ...]] = ()
@@ -146,6 +149,11 @@ def _train(wanted: Sequence[tuple[Table, Row]], arguments: Arguments) -> None:
         check_folder(job.folder(arguments.out, seed), job.settings(seed))
     for job in jobs:
         check_run(job.settings(seeds[0]))
+    if arguments.side_by_side:
+        threads = arguments.threads_of_job(None)
+        waiting = Waiting(jobs, seeds, arguments.out, arguments.device, _command(), threads)
+        arguments.run(waiting.ready(), arguments.out, Display(), ended=waiting.ended)
+        return
     for i, job in enumerate(jobs, 1):
         for seed in seeds:
             print(f"run {i} of {len(jobs)}, seed {seed}: {job.name}", flush=True)

@@ -95,10 +95,11 @@ def in_order(jobs: Iterable[Job]) -> list[Job]:
     return sorted(dict.fromkeys([*wanted, *shared]), key=lambda job: len(job.training.stages))
 
 
-def learn(job: Job, seed: int, out: Path, device: str, command: str) -> bool:
+def learn(job: Job, seed: int, out: Path, device: str, command: str, seeds: tuple[int, ...] | None = None) -> bool:
     """Make sure that a job's run of a seed is finished; whether there was anything left to do.
 
-    A run that is missing begins where a finished one of its first stages ended, if there is one.
+    A run that is missing begins where a finished one of its first stages ended, if there is one. `seeds=()` only
+    begins it.
 
     Raises:
         CheckpointError: its folder holds something else.
@@ -113,7 +114,7 @@ def learn(job: Job, seed: int, out: Path, device: str, command: str) -> bool:
     begun = check_folder(folder, settings)
     if begun and is_finished(folder):
         return False
-    run_curriculum(settings, folder, resume=begun, device=device, command=command)
+    run_curriculum(settings, folder, resume=begun, device=device, command=command, seeds=seeds)
     return True
 
 

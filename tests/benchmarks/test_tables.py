@@ -105,6 +105,26 @@ def test_it_trains_what_is_missing_and_nothing_else(monkeypatch, tmp_path, capsy
     assert (tmp_path / "tiny-quick.md").read_text() == page
 
 
+@pytest.mark.slow
+def test_processes_side_by_side_fill_the_same_table(monkeypatch, tmp_path):
+    """The longer runs wait for the shorter ones, from which they go on; one that fails keeps its own from beginning."""
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2]))
+    learn = ("tiny", "--seeds", "0,1", "--device", "cpu", "--out")
+    assert command(monkeypatch, *learn, tmp_path / "one") == 0
+    broken = jobs_of(TABLE, SHORT, "quick", 1.0)[0].folder(tmp_path / "two", 1)
+    killed_run(jobs_of(TABLE, SHORT, "quick", 1.0)[0].settings(1), broken, lambda position: position["steps"] >= 30)
+    checkpoint = (broken / "checkpoint.safetensors").read_bytes()
+    (broken / "checkpoint.safetensors").write_bytes(checkpoint[:-1])
+    assert command(monkeypatch, *learn, tmp_path / "two", "--jobs", 2) == 2
+    assert {path.parent.name for path in tmp_path.glob("two/*-s2/*/report.md")} == {"seed_0"}
+    (broken / "checkpoint.safetensors").write_bytes(checkpoint)
+    assert command(monkeypatch, *learn, tmp_path / "two", "--jobs", 2) == 0
+    for one in (tmp_path / "one").rglob("agent_0.safetensors"):
+        assert one.read_bytes() == (tmp_path / "two" / one.relative_to(tmp_path / "one")).read_bytes()
+    ours, theirs = (cells((tmp_path / out / "tiny-quick.md").read_text())[2:4] for out in ("two", "one"))
+    assert [row[:4] for row in ours] == [row[:4] for row in theirs]
+
+
 def test_what_was_measured_stands_in_the_table(monkeypatch, tmp_path):
     assert command(monkeypatch, "tiny", "--seeds", "0,1", "--rows", "short", "--out", tmp_path) == 0
     rates = {"sampled": [], "greedy": []}

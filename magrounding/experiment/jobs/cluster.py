@@ -98,7 +98,7 @@ class RayPlaces:
         """Jobs that there is room for."""
         if self._cluster.jobs:
             return self._cluster.jobs
-        return sum(self._room(node["Resources"]) for node in self._nodes())
+        return max(1, sum(self._room(node["Resources"]) for node in self._nodes()))
 
     def submit(self, job: Job) -> Future[int]:
         """Start a job, on whatever node has room; the future holds its exit code, or the error that Ray gave up by."""
@@ -235,7 +235,8 @@ def _import_ray(start: bool) -> Any:
         start: a cluster of this machine is to be started. Its processes know each other by a password of their own,
             where the user has not chosen one: Ray would leave one in the user's home.
     """
-    settings = {"RAY_DEDUP_LOGS": "0", "RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
+    quiet = {"RAY_DEDUP_LOGS": "0", "RAY_BACKEND_LOG_LEVEL": "error", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
+    settings = {**quiet, "RAY_USAGE_STATS_ENABLED": "0"}
     if start:
         settings["RAY_worker_niceness"] = "0"  # else jobs get what other programs leave
     if start and RAY not in sys.modules and "RAY_AUTH_MODE" not in os.environ:

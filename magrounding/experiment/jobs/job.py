@@ -25,13 +25,11 @@ class Job:
         argv: the words behind the interpreter's name, such as ("-m", "magrounding.cli.main", "train", …). They name
             how many threads compute, and paths that are the same everywhere.
         folder: where it writes. Its output goes into `job.log` there, which stays if it fails.
-        after: names of jobs that have to end well before this one begins.
     """
 
     name: str
     argv: tuple[str, ...]
     folder: Path
-    after: tuple[str, ...] = ()
 
     @property
     def log(self) -> Path:
@@ -58,12 +56,12 @@ class Outcome:
     """How a job ended.
 
     Attributes:
-        code: its exit code, the negative number of the signal that ended it, or None where it never began.
+        code: its exit code, or the negative number of the signal that ended it.
         lines: the last ones that it printed, where it failed.
     """
 
     job: Job
-    code: int | None
+    code: int
     lines: tuple[str, ...] = ()
 
     @property
@@ -71,8 +69,6 @@ class Outcome:
         return self.code != 0
 
     def __str__(self) -> str:
-        if self.code is None:
-            return f"{self.job.name} did not begin"
         if self.code < 0:
             return f"{self.job.name} was ended by {signal.Signals(-self.code).name}"
         return f"{self.job.name} ended with exit code {self.code}"

@@ -46,13 +46,13 @@ def run_jobs(
     """Run jobs, as many at a time as there are places; one that fails is reported at once, and the others go on.
 
     Args:
-        jobs: in the order in which they begin, but for those that wait for others.
+        jobs: in the order in which they begin.
         places: so many processes of this machine (`threads.divide_cores`), or a cluster.
         display: has a row for each job that runs.
-        ended: called as a job ends; jobs that it returns are run too.
+        ended: called as a job ends; jobs that it returns, as those that had to wait for it, are run too.
 
     Returns:
-        The outcomes in the order in which the jobs ended. A job behind one that failed (`Job.after`) did not begin.
+        The outcomes in the order in which the jobs ended.
 
     Raises:
         KeyboardInterrupt: after Ctrl-C, SIGTERM or SIGHUP, when all jobs have saved their states and ended. A second
@@ -60,50 +60,37 @@ def run_jobs(
     """
     waiting, outcomes = list(jobs), []
     running: dict[Future[int], Job] = {}
-
-    def finish(job: Job, code: int | None, lines: tuple[str, ...] = ()) -> None:
-        outcome = Outcome(job, code, lines)
-        outcomes.append(outcome)
-        if outcome.failed and not stop.requested:
-            display.say("\n    ".join([f"{outcome}", *outcome.lines]))
-        waiting.extend((ended and ended(outcome)) or ())
-
     with LocalPlaces(places) if isinstance(places, int) else places as where, StopRequest() as stop, display:
-        asked = 0
-        while True:
+        asked = False
+        while running or (waiting and not asked):
             if stop.requested and not asked:
-                asked = stop.requested
+                asked = True
                 display.say("stopping: each job saves its state")
                 where.stop()
-            unfinished = {job.name for job in (*running.values(), *waiting)}
-            failed = {outcome.job.name for outcome in outcomes if outcome.failed}
-            for job in [] if asked else waiting[:]:
-                if failed.intersection(job.after):
-                    waiting.remove(job)
-                    finish(job, None)
-                elif len(running) < where.count and unfinished.isdisjoint(job.after):
-                    waiting.remove(job)
-                    running[where.submit(job)] = job
-            if not running and (asked or not waiting):
-                break
+            while waiting and not asked and len(running) < where.count:
+                job = waiting.pop(0)
+                running[where.submit(job)] = job
             done, _ = wait(running, _LOOK_SECONDS, FIRST_COMPLETED)
             for future in done:
                 job = running.pop(future)
                 display.hide(job.name)
-                finish(job, *_end_of(job, future))
+                outcomes.append(outcome := _outcome(job, future))
+                if outcome.failed and not asked:
+                    display.say("\n    ".join([f"{outcome}", *outcome.lines]))
+                waiting += (ended and ended(outcome)) or ()
             for job in running.values():
                 _show(job, display)
         stop.stop()
     return outcomes
 
 
-def _end_of(job: Job, future: Future[int]) -> tuple[int, tuple[str, ...]]:
-    """The exit code of a job that ended, and its last lines if it failed, or why a cluster gave it up."""
+def _outcome(job: Job, future: Future[int]) -> Outcome:
+    """The outcome of a job that ended: its last lines if it failed, or why a cluster gave it up."""
     try:
         code = future.result()
     except Exception as error:
-        return 1, (*job.last_lines(), *f"{error}".splitlines()[:1])
-    return code, job.last_lines() if code else ()
+        return Outcome(job, 1, (*job.last_lines(), *f"{error}".splitlines()[:1]))
+    return Outcome(job, code, job.last_lines() if code else ())
 
 
 def _show(job: Job, display: Display) -> None:

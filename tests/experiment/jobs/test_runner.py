@@ -27,8 +27,8 @@ def printed(shown):
     return shown.console.file.getvalue()
 
 
-def code(name, program, tmp_path, **changes):
-    return Job(name, ("-c", program), tmp_path / name, **changes)
+def code(name, program, tmp_path):
+    return Job(name, ("-c", program), tmp_path / name)
 
 
 def test_so_many_run_at_a_time_and_each_in_its_turn(tmp_path):
@@ -58,19 +58,6 @@ def test_one_that_dies_is_named_with_its_last_lines_and_the_others_go_on(tmp_pat
     assert (tmp_path / "dies" / "job.log").read_text().startswith("line 0\n")
     with pytest.raises(JobsFailed, match=r"dies was ended by SIGKILL; refuses ended with exit code 1"):
         check_outcomes(outcomes.values())
-
-
-def test_what_waits_for_one_that_failed_does_not_begin(tmp_path):
-    jobs = [
-        code("last", "", tmp_path, after=("second",)),
-        code("second", "", tmp_path, after=("first",)),
-        code("first", "exit(3)", tmp_path),
-        code("waits", "", tmp_path, after=("well",)),
-        code("well", "", tmp_path),
-    ]
-    outcomes = {outcome.job.name: outcome.code for outcome in run_jobs(jobs, 2, display())}
-    assert outcomes == {"first": 3, "second": None, "last": None, "well": 0, "waits": 0}
-    assert list(outcomes).index("waits") > list(outcomes).index("well")
 
 
 def test_jobs_may_follow_from_those_that_ended(tmp_path):
