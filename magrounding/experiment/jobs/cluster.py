@@ -235,7 +235,7 @@ def _import_ray(start: bool) -> Any:
         start: a cluster of this machine is to be started. Its processes know each other by a password of their own,
             where the user has not chosen one: Ray would leave one in the user's home.
     """
-    quiet = {"RAY_DEDUP_LOGS": "0", "RAY_BACKEND_LOG_LEVEL": "error", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
+    quiet = {"RAY_DEDUP_LOGS": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
     settings = {**quiet, "RAY_USAGE_STATS_ENABLED": "0"}
     if start:
         settings["RAY_worker_niceness"] = "0"  # else jobs get what other programs leave

@@ -45,9 +45,8 @@ def cluster():
         patch.setenv("RAY_AUTH_MODE", "disabled")  # else a password is left in the home
         patch.setenv("RAY_worker_niceness", "0")  # on a busy machine jobs would wait for other programs
         patch.setenv("PYTHONPATH", str(ROOT))
-        made = RayCluster(
-            initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False, "temp_dir": place}
-        )
+        patch.setenv("RAY_TMPDIR", place)  # of all that belongs to it; the argument temp_dir is not heeded everywhere
+        made = RayCluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
         made.second = made.add_node(num_cpus=1)
         made.wait_for_nodes()
         yield made
