@@ -6,6 +6,7 @@
 #                    scienceworld needs Java)
 #   make test-browser  the page of `magrounding serve` in a real Chromium; installs Playwright, and chromium where root
 #                    may on Debian
+#   make test-ray   jobs on a real Ray cluster of two nodes, on this machine
 #   make fuzz        ten thousand calls of what is public with wrong arguments, ten thousand games of foreign envs that
 #                    answer wrongly, and a hundred thousand messages of hostile clients to a server; `make test` makes a
 #                    few hundred of each
@@ -27,7 +28,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-full test-browser test-clients test-kills campaign fuzz lint format clean
+.PHONY: help setup demo test test-full test-browser test-ray test-clients test-kills campaign fuzz lint format clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -74,6 +75,13 @@ test-browser: $(VENV)/.installed-browser
 	@command -v chromium chromium-browser google-chrome > /dev/null || apt-get install --yes --no-install-recommends chromium || { \
 		echo "The tests drive a chromium, and none is installed: on Debian and Ubuntu, apt install chromium"; exit 1; }
 	$(BIN)/python -m pytest -rs tests/play/web $(ARGS)
+
+$(VENV)/.installed-ray: $(VENV)/.installed
+	$(PIP) --editable ".[all,dev,ray]"
+	@touch $@
+
+test-ray: $(VENV)/.installed-ray
+	$(BIN)/python -m pytest -rs tests/experiment/jobs $(ARGS)
 
 fuzz: setup
 	MAGROUNDING_FUZZ_DRAWS=10000 $(BIN)/python -m pytest -rP tests/test_fuzz.py tests/simulators/test_foreign_fuzz.py $(ARGS)

@@ -1,6 +1,7 @@
 """`train --jobs`, and the commands that `jobs` prints: the same run as that of one process, to the bit."""
 
 import os
+import re
 import shlex
 import signal
 import subprocess
@@ -112,25 +113,42 @@ def kill_when_saved(run, seed):
     when_saved(run, seed, lambda pid: os.kill(pid, signal.SIGKILL))
 
 
+def page_block(text):
+    """The block of the page that holds a text."""
+    page = (ROOT / "docs" / "many_machines.md").read_text(encoding="utf-8")
+    (block,) = [each for each in re.findall(r"```bash\n(.*?)```", page, re.DOTALL) if text in each]
+    return block
+
+
+@pytest.fixture
+def shell(tmp_path, monkeypatch):
+    """Runs a script by bash in a folder, with this checkout's command; its exit code."""
+    program = tmp_path / "bin" / "magrounding"
+    program.parent.mkdir()
+    program.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m magrounding.cli.main "$@"\n')
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+    return lambda script: subprocess.run(["bash", "-c", script], cwd=tmp_path, check=False).returncode
+
+
 @pytest.mark.slow
-def test_the_printed_commands_train_each_seed_and_the_last_writes_the_report(tmp_path, whole, capsys):
-    """As sbatch --array, GNU parallel and xargs do it: each line for itself, in any order, twice does no harm."""
-    begin(tmp_path / "run", threads=2)
-    assert CommandLine("magrounding jobs", (str(tmp_path / "run"), "--threads", "1")).run(jobs_command) == 0
+def test_the_lines_of_the_page_train_each_seed_and_the_last_writes_the_report(
+    tmp_path, whole, shell, monkeypatch, capsys
+):
+    """An array of Slurm and xargs: each line for itself, in any order; what is finished is so at once."""
+    run = begin(tmp_path / "run", threads=2)
+    assert CommandLine("magrounding jobs", (str(run), "--threads", "1")).run(jobs_command) == 0
     printed = capsys.readouterr()
-    lines = printed.out.splitlines()
-    assert [line.split("--only-seeds")[1].split()[0] for line in lines] == list("012")
-    for line in (*reversed(lines), lines[0]):
-        assert run_line(line) == 0
-        assert not (tmp_path / "run" / "report.md").exists()
-    assert run_line(printed.err.removeprefix("at last: ")) == 0
-    check(tmp_path / "run", whole.path)
-
-
-def run_line(line):
-    name, *words = shlex.split(line)
-    assert name == "magrounding"
-    return subprocess.run([sys.executable, "-m", "magrounding.cli.main", *words], check=False).returncode
+    assert [line.split("--only-seeds")[1].split()[0] for line in printed.out.splitlines()] == list("012")
+    (tmp_path / "commands.txt").write_text(printed.out)
+    monkeypatch.setenv("SLURM_ARRAY_TASK_ID", "3")
+    assert shell(page_block("SLURM_ARRAY_TASK_ID")) == 0
+    assert [is_finished(SETTINGS, run.seed(seed, 3)) for seed in SEEDS] == [False, False, True]
+    assert shell(page_block("xargs")) == 0
+    assert [is_finished(SETTINGS, run.seed(seed, 3)) for seed in SEEDS] == [True] * 3
+    assert not run.report.exists()
+    assert shell(printed.err.removeprefix("at last: ")) == 0
+    check(run.path, whole.path)
 
 
 def test_how_minibatches_are_divided_is_settled_as_a_run_begins(tmp_path):
