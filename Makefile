@@ -11,6 +11,7 @@
 #                    answer wrongly, and a hundred thousand messages of hostile clients to a server; `make test` makes a
 #                    few hundred of each
 #   make test-clients  the adapters against the real TorchRL, BenchMARL, AgileRL and others, in environments of their own
+#   make test-trackers  W&B, MLflow and Trackio, in an environment of their own
 #   make test-kills  kill a run at twenty random moments: it has to end as if nothing had happened, bit for bit
 #   make campaign    an hour of random kills, damaged files, hostile clients, busy and full machines; it goes on where it
 #                    was stopped, and writes a page of figures: make campaign ARGS="--minutes 10 --seed 7"
@@ -28,7 +29,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-full test-browser test-ray test-clients test-kills campaign fuzz lint format clean
+.PHONY: help setup demo test test-full test-browser test-ray test-clients test-trackers test-kills campaign fuzz lint format clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -99,6 +100,10 @@ $(VENV)-%/.installed: pyproject.toml
 test-clients: $(CLIENTS:%=%/.installed)
 	for each in $(CLIENTS); do $$each/bin/python -m pytest tests/adapters $(ARGS) || exit; done
 
+# An environment of its own: MLflow asks for an older Pillow.
+test-trackers: $(VENV)-trackers/.installed
+	$(VENV)-trackers/bin/python -m pytest -rs tests/experiment/test_tracking.py tests/experiment/test_trackers.py $(ARGS)
+
 test-kills: setup
 	MAGROUNDING_KILLS=20 $(BIN)/python -m pytest tests/experiment/test_kill_campaign.py $(ARGS)
 
@@ -115,5 +120,5 @@ format: setup
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf $(VENV) $(CLIENTS) build dist *.egg-info .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(CLIENTS) $(VENV)-trackers build dist *.egg-info .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

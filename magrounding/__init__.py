@@ -14,14 +14,17 @@ from magrounding.registry import (
     ALGORITHMS,
     ENVS,
     PRESETS,
+    TRACKERS,
     AgentEntry,
     AlgorithmEntry,
     EnvEntry,
     PresetEntry,
+    TrackerEntry,
     register_agent,
     register_algorithm,
     register_env,
     register_preset,
+    register_tracker,
 )
 from magrounding.simulators.vectorize import vectorize
 from magrounding.version import __version__
@@ -37,12 +40,14 @@ __all__ = [
     "ALGORITHMS",
     "ENVS",
     "PRESETS",
+    "TRACKERS",
     "AgentEntry",
     "AlgorithmEntry",
     "EnvEntry",
     "EvaluationPlan",
     "MagroundingError",
     "PresetEntry",
+    "TrackerEntry",
     "__version__",
     "by_split",
     "load_run",
@@ -53,6 +58,7 @@ __all__ = [
     "register_algorithm",
     "register_env",
     "register_preset",
+    "register_tracker",
     "vectorize",
 ]
 

@@ -7,7 +7,8 @@ from magrounding.endi.entries import AGENTS as ENDI_AGENTS
 from magrounding.envs.messenger.entry import ENVS as MESSENGER
 from magrounding.envs.rtfm.entry import ENVS as RTFM
 from magrounding.experiment.presets.entries import PRESETS
-from magrounding.registry import register_agent, register_algorithm, register_env, register_preset
+from magrounding.experiment.trackers.entries import TRACKERS
+from magrounding.registry import register_agent, register_algorithm, register_env, register_preset, register_tracker
 from magrounding.single.alfworld.entry import ENVS as ALFWORLD
 from magrounding.single.babyai.entry import ENVS as BABYAI
 from magrounding.single.nethack.entry import ENVS as NETHACK
@@ -17,7 +18,7 @@ from magrounding.training.entries import ALGORITHMS
 
 
 def register_builtin() -> None:
-    """Register all environments, agents, algorithms and presets of the package; none of them is imported for it."""
+    """Register all environments, agents, algorithms, presets and trackers of the package; none is imported for it."""
     for env in (*RTFM, *MESSENGER, *BABYAI, *ALFWORLD, *SCIENCEWORLD, *NETHACK, *TOUCHDOWN):
         register_env(env)
     for agent in (*AGENTS, *ENDI_AGENTS):
@@ -26,3 +27,5 @@ def register_builtin() -> None:
         register_algorithm(algorithm)
     for preset in PRESETS:
         register_preset(preset)
+    for tracker in TRACKERS:
+        register_tracker(tracker)

@@ -1,4 +1,4 @@
-"""Registry of environments, agents, algorithms and presets, by id. It has no entries of its own.
+"""Registry of environments, agents, algorithms, presets and trackers, by id. It has no entries of its own.
 
 Those of the package are registered by `magrounding.builtin`; those of other packages by `register_env` and its sisters,
 called by functions that run before the first look-up: the entry points of installed packages in the group
@@ -245,7 +245,20 @@ class PresetEntry:
         return " with ".join((f"{self.name} for {self.env}", *self.agents[:1]))
 
 
-Entry = TypeVar("Entry", EnvEntry, AgentEntry, AlgorithmEntry, PresetEntry)
+@dataclass(frozen=True)
+class TrackerEntry:
+    """One service that shows curves of runs.
+
+    Attributes:
+        id: what `--tracker` takes; its folder within a seed's has this name.
+        tracker: entry point of an `experiment.trackers.Tracker`.
+    """
+
+    id: str
+    tracker: str
+
+
+Entry = TypeVar("Entry", EnvEntry, AgentEntry, AlgorithmEntry, PresetEntry, TrackerEntry)
 
 
 class Registry(Mapping[str, Entry], Generic[Entry]):
@@ -288,10 +301,12 @@ ENVS: Registry[EnvEntry] = Registry("env", EnvEntry)
 AGENTS: Registry[AgentEntry] = Registry("agent", AgentEntry)
 ALGORITHMS: Registry[AlgorithmEntry] = Registry("algorithm", AlgorithmEntry)
 PRESETS: Registry[PresetEntry] = Registry("preset", PresetEntry)
+TRACKERS: Registry[TrackerEntry] = Registry("tracker", TrackerEntry)
 
 
-env_entry, agent_entry, algorithm_entry = ENVS.find, AGENTS.find, ALGORITHMS.find
+env_entry, agent_entry, algorithm_entry, tracker_entry = ENVS.find, AGENTS.find, ALGORITHMS.find, TRACKERS.find
 register_agent, register_algorithm, register_preset = AGENTS.add, ALGORITHMS.add, PRESETS.add
+register_tracker = TRACKERS.add
 
 
 def register_env(entry: EnvEntry) -> None:

@@ -241,7 +241,7 @@ def diff(one: Any, other: Any) -> dict[str, tuple[Any, Any]]:
 
     An empty dict is nothing: what the other has in it is what differs.
     """
-    first, second = dict(_flat(dump(one))), dict(_flat(dump(other)))
+    first, second = dict(flat(dump(one))), dict(flat(dump(other)))
     paths = dict.fromkeys((*first, *second))
     return {path: (first.get(path), second.get(path)) for path in paths if first.get(path) != second.get(path)}
 
@@ -322,7 +322,7 @@ def _nested(hint: Any, value: Any) -> Any:
     raise ConfigurationError(f"options are dicts, lists of them, or dicts of both, got {value!r}")
 
 
-def _flat(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+def flat(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
     """(Path, value) of all that JSON data holds; lists of plain values are values."""
     parts: Iterable[tuple[Any, Any]]
     if isinstance(value, dict):
@@ -333,7 +333,7 @@ def _flat(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
         yield path, value
         return
     for name, each in parts:
-        yield from _flat(each, f"{path}.{name}" if path else str(name))
+        yield from flat(each, f"{path}.{name}" if path else str(name))
 
 
 def _parts(hint: Any) -> Iterator[Any]:

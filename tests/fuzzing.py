@@ -176,6 +176,7 @@ SUBJECTS = {
     "agents": Subject(lambda: (mg.AGENTS, {})),
     "algorithms": Subject(lambda: (mg.ALGORITHMS, {})),
     "presets": Subject(lambda: (mg.PRESETS, {})),
+    "trackers": Subject(lambda: (mg.TRACKERS, {})),
 }
 """Name → an object that the package hands to its users, in each of its states."""
 

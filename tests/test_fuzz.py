@@ -62,7 +62,7 @@ def is_there(name):
 @pytest.fixture
 def registries():
     """What is registered while it is in use is forgotten afterwards."""
-    kept = [each._entries for each in (mg.ENVS, mg.AGENTS, mg.ALGORITHMS, mg.PRESETS)]
+    kept = [each._entries for each in (mg.ENVS, mg.AGENTS, mg.ALGORITHMS, mg.PRESETS, mg.TRACKERS)]
     kept += [gymnasium.registry, pettingzoo.parallel_registry]
     before = [dict(each) for each in kept]
 
@@ -123,7 +123,7 @@ def test_wrong_arguments_end_in_one_sentence(registries):
 def test_everything_at_the_top_of_the_package_is_called():
     told = {"__version__", "MagroundingError"}
     # What is registered is made of junk.
-    entries = {"EnvEntry", "EvaluationPlan", "AgentEntry", "AlgorithmEntry", "PresetEntry"}
+    entries = {"EnvEntry", "EvaluationPlan", "AgentEntry", "AlgorithmEntry", "PresetEntry", "TrackerEntry"}
     registered = {name for name in mg.__all__ if any(getattr(mg, name) is s.get()[0] for s in SUBJECTS.values())}
     assert set(mg.__all__) - set(FUNCTIONS) - registered == told | entries
 

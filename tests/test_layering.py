@@ -45,7 +45,8 @@ LAYERS = (
 """From the bottom; a part imports of its own layer and of those below."""
 
 ENTRIES = {f"magrounding.{name}" for name in ("agents.entries", "endi.entries", "training.entries")} | {
-    "magrounding.experiment.presets.entries"
+    "magrounding.experiment.presets.entries",
+    "magrounding.experiment.trackers.entries",
 }
 """Lists of strings: they may be read from anywhere above what they list, and import nothing but the registry."""
 

@@ -112,6 +112,12 @@ def first_seed(least: int, seed: int) -> int:
     return least + _SEEDS_APART * seed
 
 
+def named_trackers(text: str | None) -> tuple[str, ...] | None:
+    """Return the ids behind --tracker, () for "none"; None for None."""
+    names = names_of("--tracker", text)
+    return None if names is None else () if names == ["none"] else tuple(dict.fromkeys(names))
+
+
 def names_of(flag: str, text: str | None) -> list[str] | None:
     """Split names at commas; None for None, ConfigurationError where nothing was named."""
     names = None if text is None else items(text)

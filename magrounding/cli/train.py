@@ -21,6 +21,7 @@ from magrounding.cli.options import (
     choose_workers,
     chosen_elsewhere,
     configure,
+    named_trackers,
     network_options,
     parse_env_options,
 )
@@ -86,6 +87,11 @@ class Arguments(QuietArguments, JobsArguments, DeviceArguments):
     """Weight of the contrastive loss that grounds symbols, in every phase."""
     demonstrations: str | None = derived("none, the oracle teaches")
     """Files from which phases of imitation learn, separated by commas, one a stage."""
+    tracker: str | None = derived("those that the run began with, or tensorboard")
+    """Services that show curves: none, or some of tensorboard, wandb, mlflow and trackio, separated by commas
+    (docs/trackers.md)."""
+    project: str | None = derived("magrounding")
+    """Project under which they show the run."""
     out: Path | None = derived("runs/<env>-<agent>[-<agents>]-<preset>")
     """Run folder."""
     resume: bool = False
@@ -106,7 +112,16 @@ def run(arguments: Arguments, line: CommandLine) -> None:
     folder = run_folder(arguments)
     config = resumed(arguments, folder) if arguments.resume else requested(arguments)
     display = Display(quiet=arguments.quiet)
-    train = partial(run_curriculum, config, folder, device=arguments.device, display=display, command=str(line))
+    train = partial(
+        run_curriculum,
+        config,
+        folder,
+        device=arguments.device,
+        display=display,
+        command=str(line),
+        trackers=named_trackers(arguments.tracker),
+        project=arguments.project,
+    )
     apart = arguments.only_seeds is not None
     try:
         if apart or arguments.prepare or arguments.side_by_side:
@@ -129,7 +144,12 @@ def run(arguments: Arguments, line: CommandLine) -> None:
 def train_side_by_side(arguments: Arguments, config: RunConfig, run: RunFolder, display: Display) -> None:
     """Train each seed of a run in a process of its own; JobsFailed where some do not end well."""
     words = ["--device", arguments.device, "--threads", str(arguments.threads_of_job(arguments.threads))]
-    words += [] if arguments.workers is None else ["--workers", str(arguments.workers)]
+    for flag, value in {
+        "workers": arguments.workers,
+        "tracker": arguments.tracker,
+        "project": arguments.project,
+    }.items():
+        words += [] if value is None else [f"--{flag}", str(value)]
     run = RunFolder(run.path.absolute())  # jobs on other nodes have other folders to work in
     unfinished = [seed for seed in config.seeds if not is_finished(config, run.seed(seed, len(config.seeds)))]
     arguments.run(seed_jobs(config, run, unfinished, words), run.path, display, arguments.threads)

@@ -45,24 +45,9 @@ def load_checkpoint(
     Raises:
         CheckpointError: a file that is missing, truncated, altered, or of another env, vocabulary or number of agents.
     """
-    try:
-        with open_regular(path, machine_memory()) as file:
-            size = int.from_bytes(file.read(8), "little")
-            if not 2 <= size <= _MOST_HEADER:  # before gigabytes of it are read
-                raise CheckpointError(f"{path} is truncated or damaged (its header); restore it, or train again")
-            header = file.read(size)
-            file.seek(0)
-            data = file.read()
-    except FileNotFoundError:
-        raise CheckpointError(f"{path} is missing: there is no state to resume") from None
-    except OSError as error:
-        raise CheckpointError(f"{path} cannot be read: {reason(error)}") from None
+    header, data = _read(path)
     tensors = parse_tensors(data, path)
-    try:
-        metadata = parse_json(header)["__metadata__"]
-        record = dict(parse_json(metadata["record"]))
-    except (KeyError, TypeError, ValueError):
-        raise CheckpointError(f"{path} is no checkpoint of a run: it lacks its record") from None
+    metadata, record = _parse_header(header, path)
     if record.get("format") != FORMAT:
         raise CheckpointError(
             f"{path} has format {record.get('format')}, this version reads {FORMAT}: train again, or use its version"
@@ -71,6 +56,36 @@ def load_checkpoint(
         raise CheckpointError(f"{path} is damaged: it does not hold what was written; restore it, or train again")
     check_origin(record, path, env=env, vocabulary_hash=vocabulary_hash, num_agents=num_agents)
     return record, tensors
+
+
+def read_record(path: Path) -> dict[str, Any]:
+    """The record alone, its tensors unread and unchecked; CheckpointError where there is none."""
+    return _parse_header(_read(path, whole=False)[0], path)[1]
+
+
+def _read(path: Path, *, whole: bool = True) -> tuple[bytes, bytes]:
+    """The header of a checkpoint, and all of it if it is to be read `whole`; CheckpointError where it cannot be."""
+    try:
+        with open_regular(path, machine_memory()) as file:
+            size = int.from_bytes(file.read(8), "little")
+            if not 2 <= size <= _MOST_HEADER:  # before gigabytes of it are read
+                raise CheckpointError(f"{path} is truncated or damaged (its header); restore it, or train again")
+            header = file.read(size)
+            file.seek(0)
+            return header, file.read() if whole else b""
+    except FileNotFoundError:
+        raise CheckpointError(f"{path} is missing: there is no state to resume") from None
+    except OSError as error:
+        raise CheckpointError(f"{path} cannot be read: {reason(error)}") from None
+
+
+def _parse_header(header: bytes, path: Path) -> tuple[dict[str, str], dict[str, Any]]:
+    """The metadata of a header, and the record in it."""
+    try:
+        metadata = parse_json(header)["__metadata__"]
+        return metadata, dict(parse_json(metadata["record"]))
+    except (KeyError, TypeError, ValueError):
+        raise CheckpointError(f"{path} is no checkpoint of a run: it lacks its record") from None
 
 
 def digest(record: str, tensors: Mapping[str, Tensor]) -> str:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from magrounding.experiment.progress import Display
 from magrounding.experiment.reports.run import write_report
 from magrounding.experiment.results import TEXT
 from magrounding.experiment.seed_run import SeedRun
+from magrounding.experiment.tracking import Sender, tracking_of
 from magrounding.play.actor import check_oracle, has_expert, make_expert
 from magrounding.play.demonstrations import find_demonstrations
 from magrounding.play.origin import DescribedEnv
@@ -48,6 +50,8 @@ def run_curriculum(
     display: Display | None = None,
     command: str = "",
     seeds: Collection[int] | None = None,
+    trackers: Sequence[str] | None = None,
+    project: str | None = None,
 ) -> RunFolder:
     """Train every seed of a run, one after the other, and write the report.
 
@@ -65,6 +69,8 @@ def run_curriculum(
         display: what the person sees.
         command: the command line, for the report.
         seeds: those to train, without a report; of a run that has begun.
+        trackers: ids of those that show the run; by default those that it began with, or TensorBoard.
+        project: under which they show it; by default the one that it began with, or "magrounding".
 
     Returns:
         The files of the run.
@@ -92,6 +98,7 @@ def run_curriculum(
     demonstrators = check_run(settings)  # what cannot work comes to light before anything is written
     if not resume:
         run.refuse_foreign()
+    tracking = tracking_of(run.config() if resume else {}, trackers, project)
     several = len(settings.seeds) > 1
     with nullcontext() if seeds and several else RunOwner(run):
         if resume:
@@ -103,17 +110,19 @@ def run_curriculum(
             raise CheckpointError(f"{run} exists already: add --resume to go on with it, or name another with --out")
         else:
             about = {"versions": versions(), "command": command, "demonstrators": demonstrators, PARTS: plan.parts}
+            about |= tracking.to_dict()
             about |= {TEXT: text} if (text := settings.describe(settings.stages[0]).source) else {}
             run.write_config({**settings.as_dict(), **about})
         if not seeds:
             run.remove_partial(below=not several)
         with StopRequest() as stop, using(plan), shown:
             before = [each.before for each in amendments(run.config())]
+            send = partial(Sender, tracking, settings, run, shown.say)
             for seed in chosen:
                 own = run.seed(seed, len(settings.seeds))
                 with _owner_of_seed(seed, own) if several else nullcontext():
                     try:
-                        SeedRun(settings, seed, own, where, shown, stop, before).run()
+                        SeedRun(settings, seed, own, where, shown, stop, send, before).run()
                     except Diverged as error:
                         note_divergence(run, seed, error)
                         raise

@@ -1,13 +1,10 @@
-"""MetricsLog: one JSON object a line, and the same numbers for TensorBoard."""
+"""MetricsLog: one JSON object a line, each with a check."""
 
 from __future__ import annotations
 
 import os
-import platform
-import shutil
-import time
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -22,21 +19,22 @@ _CHECK_LENGTH = len(b'01234567"}')
 
 
 class MetricsLog:
-    """Appends lines of metrics and mirrors them to TensorBoard.
+    """Appends lines of metrics.
 
-    `metrics.jsonl` is the truth. A resumed run cuts it back to where its checkpoint stood and writes TensorBoard's
-    files anew from it, so neither shows a step twice. Events are written as they come, without the thread of
-    `SummaryWriter`, which prints a traceback of its own where the disk refuses.
+    A resumed run cuts the file back to where its checkpoint stood, so it shows no step twice.
 
     Args:
-        folder: of the seed, where both go.
+        folder: of the seed.
         size: bytes of `metrics.jsonl` that hold; what lies beyond was written after the checkpoint and is cut off.
+        show: gets every line that holds, then every one that is written.
 
     Raises:
         CheckpointError: fewer bytes than that, or damaged ones; the file is left as it was.
     """
 
-    def __init__(self, folder: SeedFolder, size: int = 0) -> None:
+    def __init__(
+        self, folder: SeedFolder, size: int = 0, show: Callable[[Mapping[str, Any]], object] = lambda line: None
+    ) -> None:
         folder.path.mkdir(parents=True, exist_ok=True)
         self.path = folder.metrics
         data = _read(self.path)[:size] if self.path.exists() else b""
@@ -47,11 +45,9 @@ class MetricsLog:
             raise _damaged(self.path, len(lines) + 1)
         self._file = self.path.open("ab", buffering=0)  # what a full disk refused is not tried again on closing
         self._file.truncate(size)
-        self._board_folder = folder.tensorboard
-        shutil.rmtree(self._board_folder, ignore_errors=True)
-        self._board = _Board(self._board_folder)
+        self._show = show
         for line in lines:
-            self._mirror(line)
+            show(line)
 
     def write(self, line: Mapping[str, Any]) -> None:
         """Append one line; it needs "kind", "stage", "phase" and "total_steps".
@@ -65,7 +61,7 @@ class MetricsLog:
         with naming(self.path):
             while data:
                 data = data[self._file.write(data) :]
-        self._mirror(line)
+        self._show(line)
 
     def sync(self) -> int:
         """Bring everything to the disk and return the size in bytes, for a checkpoint.
@@ -84,7 +80,6 @@ class MetricsLog:
 
     def close(self) -> None:
         self._file.close()
-        self._board.close()
 
     def __enter__(self) -> MetricsLog:
         return self
@@ -92,51 +87,20 @@ class MetricsLog:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _mirror(self, line: Mapping[str, Any]) -> None:
-        place = f"{line['stage']}/{line['phase']}"
-        if line["kind"] == "evaluation":
-            place = f"{place}/{line['set']} {line['when']}, {line['play']}, manual {line['manual']}"
-        with naming(self._board_folder):
-            for name, value in line.items():
-                if isinstance(value, float):
-                    self._board.add(f"{place}/{name}", value, line["total_steps"])
 
-
-class _Board:
-    """A file of TensorBoard's events in a folder, which is made."""
-
-    def __init__(self, folder: Path) -> None:
-        from tensorboard.compat.proto import event_pb2, summary_pb2
-        from tensorboard.summary.writer.record_writer import RecordWriter
-
-        self._event: Any = vars(event_pb2)["Event"]  # made as it is imported: type checkers do not see them
-        self._summary: Any = vars(summary_pb2)["Summary"]
-        folder.mkdir(parents=True, exist_ok=True)
-        name = f"events.out.tfevents.{int(time.time()):010d}.{platform.node()}.{os.getpid()}"
-        self._file = (folder / name).open("wb", buffering=0)
-        self._records = RecordWriter(self._file)
-        self._write(file_version="brain.Event:2")
-
-    def add(self, tag: str, value: float, step: int) -> None:
-        scalar = self._summary.Value(tag=tag, simple_value=value)
-        self._write(summary=self._summary(value=[scalar]), step=step)
-
-    def close(self) -> None:
-        self._file.close()
-
-    def _write(self, **content: Any) -> None:
-        self._records.write(self._event(wall_time=time.time(), **content).SerializeToString())
-
-
-def read_metrics(path: Path) -> list[dict[str, Any]]:
+def read_metrics(path: Path, size: int | None = None) -> list[dict[str, Any]]:
     """The lines of a `metrics.jsonl`, none where there is no file; a last line that a kill cut short is left out.
+
+    Args:
+        path: of the file.
+        size: bytes that hold, those of a checkpoint; by default all.
 
     Raises:
         CheckpointError: a line is not what was written.
     """
     if not path.exists():
         return []
-    lines, rest, _ = _parse(_read(path), path)
+    lines, rest, _ = _parse(_read(path)[:size], path)
     _, found, check = rest.rpartition(_BEFORE_CHECK)
     if found and len(check) > _CHECK_LENGTH:  # not cut short: its end was overwritten
         raise _damaged(path, len(lines) + 1)

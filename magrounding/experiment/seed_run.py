@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 import time
 from collections import deque
-from collections.abc import Collection
-from contextlib import closing
+from collections.abc import Callable, Collection, Iterator
+from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,7 @@ from magrounding.experiment.metrics import MetricsLog
 from magrounding.experiment.phase import Phase
 from magrounding.experiment.progress import Display, duration
 from magrounding.experiment.stage import StageSession
+from magrounding.experiment.tracking import Sender
 from magrounding.play.evaluate import REASSIGNED, TRUE_MANUAL
 from magrounding.play.run_folder import SeedFolder
 from magrounding.training.clock import TRAINING, Clock
@@ -81,12 +82,13 @@ class SeedRun:
         device: torch.device,
         display: Display,
         stop: StopRequest,
+        send: Callable[[int, SeedFolder, bool], Sender],
         before: Collection[str] = (),
     ) -> None:
         self.settings, self.seed, self.folder, self.device = settings, seed, folder, device
         self._digests = {settings.digest, *before}
         self.at = Position()
-        self._display, self._stop = display, stop
+        self._display, self._stop, self._send = display, stop, send
         self._clock = Clock()
         self._window: deque[float] = deque()
         self._best: dict[str, Tensor] = {}  # weights and optimiser statistics of the phase's best evaluation
@@ -112,7 +114,9 @@ class SeedRun:
     def run(self) -> None:
         """Train all phases of all stages that are left; KeyboardInterrupt after a signal, the state saved; Diverged."""
         self._load()
-        with MetricsLog(self.folder, self.at.metrics_size) as self._log:
+        self._sender = self._send(self.seed, self.folder, self.at.finished)
+        with self._sending(), MetricsLog(self.folder, self.at.metrics_size, self._sender.add) as self._log:
+            self._sender.hold()
             self._evaluations = Evaluations(self.settings, self.seed, self._write_evaluation, self._display, self._stop)
             self._last_tick = time.monotonic()
             while not self.at.finished:
@@ -124,6 +128,14 @@ class SeedRun:
                         self._finish(session)
                     except Diverged as error:
                         raise explained(error, self.stage, self.phase, self.at.steps) from None
+
+    @contextmanager
+    def _sending(self) -> Iterator[None]:
+        """Let trackers take what they still wait for, whatever ended the run."""
+        try:
+            yield
+        finally:
+            self._sender.close(finished=self.at.finished)
 
     def _load(self) -> None:
         """Restore the state of an earlier process, where there is one."""
@@ -388,5 +400,6 @@ class SeedRun:
             "position": asdict(self.at),
         }
         save_checkpoint(self.folder.checkpoint, record, tensors)
+        self._sender.hold()
         self._last_save = time.monotonic()
         self._clock.add("saving", since)

@@ -25,13 +25,18 @@ class SeedFolder:
     """The files of one seed of a run.
 
     Attributes:
-        metrics, tensorboard, checkpoint: what it learnt by, as text, as curves, and its whole state.
+        metrics, checkpoint: what it learnt by, and its whole state.
+        trackers: which services show it, and by which name.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.metrics, self.tensorboard = path / METRICS_FILE, path / "tensorboard"
+        self.metrics, self.trackers = path / METRICS_FILE, path / "trackers.json"
         self.checkpoint = path / "checkpoint.safetensors"
+
+    def of_tracker(self, tracker: str) -> Path:
+        """The folder of the files that a tracker keeps here."""
+        return self.path / tracker
 
     def weights(self, stage: str) -> Path:
         """The folder of the weights after a stage, or after one of its phases, "<stage>/<phase>"."""

@@ -14,12 +14,12 @@ import magrounding as mg
 from magrounding.errors import CheckpointError, ConfigurationError, MagroundingError
 from magrounding.experiment.config import read_config
 from magrounding.experiment.curriculum import run_curriculum
-from magrounding.experiment.metrics import MetricsLog, read_metrics
+from magrounding.experiment.metrics import read_metrics
 from magrounding.experiment.phase import Promotion
 from magrounding.experiment.progress import Display, duration
 from magrounding.experiment.stage import StageSession
 from magrounding.play.evaluate import MANUALS, PLAYS, REPORT_SEED, evaluate
-from magrounding.play.run_folder import METRICS_FILE, SeedFolder
+from magrounding.play.run_folder import METRICS_FILE
 from magrounding.storage import read_json, write_json
 from magrounding.training.ppo import PPOConfig
 from tests.experiment.tiny_runs import killed_run, phases_of, quiet, timeless, tiny_settings, weights_of
@@ -308,36 +308,6 @@ def test_settings_survive_their_file(tmp_path):
             read_config(tmp_path)
     with pytest.raises(CheckpointError, match="does not exist"):
         read_config(tmp_path / "nowhere")
-
-
-def test_tensorboard_shows_no_step_twice(tmp_path):
-    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
-
-    line = {"kind": "train", "stage": "s1", "phase": "reinforce", "total_steps": 0, "win_rate": 0.5}
-    with MetricsLog(SeedFolder(tmp_path)) as log:
-        log.write(line)
-        size = log.sync()
-        log.write({**line, "total_steps": 10})
-    with MetricsLog(SeedFolder(tmp_path), size) as log:
-        log.write({**line, "total_steps": 10, "win_rate": 0.75})
-    assert [x["win_rate"] for x in read_metrics(tmp_path / METRICS_FILE)] == [0.5, 0.75]
-    board = EventAccumulator(str(tmp_path / "tensorboard")).Reload()
-    assert [(x.step, x.value) for x in board.Scalars("s1/reinforce/win_rate")] == [(0, 0.5), (10, 0.75)]
-    with pytest.raises(CheckpointError, match="shorter"):
-        MetricsLog(SeedFolder(tmp_path), 10_000)
-
-
-def test_tensorboard_keeps_phases_plays_and_manuals_apart(tmp_path):
-    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
-
-    places = list(product(("imitate", "reinforce"), ("within", "after"), PLAYS, MANUALS))
-    with MetricsLog(SeedFolder(tmp_path)) as log:
-        for k, (phase, when, play, manual) in enumerate(places):
-            where = {"stage": "s1", "phase": phase, "set": "eval", "when": when, "play": play, "manual": manual}
-            log.write({"kind": "evaluation", "total_steps": 90, "win_rate": k / 100, **where})
-    board = EventAccumulator(str(tmp_path / "tensorboard")).Reload()
-    shown = [[round(100 * x.value) for x in board.Scalars(tag)] for tag in board.Tags()["scalars"]]
-    assert sorted(shown) == [[k] for k in range(len(places))]
 
 
 NUMBERS = ("1 min 05 s left", "wins 25.0%", "1,000 of 2,000 steps", "321 steps/s")

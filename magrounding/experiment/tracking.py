@@ -1,0 +1,258 @@
+"""Tracking: the lines of `metrics.jsonl` go to trackers, while a run trains or afterwards.
+
+`metrics.jsonl` is the truth, and a resumed run cuts it back to its checkpoint. So trackers get the steps that a
+checkpoint holds, and say themselves at which step they stand: no step is there twice, whatever was killed.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from queue import SimpleQueue
+from threading import Thread
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
+
+from magrounding.errors import CheckpointError, ConfigurationError, MissingExtra
+from magrounding.experiment.checkpoint import read_record
+from magrounding.experiment.config import RunConfig, parse_config
+from magrounding.experiment.metrics import read_metrics
+from magrounding.experiment.trackers import DEFAULT
+from magrounding.play.run_folder import RunFolder, SeedFolder
+from magrounding.registry import load, tracker_entry
+from magrounding.storage import read_json, write_json
+
+PROJECT = "magrounding"
+PATIENCE = 60.0
+"""Seconds that the end of a run waits for its trackers."""
+
+TRACKING = "tracking"
+"""Entry of `config.json`: the trackers with which a run began, where they are not the default."""
+
+_HELD, _FINISHED, _STOPPED = object(), object(), object()
+"""Behind lines: a checkpoint holds them, nothing follows, nothing follows until the run is resumed."""
+
+
+@dataclass(frozen=True)
+class Tracking:
+    """Trackers of a run.
+
+    Attributes:
+        trackers: their ids.
+        project: under which they show the run.
+    """
+
+    trackers: tuple[str, ...] = DEFAULT
+    project: str = PROJECT
+
+    def __post_init__(self) -> None:
+        for name in self.trackers:
+            tracker_entry(name)  # an unknown one is refused before anything begins
+        if not self.project.strip():
+            raise ConfigurationError("a project has a name: leave out --project, or name one")
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-able, as an entry of a file; nothing of the default."""
+        return {} if self == Tracking() else {TRACKING: {"trackers": list(self.trackers), "project": self.project}}
+
+
+def tracking_of(config: Mapping[str, Any], trackers: Sequence[str] | None, project: str | None) -> Tracking:
+    """The trackers that are named, or else those in the content of a run's `config.json`, or else the default."""
+    try:
+        begun = msgspec.convert(config.get(TRACKING, {}), Tracking)
+    except msgspec.ValidationError as error:
+        raise CheckpointError(f"{TRACKING} in the run's config.json names no trackers: {error}") from None
+    return Tracking(begun.trackers if trackers is None else tuple(trackers), project or begun.project)
+
+
+@dataclass(frozen=True)
+class _Remembered:
+    """What a seed's folder keeps: its name, the project, and ids of trackers that have everything of a finished run."""
+
+    name: Annotated[str, Meta(pattern=r"^[A-Za-z0-9_.-]{0,128}$")] = ""
+    project: str = ""
+    complete: tuple[str, ...] = ()
+
+
+class Sender:
+    """Sends what one seed measures; a tracker that fails is left out, and that is said once.
+
+    Args:
+        tracking: where to.
+        settings: of the run.
+        run: folder of the whole run.
+        say: where sentences about failures go.
+        seed: which of its seeds.
+        folder: of the seed.
+        finished: nothing new will be measured: trackers that have everything are not asked again.
+    """
+
+    def __init__(
+        self,
+        tracking: Tracking,
+        settings: RunConfig,
+        run: RunFolder,
+        say: Callable[[str], object],
+        seed: int,
+        folder: SeedFolder,
+        finished: bool,
+    ) -> None:
+        self._run, self._say = run, say
+        self._file, known = folder.trackers, _remembered(folder)
+        complete = known.complete if finished and known.project == tracking.project else ()
+        self._known = _Remembered(known.name or _new_name(run, seed), tracking.project, complete)
+        missing = [each for each in tracking.trackers if each not in complete]
+        self._remember(missing)
+        about = tracking.project, self._known.name, {**settings.as_dict(), "seed": seed}
+        self._feeds = [_Feed(each, folder.of_tracker(each), about) for each in missing]
+
+    def add(self, line: Mapping[str, Any]) -> None:
+        """Take a line that was written; most trackers get it once a checkpoint holds it."""
+        self._put(line)
+
+    def hold(self) -> None:
+        """Tell that a checkpoint holds all lines so far."""
+        self._put(_HELD)
+        self._report()
+
+    def close(self, *, finished: bool, for_ever: bool = False) -> None:
+        """Send the last step too where the run is finished, and wait for PATIENCE at most, or for ever."""
+        self._put(_FINISHED if finished else _STOPPED)
+        until = None if for_ever else time.monotonic() + PATIENCE
+        for feed in self._feeds:
+            feed.join(None if until is None else max(0.0, until - time.monotonic()))
+            if feed.is_alive():
+                feed.failure = f"it did not take everything within {PATIENCE:g} s"
+        self._report()
+        if finished:
+            sent = [feed.id for feed in self._feeds]
+            self._known = replace(self._known, complete=(*self._known.complete, *sent))
+            self._remember(sent)
+
+    def _remember(self, trackers: Sequence[str]) -> None:
+        """Write name and project down; TensorBoard needs neither, and gets its file anew each time."""
+        if not set(trackers) <= set(DEFAULT):
+            write_json(self._file, asdict(self._known))
+
+    def _put(self, what: object) -> None:
+        for feed in self._feeds:
+            if feed.is_alive():
+                feed.queue.put(what)
+
+    def _report(self) -> None:
+        for feed in [each for each in self._feeds if each.failure]:
+            self._feeds.remove(feed)
+            self._say(
+                f"tracker {feed.id}: {feed.failure}; nothing of the run is lost, send what is missing with: "
+                f"magrounding track {self._run} --tracker {feed.id}"
+            )
+
+
+class _Feed(Thread):
+    """The thread of one tracker; it ends with the process, whatever the tracker waits for."""
+
+    def __init__(self, id: str, folder: Path, about: tuple[str, str, Mapping[str, Any]]) -> None:
+        super().__init__(name=f"tracker {id}", daemon=True)
+        self.id, self.queue, self.failure = id, SimpleQueue[Any](), ""
+        self._folder, self._about = folder, about
+        self.start()
+
+    def run(self) -> None:
+        try:
+            tracker = load(tracker_entry(self.id).tracker)(self._folder)
+            stands = tracker.start(*self._about)
+            for step, metrics in self._steps(at_once=stands is None):
+                if stands is None or step > stands:
+                    tracker.log(step, metrics)
+            tracker.close()
+        except MissingExtra as error:
+            self.failure = str(error)
+        except BaseException as error:  # a third party's, even one that wants to end the process
+            first = next(iter(str(error).splitlines()), "")
+            self.failure = f"it failed ({type(error).__name__}: {first})" if first else f"it failed ({error!r})"
+
+    def _steps(self, *, at_once: bool) -> Iterator[tuple[int, dict[str, float]]]:
+        """(Step, metrics) of every step to which no line can be added any more, and which will not be taken back."""
+        waiting: list[Mapping[str, Any]] = []
+        at, metrics = -1, {}
+        while (what := self.queue.get()) not in (_FINISHED, _STOPPED):
+            if what is not _HELD:
+                waiting.append(what)
+            if at_once or what is _HELD:
+                for line in waiting:
+                    if line["total_steps"] > at and metrics:
+                        yield at, metrics
+                        metrics = {}
+                    at = line["total_steps"]
+                    metrics.update(numbers(line))
+                waiting.clear()
+        if metrics and (at_once or what is _FINISHED):
+            yield at, metrics
+
+
+def numbers(line: Mapping[str, Any]) -> dict[str, float]:
+    """Name → value of what trackers show of a line of metrics, such as "s1/reinforce/win_rate"."""
+    place = [line["stage"], line["phase"]]
+    if line["kind"] == "evaluation":
+        place.append(f"{line['set']} {line['when']} {line['play']} manual {line['manual']}")
+    return {"/".join(filter(None, (*place, name))): x for name, x in line.items() if isinstance(x, float)}
+
+
+def _held(folder: SeedFolder) -> tuple[list[dict[str, Any]], bool]:
+    """The lines of metrics that a resume does not take back, and whether none can follow."""
+    if folder.checkpoint.exists():
+        position = read_record(folder.checkpoint)["position"]
+        return read_metrics(folder.metrics, position["metrics_size"]), position["finished"]
+    return (read_metrics(folder.metrics), True) if folder.has_weights() else ([], False)
+
+
+def _seeds(run: RunFolder) -> list[tuple[int, SeedFolder]]:
+    seeds = parse_config(run.config()).seeds
+    return [(seed, run.seed(seed, len(seeds))) for seed in seeds]
+
+
+def _remembered(folder: SeedFolder) -> _Remembered:
+    """What a seed's file of trackers holds; CheckpointError where it is damaged."""
+    if not folder.trackers.exists():
+        return _Remembered()
+    try:
+        return msgspec.convert(read_json(folder.trackers), _Remembered)
+    except msgspec.ValidationError as error:
+        raise CheckpointError(f"{folder.trackers} is damaged: {error}") from None
+
+
+def _new_name(run: RunFolder, seed: int) -> str:
+    """A name that no other run has, in characters that all services take."""
+    begun = re.sub(r"[^\w.-]+", "-", run.path.absolute().name, flags=re.ASCII)[:80].strip("-")
+    return f"{begun}-{seed}-{secrets.token_hex(4)}"
+
+
+def track(run: RunFolder, tracking: Tracking) -> None:
+    """Send what a finished or stopped run has measured, and its trackers have not.
+
+    Raises:
+        CheckpointError: no run, one that has measured nothing, or a tracker that does not take it.
+    """
+    settings = parse_config(run.config())
+    failed: list[str] = []
+    sent = 0
+    for seed, folder in _seeds(run):
+        lines, finished = _held(folder)
+        if not lines:
+            continue
+        sender = Sender(tracking, settings, run, failed.append, seed, folder, finished)
+        for line in lines:
+            sender.add(line)
+        sender.hold()
+        sender.close(finished=finished, for_ever=True)
+        sent += len(lines)
+        if failed:
+            raise CheckpointError(failed[0])
+    if not sent:
+        raise CheckpointError(f"{run} has measured nothing yet: there is nothing to send")

@@ -1,0 +1,114 @@
+"""Real trackers: each shows the curve of `metrics.jsonl`, to its last step, whatever was killed."""
+
+import importlib.util
+import signal
+import subprocess
+import sys
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+
+from magrounding.experiment.metrics import read_metrics
+from magrounding.play.run_folder import METRICS_FILE
+from magrounding.storage import read_json
+from tests.experiment.tracker_readers import READERS, SERVICES, environment
+
+ROOT = Path(__file__).parents[2]
+INSTALLED = [name for name in SERVICES if importlib.util.find_spec(name)]
+
+pytestmark = pytest.mark.slow
+
+
+def measured(folder):
+    """What the run wrote, by the names that trackers show."""
+    curves = defaultdict(dict)
+    for line in read_metrics(folder / METRICS_FILE):
+        place = f"{line['stage']}/{line['phase']}/"
+        if line["kind"] == "evaluation":
+            place += "{set} {when} {play} manual {manual}/".format(**line)
+        for name, value in line.items():
+            if isinstance(value, float):
+                curves[place + name][line["total_steps"]] = value
+    return dict(curves)
+
+
+def tracked(folder, store, trackers, kill_at=0, **more):
+    """Train, or go on, in a process of its own; what it says of trackers."""
+    line = [sys.executable, "-m", "tests.experiment.tracked_run", str(folder), ",".join(trackers), str(kill_at)]
+    env = {**environment(store), **more, "OMP_NUM_THREADS": "1", "NUMBA_NUM_THREADS": "1"}
+    done = subprocess.run(line, cwd=ROOT, env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == (-signal.SIGKILL if kill_at else 0), done.stdout + done.stderr
+    return [each for each in done.stdout.splitlines() if each.startswith("tracker ")]
+
+
+def check(tracker, folder, store, monkeypatch):
+    for name, value in environment(store).items():
+        monkeypatch.setenv(name, value)
+    if tracker in INSTALLED and tracker == "trackio":
+        import trackio.sqlite_storage
+        import trackio.utils
+
+        monkeypatch.setattr(trackio.utils, "TRACKIO_DIR", store / "trackio")
+        monkeypatch.setattr(trackio.sqlite_storage, "TRACKIO_DIR", store / "trackio")
+    name = read_json(folder / "trackers.json")["name"]
+    shown, expected = READERS[tracker](folder, "tests", name, store), measured(folder)
+    assert shown.keys() == expected.keys()
+    for tag in expected:
+        assert shown[tag] == pytest.approx(expected[tag], rel=1e-6), tag
+
+
+@pytest.fixture(scope="module")
+def killed(tmp_path_factory):
+    """A run that was killed twice and resumed, shown by all that is installed."""
+    store = tmp_path_factory.mktemp("killed")
+    tracked(store / "run", store, ["tensorboard", *INSTALLED], kill_at=4)
+    tracked(store / "run", store, [], kill_at=3)
+    tracked(store / "run", store, [])
+    return store
+
+
+@pytest.fixture(scope="module")
+def afterwards(tmp_path_factory):
+    """A run without trackers that was stopped, sent, resumed and sent again."""
+    store = tmp_path_factory.mktemp("afterwards")
+    send = [sys.executable, "-m", "magrounding.cli.main", "track", str(store / "run"), "--project", "tests"]
+    send += ["--tracker", ",".join(["tensorboard", *INSTALLED])]
+    tracked(store / "run", store, ["tensorboard"], kill_at=5)
+    for resumed in (False, False, True):
+        if resumed:
+            tracked(store / "run", store, ["tensorboard"])
+        done = subprocess.run(send, cwd=ROOT, env=environment(store), capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+    return store
+
+
+@pytest.mark.parametrize("tracker", READERS)
+@pytest.mark.parametrize("way", ["killed", "afterwards"])
+def test_a_tracker_shows_the_same_curve_as_the_file(tracker, way, request, monkeypatch):
+    if tracker in SERVICES:
+        pytest.importorskip(tracker)
+    store = request.getfixturevalue(way)
+    check(tracker, store / "run", store, monkeypatch)
+
+
+GONE = {
+    "wandb": {"WANDB_MODE": "online", "WANDB_API_KEY": "a" * 40, "WANDB_BASE_URL": "http://127.0.0.1:9"},
+    "mlflow": {"MLFLOW_TRACKING_URI": "http://127.0.0.1:9", "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "1"},
+    "trackio": {"TRACKIO_SERVER_URL": "http://127.0.0.1:9", "TRACKIO_WRITE_TOKEN": "a"},
+}
+"""A server that refuses connections."""
+
+
+@pytest.mark.parametrize("tracker", SERVICES)
+def test_a_run_finishes_without_the_server_and_is_sent_later(tracker, tmp_path, monkeypatch):
+    pytest.importorskip(tracker)
+    said = tracked(tmp_path / "run", tmp_path, [tracker], **GONE[tracker])
+    assert len(said) == 1
+    assert said[0].startswith(f"tracker {tracker}: it ")
+    assert said[0].endswith(f"send what is missing with: magrounding track {tmp_path / 'run'} --tracker {tracker}")
+    assert (tmp_path / "run" / "report.md").exists()
+    send = [sys.executable, "-m", "magrounding.cli.main", "track", str(tmp_path / "run")]
+    done = subprocess.run(send, cwd=ROOT, env=environment(tmp_path), capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    check(tracker, tmp_path / "run", tmp_path, monkeypatch)

@@ -1,0 +1,304 @@
+"""Which steps trackers get, and when; that none of them stops a run. Real services are in test_trackers.py."""
+
+import sys
+import threading
+from itertools import product
+from typing import ClassVar
+
+import pytest
+
+from magrounding import registry
+from magrounding.cli import track as cli_track
+from magrounding.cli import train
+from magrounding.cli.command import CommandLine
+from magrounding.errors import CheckpointError, ConfigurationError
+from magrounding.experiment import curriculum
+from magrounding.experiment.metrics import MetricsLog, read_metrics
+from magrounding.experiment.phase import Promotion
+from magrounding.experiment.tracking import Sender, Tracking, track, tracking_of
+from magrounding.play.evaluate import MANUALS, PLAYS
+from magrounding.play.owner import RunOwner
+from magrounding.play.run_folder import METRICS_FILE, RunFolder, SeedFolder
+from magrounding.registry import Registry, TrackerEntry
+from magrounding.storage import read_json
+from tests.experiment.tiny_runs import killed_run, phases_of, quiet, tiny_settings
+from tests.experiment.tracker_readers import read_tensorboard
+
+BRIEF = {"stages": ("s1",), "phases": phases_of({"*": Promotion(steps=60)}), "every": None, "final_sets": ("eval",)}
+
+
+class Kept:
+    """A service that keeps what it gets for as long as the test lasts."""
+
+    shown: ClassVar[dict] = {}  # (project, name) → [(step, metrics)]
+
+    def __init__(self, folder):
+        pass
+
+    def start(self, project, name, config):
+        self.steps = self.shown.setdefault((project, name), [])
+        self.config = config
+        return max((step for step, _ in self.steps), default=-1)
+
+    def log(self, step, metrics):
+        self.steps.append((step, dict(metrics)))
+
+    def close(self):
+        pass
+
+
+class Anew(Kept):
+    """One that begins anew each time."""
+
+    def start(self, project, name, config):
+        super().start(project, name, config)
+        self.steps.clear()
+
+
+class Deaf(Kept):
+    """One whose server does not answer."""
+
+    answered = threading.Event()
+
+    def start(self, project, name, config):
+        self.answered.wait()
+        return -1
+
+
+class RefusesStart(Kept):
+    def start(self, project, name, config):
+        raise ConnectionError("nobody listens\nat this address")
+
+
+class RefusesLog(Kept):
+    def log(self, step, metrics):
+        sys.exit("no more")
+
+
+class RefusesClose(Kept):
+    def start(self, project, name, config):
+        self.steps = []
+        return -1
+
+    def close(self):
+        raise ValueError
+
+
+OWN = (Kept, Anew, Deaf, RefusesStart, RefusesLog, RefusesClose)
+
+
+@pytest.fixture(autouse=True)
+def own_trackers(monkeypatch):
+    known = Registry("tracker", TrackerEntry)
+    for entry in registry.TRACKERS.values():
+        known.add(entry)
+    for each in OWN:
+        known.add(TrackerEntry(each.__name__, f"{__name__}:{each.__name__}"))
+    monkeypatch.setattr("magrounding.experiment.tracking.tracker_entry", known.find)
+    monkeypatch.setattr(Kept, "shown", {})
+
+
+def line(step, stage="s1", **more):
+    return {"kind": "train", "stage": stage, "phase": "reinforce", "total_steps": step, **more}
+
+
+def sender_of(folder, *trackers, say=lambda sentence: None, finished=False):
+    run = RunFolder(folder)
+    return Sender(Tracking(trackers), tiny_settings(**BRIEF), run, say, 0, run.seed(0, 1), finished)
+
+
+def shown():
+    (found,) = Kept.shown.values()
+    return found
+
+
+def test_a_step_is_sent_once_it_is_whole_and_held_by_a_checkpoint(tmp_path):
+    sender = sender_of(tmp_path, "Kept")
+    sender.add(line(10, win_rate=0.5, games=3))
+    sender.add(line(10, "s2", win_rate=0.25))
+    sender.hold()
+    sender.add(line(10, win_rate=0.75))  # of the same step, behind a checkpoint
+    sender.add(line(20, win_rate=0.5))
+    sender.close(finished=False)
+    assert shown() == []
+    sender = sender_of(tmp_path, "Kept")
+    for each in (
+        line(10, win_rate=0.5),
+        line(10, "s2", win_rate=0.25),
+        line(10, win_rate=0.75),
+        line(20, win_rate=0.0),
+    ):
+        sender.add(each)
+    sender.hold()
+    sender.add(line(30, win_rate=0.0))
+    sender.close(finished=False)
+    first = {"s1/reinforce/win_rate": 0.75, "s2/reinforce/win_rate": 0.25}
+    assert shown() == [(10, first)]
+    sender = sender_of(tmp_path, "Kept")
+    for each in (line(10, win_rate=0.0), line(20, win_rate=1.0)):
+        sender.add(each)
+    sender.hold()
+    sender.close(finished=True)
+    assert shown() == [(10, first), (20, {"s1/reinforce/win_rate": 1.0})]
+
+
+def test_one_that_begins_anew_gets_every_line_at_once(tmp_path):
+    for values in ((0.5, 0.25), (1.0,)):
+        sender = sender_of(tmp_path, "Anew")
+        for step, value in enumerate(values):
+            sender.add(line(step, win_rate=value))
+        sender.close(finished=False)
+        assert shown() == [(step, {"s1/reinforce/win_rate": value}) for step, value in enumerate(values)]
+
+
+def test_a_finished_run_is_sent_once(tmp_path):
+    for lines in ((0, 10), (0, 10, 20)):
+        sender = sender_of(tmp_path, "Kept", finished=True)
+        for step in lines:
+            sender.add(line(step, win_rate=0.5))
+        sender.hold()
+        sender.close(finished=True)
+    assert [step for step, _ in shown()] == [0, 10], "it is complete, and no service is asked again"
+
+
+def expected(folder):
+    return sorted({each["total_steps"] for each in read_metrics(folder / METRICS_FILE)})
+
+
+def test_a_killed_run_shows_no_step_twice(tmp_path, monkeypatch):
+    run, settings = tmp_path / "run", tiny_settings(**BRIEF)
+
+    def go_on(**how):
+        curriculum.run_curriculum(settings, run, display=quiet(), device="cpu", **how)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(curriculum, "run_curriculum", begun := with_trackers(curriculum.run_curriculum))
+        killed_run(settings, run, lambda at: at["steps"] >= 30)
+    assert begun
+    assert len(shown()) < len(expected(run))
+    go_on(resume=True)
+    assert [step for step, _ in shown()] == expected(run)
+    name = read_json(run / "trackers.json")["name"]
+    assert list(Kept.shown) == [("mine", name)], "the resumed run has its trackers and its project from its config.json"
+    go_on(resume=True)
+    assert [step for step, _ in shown()] == expected(run)
+
+
+def with_trackers(run_curriculum):
+    def run(*arguments, **how):
+        return run_curriculum(*arguments, trackers=["Kept"], project="mine", **how)
+
+    return run
+
+
+@pytest.mark.parametrize("tracker", ["RefusesStart", "RefusesLog", "RefusesClose", "Deaf", "wandb"])
+def test_a_tracker_that_fails_stops_no_run(tracker, tmp_path, monkeypatch, capsys):
+    if tracker == "Deaf":
+        monkeypatch.setattr("magrounding.experiment.tracking.PATIENCE", 0.0)
+    monkeypatch.setitem(sys.modules, "wandb", None)
+    run = tmp_path / "run"
+    trackers = [tracker, "Kept"] if tracker != "Deaf" else [tracker]
+    curriculum.run_curriculum(tiny_settings(**BRIEF), run, device="cpu", trackers=trackers)
+    said = [each for each in capsys.readouterr().out.splitlines() if each.startswith("tracker ")]
+    why = {
+        "RefusesStart": "it failed (ConnectionError: nobody listens)",
+        "RefusesLog": "it failed (SystemExit: no more)",
+        "RefusesClose": "it failed (ValueError())",
+        "Deaf": "it did not take everything within 0 s",
+        "wandb": "W&B needs an optional package: pip install 'magrounding[trackers]'",
+    }
+    rest = f"nothing of the run is lost, send what is missing with: magrounding track {run} --tracker {tracker}"
+    assert said == [f"tracker {tracker}: {why[tracker]}; {rest}"]
+    assert (run / "report.md").exists()
+    if tracker != "Deaf":
+        assert expected(run) == [step for step, _ in shown()]
+
+
+def test_a_run_is_sent_afterwards(tmp_path):
+    run, settings = tmp_path / "run", tiny_settings(**{**BRIEF, "seeds": (3, 5)})
+    curriculum.run_curriculum(settings, run, display=quiet(), device="cpu", trackers=[])
+    assert not list(run.rglob("tensorboard"))
+    folder = RunFolder(run)
+    assert tracking_of(folder.config(), None, None) == Tracking(())
+    for _ in range(2):
+        track(folder, Tracking(("Kept",), "later"))
+    names = [f"run-{seed}-" for seed in (3, 5)]
+    assert [name.startswith(begun) for (_, name), begun in zip(Kept.shown, names, strict=True)] == [True, True]
+    for seed, steps in zip((3, 5), Kept.shown.values(), strict=True):
+        assert [step for step, _ in steps] == expected(run / f"seed_{seed}")
+    with pytest.raises(CheckpointError, match=r"tracker RefusesStart: it failed.*nobody listens"):
+        track(folder, Tracking(("RefusesStart",)))
+
+
+def test_a_killed_run_is_sent_as_far_as_its_checkpoint_goes(tmp_path):
+    run, settings = tmp_path / "run", tiny_settings(**{**BRIEF, "log_every": 1, "save_every": 1000.0})
+    killed_run(settings, run, lambda at: True)
+    with MetricsLog(SeedFolder(run), (run / METRICS_FILE).stat().st_size) as log:
+        log.write(line(1000, win_rate=0.5, seed=0))
+    track(RunFolder(run), Tracking(("Kept",)))
+    assert [step for step, _ in shown()] == expected(run)[:-2], "the last that the checkpoint holds may still grow"
+
+
+def test_what_cannot_be_sent_is_refused(tmp_path, capsys):
+    def said(*words):
+        return CommandLine("magrounding track", words).run(cli_track), capsys.readouterr().err
+
+    run = tmp_path / "run"
+    assert said(str(run)) == (
+        2,
+        f"error: {run}/config.json is missing: this is not the folder of a run, or a part of it was lost\n",
+    )
+    folder = RunFolder(run)
+    folder.write_config(tiny_settings(**BRIEF).as_dict())
+    assert said(str(run)) == (2, f"error: {run} has measured nothing yet: there is nothing to send\n")
+    assert "unknown tracker 'tensorbord'" in said(str(run), "--tracker", "tensorbord")[1]
+    with RunOwner(folder):
+        assert "is running" in said(str(run))[1]
+    for content in ({"tracking": {"trackers": ["nothing"]}}, {"tracking": 3}):
+        with pytest.raises(CheckpointError, match=r"tracking in the run's config\.json"):
+            tracking_of(content, None, None)
+    with pytest.raises(ConfigurationError, match="unknown tracker"):
+        curriculum.run_curriculum(tiny_settings(**BRIEF), tmp_path / "new", trackers=["tensorbord"], display=quiet())
+    assert not (tmp_path / "new").exists()
+    (run / "trackers.json").write_text('{"name": "../../else"}')
+    with pytest.raises(CheckpointError, match=r"trackers\.json is damaged"):
+        sender_of(run, "Kept")
+
+
+def test_the_command_takes_names(tmp_path):
+    def asked(*words):
+        return train.named_trackers(CommandLine("train", words).parse(train.Arguments).tracker)
+
+    assert asked() is None
+    assert asked("--tracker", "none") == ()
+    assert asked("--tracker", "wandb, mlflow,wandb") == ("wandb", "mlflow")
+
+
+def test_tensorboard_shows_no_step_twice(tmp_path):
+    values = {"win_rate": 0.5}
+    sender = sender_of(tmp_path, "tensorboard")
+    with MetricsLog(SeedFolder(tmp_path), 0, sender.add) as log:
+        log.write(line(0, **values))
+        size = log.sync()
+        log.write(line(10, **values))
+    sender.close(finished=False)
+    sender = sender_of(tmp_path, "tensorboard")
+    with MetricsLog(SeedFolder(tmp_path), size, sender.add) as log:
+        log.write(line(10, win_rate=0.75))
+    sender.close(finished=False)
+    assert [x["win_rate"] for x in read_metrics(tmp_path / METRICS_FILE)] == [0.5, 0.75]
+    assert read_tensorboard(tmp_path, "", "", tmp_path) == {"s1/reinforce/win_rate": {0: 0.5, 10: 0.75}}
+    assert not (tmp_path / "trackers.json").exists()
+    with pytest.raises(CheckpointError, match="shorter"):
+        MetricsLog(SeedFolder(tmp_path), 10_000)
+
+
+def test_phases_plays_and_manuals_are_kept_apart(tmp_path):
+    places = list(product(("imitate", "reinforce"), ("within", "after"), PLAYS, MANUALS))
+    sender = sender_of(tmp_path, "tensorboard")
+    for k, (phase, when, play, manual) in enumerate(places):
+        where = {"kind": "evaluation", "phase": phase, "set": "eval", "when": when, "play": play, "manual": manual}
+        sender.add(line(90, win_rate=k / 100, **where))
+    sender.close(finished=True)
+    found = read_tensorboard(tmp_path, "", "", tmp_path)
+    assert sorted(round(100 * value) for curve in found.values() for value in curve.values()) == [*range(len(places))]
