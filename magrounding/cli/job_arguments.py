@@ -46,6 +46,7 @@ class JobsArguments:
         display: Display,
         threads: int | None = None,
         ended: Callable[[Outcome], Iterable[Job] | None] | None = None,
+        stops: Callable[[Job], bool] | None = None,
     ) -> list[Outcome]:
         """Run jobs as asked; see `run_jobs`.
 
@@ -55,6 +56,7 @@ class JobsArguments:
             display: shows them.
             threads: of each job, as the command has it by --threads.
             ended: called as one ends.
+            stops: whether one is to end early.
 
         Raises:
             JobsFailed: some did not end well; the others have.
@@ -62,7 +64,7 @@ class JobsArguments:
         places = (
             divide_cores(self.jobs or 0, threads)[0] if self.cluster is None else RayPlaces(self._cluster(), shared)
         )
-        outcomes = run_jobs(jobs, places, display, ended=ended)
+        outcomes = run_jobs(jobs, places, display, ended=ended, stops=stops)
         check_outcomes(outcomes)
         return outcomes
 

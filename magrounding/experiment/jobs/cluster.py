@@ -107,13 +107,13 @@ class RayPlaces:
         self._refs[future] = ref
         return future
 
-    def stop(self) -> None:
-        """Ask all jobs to save their states and end; asked again, they end at once."""
+    def stop(self, only: Future[int] | None = None) -> None:
+        """Ask all jobs, or `only` one, to save their states and end; asked again, they end at once."""
         for future, ref in self._refs.items():
-            if not future.done():
+            if not future.done() and only in (None, future):
                 with suppress(Exception):  # it may have ended meanwhile
                     self._ray.cancel(ref, force=self._asked)
-        self._asked = True
+        self._asked = self._asked or only is None
 
     def __enter__(self) -> Self:
         address = self._cluster.address.partition("://")[2]

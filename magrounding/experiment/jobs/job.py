@@ -58,15 +58,17 @@ class Outcome:
     Attributes:
         code: its exit code, or the negative number of the signal that ended it.
         lines: the last ones that it printed, where it failed.
+        stopped: it was asked to end by itself, while the others went on.
     """
 
     job: Job
     code: int
     lines: tuple[str, ...] = ()
+    stopped: bool = False
 
     @property
     def failed(self) -> bool:
-        return self.code != 0
+        return self.code != 0 and not self.stopped
 
     def __str__(self) -> str:
         if self.code < 0:

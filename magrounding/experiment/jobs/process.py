@@ -85,10 +85,10 @@ class LocalPlaces:
         self._processes[future] = process
         return future
 
-    def stop(self) -> None:
-        """Ask all jobs to save their states and end; asked again, they end at once."""
+    def stop(self, only: Future[int] | None = None) -> None:
+        """Ask all jobs, or `only` one, to save their states and end; asked again, they end at once."""
         for future, process in self._processes.items():
-            if not future.done():
+            if not future.done() and only in (None, future):
                 process.stop()
 
     def __enter__(self) -> Self:

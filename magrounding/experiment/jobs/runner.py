@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from typing import Any, Protocol
 
 from magrounding.errors import CheckpointError
@@ -31,8 +32,8 @@ class Places(Protocol):
         """Start a job; the future holds its exit code, or minus the signal that ended it."""
         ...
 
-    def stop(self) -> None:
-        """Ask all jobs to save their states and end; asked again, they end at once."""
+    def stop(self, only: Future[int] | None = None) -> None:
+        """Ask all jobs, or `only` one, to save their states and end; asked again, they end at once."""
         ...
 
 
@@ -42,14 +43,16 @@ def run_jobs(
     display: Display,
     *,
     ended: Callable[[Outcome], Iterable[Job] | None] | None = None,
+    stops: Callable[[Job], bool] | None = None,
 ) -> list[Outcome]:
     """Run jobs, as many at a time as there are places; one that fails is reported at once, and the others go on.
 
     Args:
-        jobs: in the order in which they begin.
+        jobs: in the order in which they begin; each is asked for when there is a place for it.
         places: so many processes of this machine (`threads.divide_cores`), or a cluster.
         display: has a row for each job that runs.
         ended: called as a job ends; jobs that it returns, as those that had to wait for it, are run too.
+        stops: asked again and again for each job that runs; one for which it is true saves its state and ends.
 
     Returns:
         The outcomes in the order in which the jobs ended.
@@ -58,28 +61,37 @@ def run_jobs(
         KeyboardInterrupt: after Ctrl-C, SIGTERM or SIGHUP, when all jobs have saved their states and ended. A second
             Ctrl-C ends them at once.
     """
-    waiting, outcomes = list(jobs), []
+    coming, outcomes = iter(jobs), []
+    waiting: list[Job] = []
     running: dict[Future[int], Job] = {}
+    stopped: set[Future[int]] = set()
     with LocalPlaces(places) if isinstance(places, int) else places as where, StopRequest() as stop, display:
         asked = False
-        while running or (waiting and not asked):
+        while True:
             if stop.requested and not asked:
                 asked = True
                 display.say("stopping: each job saves its state")
                 where.stop()
-            while waiting and not asked and len(running) < where.count:
-                job = waiting.pop(0)
+            while not asked and len(running) < where.count:
+                job = waiting.pop(0) if waiting else next(coming, None)
+                if job is None:
+                    break
                 running[where.submit(job)] = job
+            if not running:
+                break
             done, _ = wait(running, _LOOK_SECONDS, FIRST_COMPLETED)
             for future in done:
                 job = running.pop(future)
                 display.hide(job.name)
-                outcomes.append(outcome := _outcome(job, future))
+                outcomes.append(outcome := replace(_outcome(job, future), stopped=future in stopped))
                 if outcome.failed and not asked:
                     display.say("\n    ".join([f"{outcome}", *outcome.lines]))
                 waiting += (ended and ended(outcome)) or ()
-            for job in running.values():
+            for future, job in running.items():
                 _show(job, display)
+                if stops is not None and future not in stopped and not asked and stops(job):
+                    stopped.add(future)
+                    where.stop(future)
         stop.stop()
     return outcomes
 
