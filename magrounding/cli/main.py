@@ -14,6 +14,7 @@ NAME = "magrounding"
 COMMANDS = {
     "train": "Train agents through a curriculum, evaluate them, and write a report.",
     "jobs": "Print a run's commands, one for each seed, for Slurm, GNU parallel or xargs.",
+    "sweep": "Train a run at each point of a grid, or at those that Optuna chooses, and compare them.",
     "evaluate": "Evaluate trained teams on evaluation sets, beside a random team and the oracle.",
     "watch": "Show one game of a trained team, as text, film or pictures.",
     "record": "Record games of the oracle, a trained team or a person, to learn from.",

@@ -42,9 +42,9 @@ REFUSED = "mend that, and a run goes on with --resume"
 Switch = tyro.conf.FlagCreatePairsOff[bool]
 
 
-@dataclass(frozen=True)
-class Arguments(QuietArguments, JobsArguments, DeviceArguments):
-    """Train agents stage by stage, evaluate them, and write a report."""
+@dataclass(frozen=True, kw_only=True)
+class RunArguments(QuietArguments, JobsArguments, DeviceArguments):
+    """What a run computes, where, and who sees it."""
 
     env: str | None = derived("none: name one, unless --resume finds it in --out")
     """Environment id, e.g. ma_rtfm."""
@@ -92,6 +92,16 @@ class Arguments(QuietArguments, JobsArguments, DeviceArguments):
     (docs/trackers.md)."""
     project: str | None = derived("magrounding")
     """Project under which they show the run."""
+    bf16: Switch = derived("no", False)
+    """Compute networks in bfloat16."""
+    no_bf16: Switch = derived("no", False)
+    """Compute networks in float32, where a preset does not."""
+
+
+@dataclass(frozen=True)
+class Arguments(RunArguments):
+    """Train agents stage by stage, evaluate them, and write a report."""
+
     out: Path | None = derived("runs/<env>-<agent>[-<agents>]-<preset>")
     """Run folder."""
     resume: bool = False
@@ -101,10 +111,6 @@ class Arguments(QuietArguments, JobsArguments, DeviceArguments):
     """Begin the run and train nothing: `magrounding jobs` prints a command for each of its seeds."""
     only_seeds: str | None = derived("all")
     """Seeds to train of those of the run, separated by commas, without a report; with --resume."""
-    bf16: Switch = derived("no", False)
-    """Compute networks in bfloat16."""
-    no_bf16: Switch = derived("no", False)
-    """Compute networks in float32, where a preset does not."""
 
 
 def run(arguments: Arguments, line: CommandLine) -> None:
@@ -143,16 +149,19 @@ def run(arguments: Arguments, line: CommandLine) -> None:
 
 def train_side_by_side(arguments: Arguments, config: RunConfig, run: RunFolder, display: Display) -> None:
     """Train each seed of a run in a process of its own; JobsFailed where some do not end well."""
-    words = ["--device", arguments.device, "--threads", str(arguments.threads_of_job(arguments.threads))]
-    for flag, value in {
-        "workers": arguments.workers,
-        "tracker": arguments.tracker,
-        "project": arguments.project,
-    }.items():
-        words += [] if value is None else [f"--{flag}", str(value)]
     run = RunFolder(run.path.absolute())  # jobs on other nodes have other folders to work in
     unfinished = [seed for seed in config.seeds if not is_finished(config, run.seed(seed, len(config.seeds)))]
-    arguments.run(seed_jobs(config, run, unfinished, words), run.path, display, arguments.threads)
+    jobs = seed_jobs(config, run, unfinished, words_of_job(arguments))
+    arguments.run(jobs, run.path, display, arguments.threads)
+
+
+def words_of_job(arguments: RunArguments) -> list[str]:
+    """Return the arguments of a job that trains a part of what a command was asked for."""
+    words = ["--device", arguments.device, "--threads", str(arguments.threads_of_job(arguments.threads))]
+    for name in ("workers", "tracker", "project"):
+        value = getattr(arguments, name)
+        words += [] if value is None else [f"--{name}", str(value)]
+    return words
 
 
 def run_folder(arguments: Arguments) -> Path:
@@ -164,7 +173,7 @@ def run_folder(arguments: Arguments) -> Path:
     return Path("runs") / f"{config.env}-{config.agent}{team}-{config.preset}"
 
 
-def requested(arguments: Arguments) -> RunConfig:
+def requested(arguments: RunArguments) -> RunConfig:
     """Return the configuration of a new run."""
     if arguments.env is None:
         raise ConfigurationError(
@@ -223,7 +232,7 @@ def resumed(arguments: Arguments, folder: Path) -> RunConfig:
     raise _contradicted(folder, path, has, requested)
 
 
-def changed(config: RunConfig, arguments: Arguments) -> RunConfig:
+def changed(config: RunConfig, arguments: RunArguments) -> RunConfig:
     """Return a configuration with the values of the flags."""
     simple = {
         "team_reward": arguments.team_reward,
@@ -269,7 +278,7 @@ def _given(values: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value is not None}
 
 
-def _env_options(arguments: Arguments, config: RunConfig) -> dict[str, Any]:
+def _env_options(arguments: RunArguments, config: RunConfig) -> dict[str, Any]:
     """Return the given options of the environment that differ from the run's."""
     entry, known = config.entry, {**config.entry.options, **config.env_options}
     asked = parse_env_options(arguments.env_option, entry, chosen_elsewhere(entry, "--stages"))
@@ -323,8 +332,12 @@ def interrupted(arguments: Arguments, line: CommandLine) -> str:
 
 def _resuming(arguments: Arguments, line: CommandLine, folder: Path, *more: str) -> CommandLine:
     """Return the command by which a run goes on."""
+    only = () if arguments.only_seeds is None else ("--only-seeds", arguments.only_seeds)
+    return CommandLine(line.prog, ("--out", str(folder), "--resume", *only, *more, *computed_as(arguments)))
+
+
+def computed_as(arguments: RunArguments) -> tuple[str, ...]:
+    """Return the arguments by which a command that goes on computes as before."""
     device = () if arguments.device == "auto" else ("--device", arguments.device)
     threads = () if arguments.threads is None else ("--threads", str(arguments.threads))
-    only = () if arguments.only_seeds is None else ("--only-seeds", arguments.only_seeds)
-    words = ("--out", str(folder), "--resume", *only, *more, *arguments.repeated(), *device, *threads)
-    return CommandLine(line.prog, words)
+    return (*arguments.repeated(), *device, *threads)

@@ -113,5 +113,6 @@ def _show(job: Job, display: Display) -> None:
         display.show(job.name, None, ("starting",), row=job.name)
         return
     title, numbers = str(progress.get("title")), tuple(map(str, progress.get("numbers") or ()))
-    title = title if title.startswith(job.name) else f"{job.name}: {title}"
+    own = job.name.rpartition(", ")[2]  # of "point 4, seed 1"
+    title = f"{job.name}{title.removeprefix(own)}" if title.startswith(own) else f"{job.name}: {title}"
     display.show(title, progress.get("part"), numbers, row=job.name)

@@ -1,0 +1,157 @@
+"""Train a run at each of several points: `magrounding sweep --env rtfm --over learning.entropy=0.003,0.01,0.03`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from functools import partial
+from pathlib import Path
+
+import tyro
+
+from magrounding.cli.command import CommandLine, derived
+from magrounding.cli.options import assign_learners, assign_network, named_trackers
+from magrounding.cli.train import RunArguments, computed_as, requested, words_of_job
+from magrounding.errors import CheckpointError, ConfigurationError
+from magrounding.experiment.config import RunConfig
+from magrounding.experiment.curriculum import check_run, run_curriculum
+from magrounding.experiment.progress import Display
+from magrounding.experiment.reports.sweep import REPORT_FILE, write_report
+from magrounding.experiment.sweep.axis import grid, one_by_one, parse_axes, random_points
+from magrounding.experiment.sweep.jobs import SweepJobs
+from magrounding.experiment.sweep.record import GRID, OPTUNA, RANDOM, Point, Sweep, SweepFolder, measured
+from magrounding.experiment.sweep.search import make_search
+from magrounding.play.owner import owned
+from magrounding.play.run_folder import RunFolder
+from magrounding.schema import assign
+
+REFUSED = "mend that, and a sweep goes on with --resume"
+_ANEW = ("device", "threads", "workers", "quiet", "jobs", "cluster", "cpus_per_job", "gpus_per_job")
+_ANEW += ("tracker", "project", "optuna", "out", "resume")
+"""Arguments that a sweep may be resumed with; it has all others from its folder."""
+
+
+@dataclass(frozen=True)
+class Arguments(RunArguments):
+    """Train a run at each point of a grid, at random points or at those that Optuna chooses, and compare them."""
+
+    over: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
+    """An option and its values, as learning.entropy=0.003,0.01, network.width=64,128 or a path as of --set; or a
+    range, as learning.learning_rate=1e-4..1e-2:log; may be repeated."""
+    random: int | None = derived("all of the grid")
+    """So many points, drawn at random."""
+    optuna: int | None = derived("all of the grid")
+    """So many points, each chosen by Optuna from the results before; those that fall behind are given up."""
+    out: Path | None = derived("runs/sweep-<env>-<agent>")
+    """Folder of the sweep."""
+    resume: bool = False
+    """Go on with the sweep in the folder, as it was begun; --optuna may ask for more points."""
+
+
+def run(arguments: Arguments, line: CommandLine) -> None:
+    """Train what is left, and write the table and the figure."""
+    folder = SweepFolder(_folder(arguments).absolute())
+    display = Display(quiet=arguments.quiet)
+    if arguments.jobs is None and arguments.cluster is None:
+        arguments = replace(arguments, jobs=1)
+    with owned(folder.path, "the sweep"):
+        sweep = _resumed(arguments, folder) if arguments.resume else _new(arguments, folder, line)
+        at = partial(at_point, sweep.config)
+        begin = partial(_begin, arguments, str(line))
+        jobs = SweepJobs(folder, sweep, at, begin, words_of_job(arguments))
+        folder.write(sweep)
+        try:
+            arguments.run(jobs.jobs(), folder.path, display, arguments.threads, jobs.ended, jobs.stops)
+        finally:  # what is finished is worth a look, also where some failed or the sweep was stopped
+            write_report(folder, sweep)
+    print(folder.path / REPORT_FILE if arguments.quiet else f"report: {folder.path / REPORT_FILE}")
+
+
+def at_point(config: RunConfig, values: Mapping[str, str]) -> RunConfig:
+    """The options of a point; ConfigurationError for one that cannot be."""
+    for path, value in values.items():
+        part, _, name = path.partition(".")
+        if part == "learning":
+            config = assign_learners(config, name, value)
+        elif part == "network":
+            config = assign_network(config, name, value)
+        else:
+            config = assign(config, path, value)
+    return config
+
+
+def _new(arguments: Arguments, folder: SweepFolder, line: CommandLine) -> Sweep:
+    """The record of a new sweep, all of whose values can be."""
+    if folder.file.exists():
+        raise CheckpointError(f"{folder.path} has a sweep already: add --resume, or name another with --out")
+    if any(each.name != folder.owner.name for each in folder.path.iterdir()):
+        raise CheckpointError(f"{folder.path} exists already and holds no sweep: name another with --out")
+    config, axes = measured(requested(arguments)), parse_axes(arguments.over)
+    if arguments.random is not None and arguments.optuna is not None:
+        raise ConfigurationError("points are chosen by --random or by --optuna: leave out one")
+    for flag, count in (("--random", arguments.random), ("--optuna", arguments.optuna)):
+        if count is not None and count < 1:
+            raise ConfigurationError(f"{flag} takes a number of points, got {count}")
+    search = OPTUNA if arguments.optuna is not None else GRID if arguments.random is None else RANDOM
+    points = [] if search == OPTUNA else grid(axes) if search == GRID else random_points(axes, arguments.random or 0)
+    for values in one_by_one(axes):
+        check_run(at_point(config, values))
+    sweep = Sweep(
+        over=arguments.over,
+        search=search,
+        count=arguments.optuna or len(points),
+        base=config.as_dict(),
+        command=str(line),
+        points=[Point(values) for values in points],
+    )
+    make_search(sweep, {})  # a package that is missing is reported before anything is written
+    return sweep
+
+
+def _resumed(arguments: Arguments, folder: SweepFolder) -> Sweep:
+    """The record of a sweep that goes on."""
+    usual = Arguments()
+    given = [each.name for each in fields(arguments) if each.name not in _ANEW]
+    if changed := [name for name in given if getattr(arguments, name) != getattr(usual, name)]:
+        flag = changed[0].replace("_", "-")
+        raise ConfigurationError(f"a sweep goes on with the options it began with: leave out --{flag}")
+    sweep = folder.read()
+    if arguments.optuna is not None:
+        if sweep.search != OPTUNA or arguments.optuna < sweep.count:
+            raise ConfigurationError(f"the sweep has {sweep.count} points ({sweep.search}): leave out --optuna")
+        sweep = replace(sweep, count=arguments.optuna)
+    return sweep
+
+
+def _begin(arguments: Arguments, command: str, settings: RunConfig, run: RunFolder) -> None:
+    """Write the folder of a point's run."""
+    run_curriculum(
+        settings,
+        run.path,
+        device=arguments.device,
+        threads=arguments.threads_of_job(arguments.threads),
+        display=Display(quiet=True),
+        command=command,
+        seeds=(),
+        trackers=named_trackers(arguments.tracker),
+        project=arguments.project,
+    )
+
+
+def _folder(arguments: Arguments) -> Path:
+    """The folder of the sweep, new or old."""
+    if arguments.out is not None:
+        return arguments.out
+    if arguments.resume:
+        raise ConfigurationError("name the folder of the sweep that goes on with --out")
+    config = requested(arguments)
+    return Path("runs") / f"sweep-{config.env}-{config.agent}"
+
+
+def interrupted(arguments: Arguments, line: CommandLine) -> str:
+    """Return the sentence after Ctrl-C: how the sweep goes on."""
+    folder = _folder(arguments)
+    if not SweepFolder(folder).file.exists():
+        return "stopped before the sweep began"
+    again = CommandLine(line.prog, ("--out", str(folder), "--resume", *computed_as(arguments)))
+    return f"stopped; the state is saved, go on with: {again}"

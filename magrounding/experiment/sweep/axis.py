@@ -1,0 +1,121 @@
+"""Axis: an option of a sweep, and the values that it takes; the points of a grid, and random ones."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
+from math import exp, isfinite, log
+from typing import Self
+
+import numpy as np
+
+from magrounding.errors import ConfigurationError
+
+FIXED = ("env", "agents", "stages", "seeds", "evaluation", "workers", "preset", "budget")
+"""Entries of a run that all points share: what is compared has the same games, and as many steps."""
+
+Values = dict[str, str]
+"""Path of an option → its value, as a word of a command line: a point of a sweep."""
+
+_COMMA = re.compile(r",(?![^\[]*\])")
+"""A comma that is not within a list."""
+_LOG = ":log"
+
+
+@dataclass(frozen=True)
+class Axis:
+    """An option, and what it may be.
+
+    Attributes:
+        path: "learning.<option>", "network.<option>", or any other path of a run's config.json.
+        values: those of a list, as they were typed; () for a range.
+        low, high: ends of a range.
+        whole: a range of whole numbers.
+        log: a range that is drawn from by its logarithm.
+    """
+
+    path: str
+    values: tuple[str, ...] = ()
+    low: float = 0.0
+    high: float = 0.0
+    whole: bool = False
+    log: bool = False
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """The axis of "path=0.1,0.2" or "path=1e-4..1e-2:log"; ConfigurationError for anything else."""
+        path, _, content = (part.strip() for part in text.partition("="))
+        values = tuple(value.strip() for value in _COMMA.split(content))
+        if not path or not all(values) or len(set(values)) < len(values):
+            raise ConfigurationError(
+                f"--over takes an option and its values, each once, as in learning.entropy=0.003,0.01, or a range, as "
+                f"in learning.entropy=1e-3..1e-1:log, got {text!r}"
+            )
+        if path.partition(".")[0] in FIXED:
+            raise ConfigurationError(f"all points of a sweep have the same {path.partition('.')[0]}: leave out {text}")
+        if len(values) > 1 or ".." not in content:
+            return cls(path, values)
+        ends = content.removesuffix(_LOG).split("..")
+        try:
+            low, high = map(float, ends)
+        except ValueError:
+            raise ConfigurationError(f"a range is two numbers, as in 0.1..0.5, got {content!r}") from None
+        logarithmic = content.endswith(_LOG)
+        if not (isfinite(low) and isfinite(high) and low < high) or (logarithmic and low <= 0):
+            raise ConfigurationError(f"a range goes from a number to a greater one, of :log a positive one: {content}")
+        whole = all(re.fullmatch(r"[-+]?\d+", end.strip()) for end in ends)
+        return cls(path, (), low, high, whole, logarithmic)
+
+    @property
+    def ends(self) -> tuple[str, ...]:
+        """All values of a list, or both ends of a range."""
+        return self.values or (self.word(self.low), self.word(self.high))
+
+    def word(self, number: float) -> str:
+        """A number of the range as a word."""
+        return str(round(number)) if self.whole else repr(float(number))
+
+    def draw(self, random: np.random.Generator) -> str:
+        """A value, each as likely as any other; of a range by its logarithm where that is asked."""
+        if self.values:
+            return self.values[random.integers(len(self.values))]
+        if self.whole and not self.log:
+            return self.word(int(random.integers(round(self.low), round(self.high), endpoint=True)))
+        drawn = random.uniform(log(self.low), log(self.high)) if self.log else random.uniform(self.low, self.high)
+        return self.word(min(self.high, max(self.low, exp(drawn) if self.log else drawn)))
+
+
+def parse_axes(texts: Sequence[str]) -> tuple[Axis, ...]:
+    """The axes of all --over; ConfigurationError for none, or an option that is there twice."""
+    axes = tuple(map(Axis.parse, texts))
+    paths = [axis.path for axis in axes]
+    if not axes or len(set(paths)) < len(paths):
+        raise ConfigurationError("a sweep takes --over PATH=VALUES, for each option once")
+    return axes
+
+
+def grid(axes: Sequence[Axis]) -> list[Values]:
+    """Every combination of values; ConfigurationError for a range."""
+    if ranges := [axis.path for axis in axes if not axis.values]:
+        raise ConfigurationError(f"{ranges[0]} has a range: say how many points to take, by --random or --optuna")
+    paths = [axis.path for axis in axes]
+    return [dict(zip(paths, values, strict=True)) for values in product(*(axis.values for axis in axes))]
+
+
+def random_points(axes: Sequence[Axis], count: int) -> list[Values]:
+    """So many points, the same ones each time; of lists alone no point comes twice."""
+    random = np.random.default_rng(0)
+    if all(axis.values for axis in axes):
+        points = grid(axes)
+        return [points[k] for k in random.permutation(len(points))[:count]]
+    return [{axis.path: axis.draw(random) for axis in axes} for _ in range(count)]
+
+
+def one_by_one(axes: Sequence[Axis]) -> Iterator[Values]:
+    """Points that have every value of every axis, the other axes at their first: what tells values that cannot be."""
+    first = {axis.path: axis.ends[0] for axis in axes}
+    yield first
+    for axis in axes:
+        yield from ({**first, axis.path: value} for value in axis.ends[1:])

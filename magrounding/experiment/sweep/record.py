@@ -1,0 +1,159 @@
+"""Sweep: the record of a sweep in its folder, and what its points have reached."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta
+
+from magrounding.errors import CheckpointError, ConfigurationError
+from magrounding.experiment.config import RunConfig, parse_config
+from magrounding.experiment.metrics import read_metrics
+from magrounding.experiment.results import RunResults, read_results
+from magrounding.experiment.seed_run import is_finished
+from magrounding.experiment.statistics import Reached, Statistics, statistics_of
+from magrounding.experiment.sweep.axis import Axis, Values, parse_axes
+from magrounding.experiment.tables import AFTER, TEAM, WITHIN
+from magrounding.experiment.tables import reached as score_of
+from magrounding.play.evaluate import TRUE_MANUAL
+from magrounding.play.run_folder import OWNER_FILE, RunFolder
+from magrounding.storage import read_json, write_json
+
+SWEEP_FILE = "sweep.json"
+GRID, RANDOM, OPTUNA = "grid", "random", "optuna"
+
+
+@dataclass
+class Point:
+    """A point of a sweep.
+
+    Attributes:
+        values: path of an option → its value.
+        stopped: after so many evaluations in the last stage a search gave it up; 0: it did not.
+    """
+
+    values: Values
+    stopped: Annotated[int, Meta(ge=0)] = 0
+
+
+@dataclass
+class Sweep:
+    """What a sweep was asked for, and its points so far; each is a run of its own in the folder.
+
+    Attributes:
+        over: the axes, as they were typed.
+        search: how points are chosen.
+        count: of points that there will be.
+        base: options that all points share, as of a run's `config.json`.
+        command: the command line that began it.
+        points: in the order in which they were chosen.
+    """
+
+    over: tuple[str, ...]
+    search: Literal["grid", "random", "optuna"]
+    count: Annotated[int, Meta(ge=1)]
+    base: dict[str, Any]
+    command: str = ""
+    points: list[Point] = field(default_factory=list)
+
+    @property
+    def axes(self) -> tuple[Axis, ...]:
+        return parse_axes(self.over)
+
+    @property
+    def config(self) -> RunConfig:
+        """The options that all points share."""
+        return parse_config(self.base)
+
+
+class SweepFolder:
+    """The folder of a sweep: `sweep.json`, and a run's folder for each point."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.file, self.owner = path / SWEEP_FILE, path / OWNER_FILE
+
+    def read(self) -> Sweep:
+        """The record; CheckpointError where there is none, or a damaged one."""
+        try:
+            sweep = msgspec.convert(read_json(self.file), Sweep)
+            parse_config(sweep.base), parse_axes(sweep.over)
+        except (msgspec.ValidationError, ConfigurationError) as error:
+            raise CheckpointError(f"{self.file} is damaged: {error}") from None
+        return sweep
+
+    def write(self, sweep: Sweep) -> None:
+        write_json(self.file, asdict(sweep), sealed=True)
+
+    def run(self, number: int) -> RunFolder:
+        """The folder of a point's run."""
+        return RunFolder(self.path / f"point_{number}")
+
+    def results(self, number: int) -> RunResults | None:
+        """What a point has measured; None where that is nothing yet."""
+        run = self.run(number)
+        if not run.holds_run:
+            return None
+        seeds = parse_config(run.config()).seeds
+        return read_results(run.path) if any(run.seed(seed, len(seeds)).metrics.exists() for seed in seeds) else None
+
+
+def measured(config: RunConfig) -> RunConfig:
+    """The same, which is evaluated after its last stage on the set that chooses its weights: a sweep chooses by it."""
+    evaluation = config.evaluation
+    sets = evaluation.final_sets
+    if sets is None or evaluation.selection_set in sets:
+        return config
+    return replace(config, evaluation=replace(evaluation, final_sets=(evaluation.selection_set, *sets)))
+
+
+def unfinished(settings: RunConfig, run: RunFolder) -> list[int]:
+    """Seeds of a run that are not at their ends."""
+    return [seed for seed in settings.seeds if not is_finished(settings, run.seed(seed, len(settings.seeds)))]
+
+
+def scores(results: RunResults, name: str = "") -> list[Reached]:
+    """The result of each seed after the last stage, on a set: by default the one that chooses."""
+    settings = results.settings
+    stage, evaluation = settings.stages[-1], settings.evaluation
+    wanted = {
+        "stage": stage,
+        "phase": settings.of_stage(stage)[-1].name,
+        "when": AFTER,
+        "set": name or evaluation.selection_set,
+        "play": evaluation.selection_play,
+        "manual": TRUE_MANUAL,
+        "player": TEAM,
+        "metric": settings.measure(stage),
+    }
+    rows = (row for row in results.measured if all(getattr(row, field) == is_ for field, is_ in wanted.items()))
+    return [score_of(row) for row in rows]
+
+
+def reached(results: RunResults, name: str = "") -> Statistics | None:
+    """The statistics of `scores`; None where no seed has any."""
+    found = scores(results, name)
+    return statistics_of(found, results.settings.measure(results.settings.stages[-1])) if found else None
+
+
+def evaluations(settings: RunConfig, run: RunFolder) -> list[float]:
+    """Results within the last stage on the set that chooses, as means over seeds, as far as all seeds have them."""
+    of_seeds = [_within(settings, read_metrics(run.seed(seed, len(settings.seeds)).metrics)) for seed in settings.seeds]
+    return [sum(values) / len(values) for values in zip(*of_seeds, strict=False)]
+
+
+def _within(settings: RunConfig, lines: Sequence[Mapping[str, Any]]) -> list[float]:
+    stage, evaluation = settings.stages[-1], settings.evaluation
+    wanted = {
+        "kind": "evaluation",
+        "stage": stage,
+        "when": WITHIN,
+        "set": evaluation.selection_set,
+        "play": evaluation.selection_play,
+        "manual": TRUE_MANUAL,
+    }
+    return [line[settings.measure(stage)] for line in lines if wanted.items() <= line.items()]
