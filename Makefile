@@ -12,6 +12,7 @@
 #                    few hundred of each
 #   make test-clients  the adapters against the real TorchRL, BenchMARL, AgileRL and others, in environments of their own
 #   make test-trackers  W&B, MLflow and Trackio, in an environment of their own
+#   make test-sweeps  Optuna, likewise
 #   make test-kills  kill a run at twenty random moments: it has to end as if nothing had happened, bit for bit
 #   make campaign    an hour of random kills, damaged files, hostile clients, busy and full machines; it goes on where it
 #                    was stopped, and writes a page of figures: make campaign ARGS="--minutes 10 --seed 7"
@@ -29,7 +30,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-full test-browser test-ray test-clients test-trackers test-kills campaign fuzz lint format clean
+.PHONY: help setup demo test test-full test-browser test-ray test-clients test-trackers test-sweeps test-kills campaign fuzz lint format clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -104,6 +105,9 @@ test-clients: $(CLIENTS:%=%/.installed)
 test-trackers: $(VENV)-trackers/.installed
 	$(VENV)-trackers/bin/python -m pytest -rs tests/experiment/test_tracking.py tests/experiment/test_trackers.py $(ARGS)
 
+test-sweeps: $(VENV)-sweeps/.installed
+	$(VENV)-sweeps/bin/python -m pytest -rs tests/experiment/sweep $(ARGS)
+
 test-kills: setup
 	MAGROUNDING_KILLS=20 $(BIN)/python -m pytest tests/experiment/test_kill_campaign.py $(ARGS)
 
@@ -120,5 +124,5 @@ format: setup
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf $(VENV) $(CLIENTS) $(VENV)-trackers build dist *.egg-info .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(CLIENTS) $(VENV)-trackers $(VENV)-sweeps build dist *.egg-info .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

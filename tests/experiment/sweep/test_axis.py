@@ -1,0 +1,75 @@
+"""Axes of a sweep: what --over takes, grids, and random points."""
+
+import numpy as np
+import pytest
+
+from magrounding.errors import ConfigurationError
+from magrounding.experiment.sweep.axis import Axis, grid, one_by_one, parse_axes, random_points
+
+
+def test_lists_keep_their_words():
+    axes = parse_axes(["learning.entropy=0.003, 0.01", "network.channels=[4,4],[8,8]", "env_options.task=simple"])
+    assert [axis.values for axis in axes] == [("0.003", "0.01"), ("[4,4]", "[8,8]"), ("simple",)]
+    assert grid(axes)[:2] == [
+        {"learning.entropy": "0.003", "network.channels": "[4,4]", "env_options.task": "simple"},
+        {"learning.entropy": "0.003", "network.channels": "[8,8]", "env_options.task": "simple"},
+    ]
+    assert len(grid(axes)) == 4
+
+
+@pytest.mark.parametrize(
+    ("text", "low", "high", "whole", "log"),
+    [("a=1e-4..1e-2:log", 1e-4, 1e-2, False, True), ("a=-1..5", -1, 5, True, False), ("a=1..5.0", 1, 5, False, False)],
+)
+def test_a_range_has_two_ends(text, low, high, whole, log):
+    axis = Axis.parse(text)
+    assert (axis.low, axis.high, axis.whole, axis.log) == (low, high, whole, log)
+    drawn = [axis.draw(np.random.default_rng(k)) for k in range(200)]
+    assert all(low <= float(each) <= high for each in drawn)
+    assert all(each == str(int(each)) for each in drawn) if whole else len(set(drawn)) == 200
+    below = np.mean([float(each) < (np.sqrt(low * high) if log else (low + high) / 2) for each in drawn])
+    assert 0.3 < below < 0.7
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("learning.entropy", "takes an option and its values"),
+        ("a=1,,2", "takes an option and its values"),
+        ("a=1,1", "each once"),
+        ("a=..3", "a range is two numbers"),
+        ("a=1..2..3", "a range is two numbers"),
+        ("a=2..1", "from a number to a greater one"),
+        ("a=0..1:log", "of :log a positive one"),
+        ("a=nan..1", "from a number to a greater one"),
+        ("seeds=0,1", "all points of a sweep have the same seeds"),
+        ("evaluation.report_games=1,2", "all points of a sweep have the same evaluation"),
+    ],
+)
+def test_what_is_no_axis_is_refused(text, why):
+    with pytest.raises(ConfigurationError, match=why):
+        parse_axes([text])
+
+
+def test_an_option_is_there_once_and_there_is_one():
+    for texts in ([], ["a=1", "a=2"]):
+        with pytest.raises(ConfigurationError, match="for each option once"):
+            parse_axes(texts)
+
+
+def test_a_grid_takes_no_range():
+    with pytest.raises(ConfigurationError, match="b has a range: say how many points to take"):
+        grid(parse_axes(["a=1,2", "b=0..1"]))
+
+
+def test_random_points_are_the_same_each_time_and_of_lists_distinct():
+    axes = parse_axes(["a=1,2,3", "b=x,y"])
+    assert random_points(axes, 4) == random_points(axes, 5)[:4]
+    assert len({tuple(each.items()) for each in random_points(axes, 6)}) == 6 == len(random_points(axes, 100))
+    mixed = parse_axes(["a=1,2,3", "b=0..1"])
+    assert random_points(mixed, 4) == random_points(mixed, 5)[:4]
+
+
+def test_every_value_is_tried_once():
+    found = list(one_by_one(parse_axes(["a=1,2,3", "b=0..1"])))
+    assert [tuple(each.values()) for each in found] == [("1", "0"), ("2", "0"), ("3", "0"), ("1", "1")]

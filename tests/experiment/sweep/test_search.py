@@ -1,0 +1,93 @@
+"""Searches: what is trained next. Optuna has to find an optimum that was planted."""
+
+import math
+import sys
+
+import pytest
+
+from magrounding.errors import MissingExtra
+from magrounding.experiment.sweep.record import OPTUNA, Point, Sweep
+from magrounding.experiment.sweep.search import Listed, make_search
+
+OVER = ("learning.learning_rate=1e-5..1e-1:log", "network.width=8,16,32,64")
+
+
+def sweep_of(count, over=OVER):
+    return Sweep(over, OPTUNA, count, {})
+
+
+def planted(values):
+    """Evaluations of a point: they rise to a result that is best at a rate of 1e-2 and a width of 32."""
+    far = abs(math.log10(float(values["learning.learning_rate"])) + 2) / 2
+    result = max(0.0, 0.9 - 0.4 * far - 0.1 * abs(math.log2(int(values["network.width"])) - 5))
+    return [result * part for part in (0.4, 0.7, 0.9, 1.0)]
+
+
+def in_better_half(point):
+    """The nearer half of the rates."""
+    return float(point.values["learning.learning_rate"]) >= 1e-3
+
+
+def go_on(sweep, known, until):
+    """Search until so many points have ended; known: what those before have reached, more is added."""
+    search = make_search(sweep, dict(known))
+    for number in search.numbers():
+        values = planted(sweep.points[number].values)
+        seen = next((k for k in range(1, 4) if search.gives_up(number, values[:k])), 0)
+        sweep.points[number].stopped = seen
+        search.ended(number, None if seen else values[-1])
+        known[number] = (None, values[:seen]) if seen else (values[-1], values)
+        if len(known) == until:
+            break
+
+
+def test_optuna_finds_the_better_half_of_a_planted_optimum():
+    pytest.importorskip("optuna")
+    sweep, known = sweep_of(40), {}
+    go_on(sweep, known, 40)
+    late = sweep.points[20:]
+    assert sum(map(in_better_half, late)) >= 15
+    best = max((value, number) for number, (value, _) in known.items() if value is not None)
+    assert best[0] > 0.75
+    assert sweep.points[best[1]].values["network.width"] == "32"
+    given_up = [number for number, (value, _) in known.items() if value is None]
+    assert given_up, "some fall behind the median"
+    assert all(planted(sweep.points[number].values)[-1] < best[0] for number in given_up)
+
+
+def test_a_search_that_goes_on_knows_what_was_reached():
+    """In pieces of a few points, each made anew from the results so far, it finds the same half."""
+    pytest.importorskip("optuna")
+    sweep, known = sweep_of(40), {}
+    while len(known) < 40:
+        go_on(sweep, known, len(known) + 5)
+    assert sum(map(in_better_half, sweep.points[20:])) >= 15
+
+
+def test_points_that_had_begun_come_first():
+    pytest.importorskip("optuna")
+    sweep = sweep_of(3, ("a=1..9", "b=0.0..1.0"))
+    sweep.points = [
+        Point({"a": "3", "b": "0.25"}),
+        Point({"a": "4", "b": "0.123456789"}),
+        Point({"a": "5", "b": "1.0"}),
+    ]
+    search = make_search(sweep, {1: (0.5, [0.25])})
+    numbers = search.numbers()
+    assert [next(numbers), next(numbers)] == [0, 2]
+    assert [search._trials[number].params for number in (0, 2)] == [{"a": 3, "b": 0.25}, {"a": 5, "b": 1.0}]
+    assert list(numbers) == []
+
+
+def test_a_package_that_is_missing_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "optuna", None)
+    with pytest.raises(MissingExtra, match=r"pip install 'magrounding\[sweeps\]'"):
+        make_search(sweep_of(1), {})
+
+
+def test_a_list_is_gone_through():
+    sweep = Sweep(("a=1,2",), "grid", 2, {}, points=[Point({"a": "1"}), Point({"a": "2"})])
+    search = make_search(sweep, {})
+    assert isinstance(search, Listed)
+    assert list(search.numbers()) == [0, 1]
+    assert not search.gives_up(0, [0.0])

@@ -1,0 +1,209 @@
+"""Sweeps: points are trained side by side, stopped, gone on with and given up; the table and the figure."""
+
+import os
+import signal
+import threading
+import time
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from magrounding.cli import sweep as command
+from magrounding.cli.command import CommandLine
+from magrounding.cli.sweep import at_point
+from magrounding.errors import CheckpointError
+from magrounding.experiment.curriculum import run_curriculum
+from magrounding.experiment.jobs.runner import run_jobs
+from magrounding.experiment.phase import Promotion
+from magrounding.experiment.reports.sweep import measured_points, write_report
+from magrounding.experiment.sweep import jobs as sweep_jobs
+from magrounding.experiment.sweep.axis import grid, parse_axes
+from magrounding.experiment.sweep.jobs import SweepJobs
+from magrounding.experiment.sweep.record import GRID, OPTUNA, Point, Sweep, SweepFolder, measured, unfinished
+from magrounding.experiment.sweep.search import Listed
+from magrounding.play.run_folder import RunFolder
+from magrounding.storage import read_json, write_json
+from tests.experiment.tiny_runs import phases_of, quiet, tiny_settings, weights_of
+
+ROOT = Path(__file__).parents[3]
+OVER = ("learning.learning_rate=0.001,0.01", "network.embedding=4,6")
+BASE = measured(
+    tiny_settings(
+        stages=("s1",), seeds=(0, 1), phases=phases_of({"*": Promotion(steps=60)}), every=30, final_sets=("eval",)
+    )
+)
+
+
+@pytest.fixture(autouse=True)
+def children_find_this_checkout(monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+
+
+def sweep_of(over=OVER, base=BASE, **changes):
+    points = [Point(values) for values in grid(parse_axes(over))]
+    return Sweep(
+        **{"over": over, "search": GRID, "count": len(points), "base": base.as_dict(), "points": points} | changes
+    )
+
+
+def begin(settings, run, seeds=()):
+    return run_curriculum(settings, run.path, device="cpu", threads=1, display=quiet(), seeds=seeds, trackers=[])
+
+
+def train_here(folder, sweep, numbers, seeds):
+    """Train seeds of points in this process."""
+    for number in numbers:
+        settings, run = at_point(sweep.config, sweep.points[number].values), folder.run(number)
+        begin(settings, run)
+        run_curriculum(settings, run.path, resume=True, device="cpu", threads=1, display=quiet(), seeds=seeds)
+
+
+def said(capsys, *words):
+    code = CommandLine("magrounding sweep", tuple(map(str, words))).run(command)
+    return code, capsys.readouterr()
+
+
+def test_it_is_measured_on_the_set_that_chooses():
+    assert BASE.evaluation.final_sets == ("train", "eval")
+    assert measured(BASE) is BASE
+
+
+@pytest.mark.slow
+def test_a_sweep_is_stopped_and_goes_on_to_the_same_weights(tmp_path, capsys):
+    folder, sweep = SweepFolder(tmp_path / "sweep"), sweep_of(OVER[:1])
+    folder.path.mkdir()
+    folder.write(sweep)
+    go_on = ("--out", folder.path, "--resume", "--jobs", 2, "--device", "cpu", "--threads", 1)
+
+    def stop_when_saved():
+        while not (folder.run(1).path / "seed_0" / "checkpoint.safetensors").exists():
+            time.sleep(0.005)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    threading.Thread(target=stop_when_saved, daemon=True).start()
+    code, printed = said(capsys, *go_on)
+    assert code == 128 + signal.SIGINT
+    again = f"magrounding sweep --out {folder.path} --resume --jobs 2 --device cpu --threads 1"
+    assert printed.err == f"stopped; the state is saved, go on with: {again}\n"
+    assert "| point_0 | 0.001 |" in (folder.path / "sweep.md").read_text()
+    code, printed = said(capsys, *go_on)
+    assert code == 0, printed
+    assert printed.out.endswith(f"report: {folder.path / 'sweep.md'}\n")
+    for number, point in enumerate(sweep.points):
+        settings, whole = at_point(BASE, point.values), RunFolder(tmp_path / f"whole_{number}")
+        assert unfinished(settings, folder.run(number)) == []
+        begin(settings, whole, seeds=None)
+        for seed in ("seed_0", "seed_1"):
+            assert weights_of(folder.run(number).path / seed, "s1").equal(weights_of(whole.path / seed, "s1"))
+    before = {path: path.stat().st_mtime_ns for path in folder.path.glob("*/*/*")}
+    assert said(capsys, *go_on)[0] == 0
+    assert {path: path.stat().st_mtime_ns for path in folder.path.glob("*/*/*")} == before
+
+
+class GivesUp(Listed):
+    """Gives point 1 up after its second evaluation, whatever that is."""
+
+    def __init__(self, sweep, known):
+        super().__init__(sweep)
+        self.told = {number: value for number, (value, _) in known.items()}
+
+    def ended(self, number, value):
+        self.told[number] = value
+
+    def gives_up(self, number, values):
+        return number == 1 and len(values) >= 2
+
+
+@pytest.mark.slow
+def test_a_point_that_is_given_up_ends_early_and_stays_so(tmp_path, monkeypatch):
+    made = []
+    monkeypatch.setattr(sweep_jobs, "make_search", lambda *what: made.append(GivesUp(*what)) or made[-1])
+    over = ("phases.*.0.until.steps=60,100000000",)
+    folder, sweep = SweepFolder(tmp_path / "sweep"), sweep_of(over, search=OPTUNA)
+    folder.path.mkdir()
+
+    def run(record):
+        jobs = SweepJobs(folder, record, partial(at_point, record.config), begin, ["--device", "cpu", "--threads", "1"])
+        return run_jobs(jobs.jobs(), 2, quiet(), ended=jobs.ended, stops=jobs.stops)
+
+    outcomes = run(sweep)
+    assert not any(outcome.failed for outcome in outcomes)
+    assert {outcome.job.name for outcome in outcomes if outcome.stopped} <= {"point 1, seed 0", "point 1, seed 1"}
+    assert sweep.points[1].stopped >= 2
+    assert made[-1].told[1] is None
+    assert 0 <= made[-1].told[0] <= 1
+    again = folder.read()
+    assert again.points == sweep.points
+    SweepJobs(folder, again, partial(at_point, again.config), begin, [])
+    assert made[-1].told == {0: made[0].told[0], 1: None}
+    write_report(folder, again)
+    text = (folder.path / "sweep.md").read_text()
+    assert "| point_1 | 100000000 | – | – | – | " in text
+    assert f"given up after {again.points[1].stopped} evaluations" in text
+    assert "1 of them were given up" in text
+
+
+def test_the_table_and_the_figure(tmp_path):
+    folder, sweep = SweepFolder(tmp_path / "sweep"), sweep_of()
+    folder.path.mkdir()
+    assert not write_report(folder, sweep)
+    train_here(folder, sweep, (0, 1, 2), (0, 1))
+    train_here(folder, sweep, (3,), (1,))
+    assert write_report(folder, sweep)
+    points = measured_points(folder, sweep)
+    assert {point.number for point in points} == {0, 1, 2, 3}
+    finished = [point.statistics.iqm for point in points]
+    assert finished == sorted(finished, reverse=True)
+    text = (folder.path / "sweep.md").read_text()
+    assert "| point | learning.learning_rate | network.embedding | train: interquartile mean |" in text
+    assert "4 points of 4 (grid), 2 seeds each" in text
+    assert text.count("| finished |") == 3
+    assert text.count("| 1 of 2 seeds finished |") == 1
+    lines = (folder.path / "sweep.csv").read_text().splitlines()
+    assert lines[0].startswith("point,learning.learning_rate,network.embedding,seeds,mean,std,iqm,low,high,games")
+    assert len(lines) == 5
+    assert (folder.path / "sweep.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_what_cannot_be_swept_is_refused(tmp_path, capsys):
+    out = tmp_path / "sweep"
+    begun = ("--env", "rtfm", "--out", out)
+
+    def refused(*words):
+        code, printed = said(capsys, *words)
+        assert code == 2
+        assert not out.exists() or not (out / "point_0").exists()
+        return printed.err
+
+    assert "takes --over PATH=VALUES" in refused(*begun)
+    assert "unknown option of" in refused(*begun, "--over", "learning.entropi=0.1,0.2")
+    assert "entropy" in refused(*begun, "--over", "learning.entropy=0.1,much")
+    assert "by --random or by --optuna" in refused(
+        *begun, "--over", "learning.entropy=0.1,1", "--random", 1, "--optuna", 1
+    )
+    assert "--random takes a number of points" in refused(*begun, "--over", "learning.entropy=0.1,1", "--random", 0)
+    assert "say how many points to take" in refused(*begun, "--over", "learning.entropy=0.1..1")
+    assert "sweep.json is missing" in refused("--out", out, "--resume")
+    assert not out.exists()
+    assert "name the folder of the sweep" in refused("--resume")
+    folder = SweepFolder(out)
+    out.mkdir()
+    folder.write(sweep_of())
+    assert "has a sweep already: add --resume" in refused(*begun, "--over", "learning.entropy=0.1,1")
+    assert "leave out --env" in refused("--out", out, "--resume", "--env", "rtfm")
+    assert "leave out --optuna" in refused("--out", out, "--resume", "--optuna", 9)
+    folder.file.unlink()
+    (out / "other").touch()
+    assert "holds no sweep" in refused(*begun, "--over", "learning.entropy=0.1,1")
+
+
+def test_a_damaged_record_is_refused(tmp_path):
+    folder = SweepFolder(tmp_path)
+    for change in ({"search": "luck"}, {"count": 0}, {"points": [{"values": 3}]}, {"over": ["a"]}, {"base": {}}):
+        folder.write(sweep_of())
+        content = {**read_json(folder.file), **change}
+        folder.file.unlink()
+        write_json(folder.file, content, sealed=True)
+        with pytest.raises(CheckpointError, match="damaged"):
+            folder.read()
