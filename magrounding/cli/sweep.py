@@ -21,6 +21,7 @@ from magrounding.experiment.sweep.axis import grid, one_by_one, parse_axes, rand
 from magrounding.experiment.sweep.jobs import SweepJobs
 from magrounding.experiment.sweep.record import GRID, OPTUNA, RANDOM, Point, Sweep, SweepFolder, measured
 from magrounding.experiment.sweep.search import make_search
+from magrounding.experiment.tracking import lacking
 from magrounding.play.owner import owned
 from magrounding.play.run_folder import RunFolder
 from magrounding.schema import assign
@@ -62,6 +63,7 @@ def run(arguments: Arguments, line: CommandLine) -> None:
         folder.write(sweep)
         try:
             arguments.run(jobs.jobs(), folder.path, display, arguments.threads, jobs.ended, jobs.stops)
+            _say_lacking(folder, sweep, display)
         finally:  # what is finished is worth a look, also where some failed or the sweep was stopped
             write_report(folder, sweep)
     print(folder.path / REPORT_FILE if arguments.quiet else f"report: {folder.path / REPORT_FILE}")
@@ -136,6 +138,18 @@ def _begin(arguments: Arguments, command: str, settings: RunConfig, run: RunFold
         trackers=named_trackers(arguments.tracker),
         project=arguments.project,
     )
+
+
+def _say_lacking(folder: SweepFolder, sweep: Sweep, display: Display) -> None:
+    """Say which trackers failed: what the processes of points say of them is not shown."""
+    runs = [folder.run(number) for number in range(len(sweep.points))]
+    without = [(tracker, run.path) for run in runs if run.holds_run for tracker in lacking(run)]
+    for tracker in dict.fromkeys(tracker for tracker, _ in without):
+        names = ", ".join(path.name for each, path in without if each == tracker)
+        display.say(
+            f"tracker {tracker}: it lacks a part of {names}; nothing of the runs is lost, send what is missing of each "
+            f"with: magrounding track {folder.path}/POINT --tracker {tracker}"
+        )
 
 
 def _folder(arguments: Arguments) -> Path:

@@ -217,6 +217,13 @@ def _seeds(run: RunFolder) -> list[tuple[int, SeedFolder]]:
     return [(seed, run.seed(seed, len(seeds))) for seed in seeds]
 
 
+def lacking(run: RunFolder) -> tuple[str, ...]:
+    """Trackers of a run that do not have everything of its finished seeds; TensorBoard's files are the run's own."""
+    asked = [each for each in tracking_of(run.config(), None, None).trackers if each not in DEFAULT]
+    finished = [folder for _, folder in _seeds(run) if folder.checkpoint.exists() and _held(folder)[1]]
+    return tuple(each for each in asked if any(each not in _remembered(folder).complete for folder in finished))
+
+
 def _remembered(folder: SeedFolder) -> _Remembered:
     """What a seed's file of trackers holds; CheckpointError where it is damaged."""
     if not folder.trackers.exists():

@@ -15,7 +15,7 @@ from magrounding.errors import CheckpointError, ConfigurationError
 from magrounding.experiment import curriculum
 from magrounding.experiment.metrics import MetricsLog, read_metrics
 from magrounding.experiment.phase import Promotion
-from magrounding.experiment.tracking import Sender, Tracking, track, tracking_of
+from magrounding.experiment.tracking import Sender, Tracking, lacking, track, tracking_of
 from magrounding.play.evaluate import MANUALS, PLAYS
 from magrounding.play.owner import RunOwner
 from magrounding.play.run_folder import METRICS_FILE, RunFolder, SeedFolder
@@ -210,6 +210,7 @@ def test_a_tracker_that_fails_stops_no_run(tracker, tmp_path, monkeypatch, capsy
     rest = f"nothing of the run is lost, send what is missing with: magrounding track {run} --tracker {tracker}"
     assert said == [f"tracker {tracker}: {why[tracker]}; {rest}"]
     assert (run / "report.md").exists()
+    assert lacking(RunFolder(run)) == (tracker,)
     if tracker != "Deaf":
         assert expected(run) == [step for step, _ in shown()]
 

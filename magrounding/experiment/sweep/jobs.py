@@ -9,7 +9,7 @@ from magrounding.experiment.config import RunConfig
 from magrounding.experiment.jobs.job import Job, Outcome
 from magrounding.experiment.jobs.seeds import seed_jobs
 from magrounding.experiment.sweep.axis import Values
-from magrounding.experiment.sweep.record import Sweep, SweepFolder, evaluations, reached, unfinished
+from magrounding.experiment.sweep.record import OPTUNA, Sweep, SweepFolder, evaluations, reached, unfinished
 from magrounding.experiment.sweep.search import make_search
 from magrounding.play.run_folder import RunFolder
 
@@ -34,7 +34,8 @@ class SweepJobs:
         words: Sequence[str],
     ) -> None:
         self._folder, self._sweep, self._at, self._begin, self._words = folder, sweep, at, begin, words
-        self._search = make_search(sweep, {k: found for k in range(len(sweep.points)) if (found := self._known(k))})
+        chosen = range(len(sweep.points)) if sweep.search == OPTUNA else ()
+        self._search = make_search(sweep, {k: found for k in chosen if (found := self._known(k))})
         self._settings: dict[int, RunConfig] = {}
         self._point: dict[str, int] = {}  # name of a job → its point
         self._left: dict[int, int] = {}  # point → jobs that have not ended
