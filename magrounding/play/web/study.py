@@ -379,18 +379,23 @@ class Participants:
                     break
                 time.sleep(0.5)
         with self._lock:
-            for place in (Path(tempfile.gettempdir()), _MEMORY):
-                if self.late and place.is_dir():
+            for place in (None, _MEMORY) if _MEMORY.is_dir() else (None,):
+                if self.late:
                     self._store_elsewhere(place)
             if self.late:
                 LOG.critical("what was not stored is lost, of participants %s", ", ".join(map(str, sorted(self.late))))
 
-    def _store_elsewhere(self, place: Path) -> None:
-        """Write what is late into a new folder at a place, by the names that files have in the study's folder."""
+    def _store_elsewhere(self, place: Path | None) -> None:
+        """Write what is late into a new folder at a place, by the names that files have in the study's folder.
+
+        The system's place for temporary files where none is given, which is looked for: there may be none.
+        """
         try:
             folder = Path(tempfile.mkdtemp(prefix="magrounding-study-", dir=place))
         except OSError as error:
-            LOG.error("participants' data cannot be written to %s either (%s)", place, reason(error))
+            LOG.error(
+                "participants' data cannot be written to %s either (%s)", place or "temporary files", reason(error)
+            )
             return
         try:
             for participant in list(self.late.values()):

@@ -319,6 +319,22 @@ def test_what_can_be_written_nowhere_is_said_to_be_lost(tmp_path, monkeypatch, c
     assert caplog.messages[-1] == "what was not stored is lost, of participants 0, 1"
 
 
+def test_a_system_without_a_place_for_temporary_files_has_memory(tmp_path, monkeypatch, caplog):
+    def none():
+        raise FileNotFoundError(2, "No usable temporary directory found in ['/tmp']")
+
+    (tmp_path / "memory").mkdir()
+    monkeypatch.setattr(tempfile, "gettempdir", none)
+    monkeypatch.setattr(studies, "_MEMORY", tmp_path / "memory")
+    people = with_late_games(tmp_path / "study", monkeypatch)
+    full(monkeypatch, tmp_path / "study")
+    people.close(0)
+    assert not people.late
+    assert "cannot be written to temporary files either (No usable temporary directory" in caplog.messages[-2]
+    (folder,) = (tmp_path / "memory").iterdir()
+    assert len(list((folder / "games").iterdir())) == 2
+
+
 def test_data_of_people_are_for_the_host_alone(tmp_path):
     folder = tmp_path / "study"
     people = participants(folder)
