@@ -147,7 +147,9 @@ def test_the_lines_of_the_page_train_each_seed_and_the_last_writes_the_report(
     assert shell(page_block("xargs")) == 0
     assert [is_finished(SETTINGS, run.seed(seed, 3)) for seed in SEEDS] == [True] * 3
     assert not run.report.exists()
-    assert shell(printed.err.removeprefix("at last: ")) == 0
+    name, subcommand, *words = shlex.split(printed.err.removeprefix("at last: "))
+    assert (name, subcommand) == ("magrounding", "train")
+    assert command(*words) == 0  # in this process, whose oracle is that of the other run
     check(run.path, whole.path)
 
 
