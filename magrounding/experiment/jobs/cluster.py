@@ -142,13 +142,19 @@ class RayPlaces:
             try:
                 self._ray.init(address=address, **quiet)
             except (ConnectionError, ValueError, RuntimeError) as error:
-                why = f"{error}".splitlines()[0]
+                why = f"{error}".partition("\n")[0]
                 raise ConfigurationError(f"there is no Ray cluster of this machine at {address!r}: {why}") from None
             return
         self._own = Path(tempfile.mkdtemp(prefix="ray-", dir="/tmp"))  # the path of a socket has 107 bytes at most
         cores = max(available_cores(), ceil(self._cluster.jobs * self._cluster.cpus))  # Ray does not see all limits
         own: dict[str, Any] = {"num_cpus": cores, "object_store_memory": _STORE, "include_dashboard": False}
-        self._ray.init(address="local", _temp_dir=str(self._own), **own, **quiet)
+        try:
+            self._ray.init(address="local", _temp_dir=str(self._own), **own, **quiet)
+        except Exception as error:  # the class itself, where its processes take more than half a minute to start
+            why = f"{error}".partition("\n")[0]
+            raise ConfigurationError(
+                f"Ray did not start on this machine: {why} Leave out --cluster; --jobs needs no Ray"
+            ) from None
 
     def _nodes(self) -> list[dict[str, Any]]:
         """The nodes that have room for a job."""

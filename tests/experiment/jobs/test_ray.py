@@ -47,7 +47,7 @@ def cluster():
         patch.setenv("RAY_TMPDIR", place)  # of all that belongs to it; the argument temp_dir is not heeded everywhere
         made = RayCluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
         made.second = made.add_node(num_cpus=1)
-        made.wait_for_nodes()
+        made.wait_for_nodes(timeout=300)
         yield made
         made.shutdown()
 
@@ -169,6 +169,18 @@ def test_what_a_node_does_not_see_is_refused_before_anything_trains(tmp_path, cl
         pass
     assert not ray.is_initialized()
     assert list(tmp_path.rglob("*")) == [tmp_path / "run"]
+
+
+def test_a_ray_that_does_not_start_is_one_sentence_and_leaves_nothing(tmp_path, monkeypatch):
+    def init(_temp_dir, **_):
+        tmp_path.joinpath("place").write_text(_temp_dir)
+        raise Exception("timed out during startup.\nThis could happen because of much.")
+
+    monkeypatch.setattr(ray, "init", init)
+    sentence = "Ray did not start on this machine: timed out during startup. Leave out --cluster"
+    with pytest.raises(ConfigurationError, match=sentence), RayPlaces(Cluster("ray"), tmp_path / "run"):
+        pass
+    assert not Path(tmp_path.joinpath("place").read_text()).exists()
 
 
 def test_what_no_node_has_is_refused(tmp_path, cluster):
