@@ -20,13 +20,12 @@ _LOOK_SECONDS = 0.5
 
 
 class Places(Protocol):
-    """What runs jobs: this machine, or a cluster.
+    """What runs jobs: this machine, or a cluster."""
 
-    Attributes:
-        count: jobs that it may be given at a time.
-    """
-
-    count: int
+    @property
+    def count(self) -> int:
+        """Jobs that it may be given at a time."""
+        ...
 
     def submit(self, job: Job) -> Future[int]:
         """Start a job; the future holds its exit code, or minus the signal that ended it."""
