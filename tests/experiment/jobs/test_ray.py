@@ -88,7 +88,7 @@ def test_two_nodes_train_the_run_of_one_process(tmp_path, whole, cluster):
 def test_a_node_that_is_removed_in_mid_run_changes_nothing(tmp_path, whole, cluster):
     run = begin(tmp_path / "run")
     process = train(run, f"ray://{cluster.address}")
-    wait_until(lambda: all(owner(run, seed) and run.seed(seed, 3).checkpoint.exists() for seed in (0, 1)))
+    wait_until(process, lambda: all(owner(run, seed) and run.seed(seed, 3).checkpoint.exists() for seed in (0, 1)))
     cluster.remove_node(cluster.second, allow_graceful=False)
     code, _, err = end(process)
     assert (code, err) == (0, ""), err
@@ -99,8 +99,9 @@ def owner(run, seed):
     return RunFolder(run.seed(seed, 3).path).owner.exists()
 
 
-def wait_until(true):
+def wait_until(process, true):
     while not true():
+        assert process.poll() is None, process.communicate()
         time.sleep(0.01)
 
 
@@ -108,7 +109,7 @@ def test_a_job_whose_process_is_killed_goes_on(tmp_path, whole, cluster):
     run = begin(tmp_path / "run")
     process = train(run, f"ray://{cluster.address}")
     file = RunFolder(run.seed(1, 3).path).owner
-    wait_until(lambda: file.exists() and run.seed(1, 3).checkpoint.exists())
+    wait_until(process, lambda: file.exists() and run.seed(1, 3).checkpoint.exists())
     os.kill(int(file.read_text().split('"pid": ')[1].split(",")[0]), signal.SIGKILL)
     code, _, err = end(process)
     assert (code, err) == (0, ""), err
@@ -134,7 +135,7 @@ def test_ctrl_c_leaves_no_process_and_no_file_outside_the_run(tmp_path, whole):
     before = {folder: set(folder.iterdir()) if folder.exists() else set() for folder in outside}
     run = begin(tmp_path / "run")
     process = train(run, "ray", "--jobs", "2")
-    wait_until(lambda: all(run.seed(seed, 3).checkpoint.exists() for seed in (0, 1)))
+    wait_until(process, lambda: all(run.seed(seed, 3).checkpoint.exists() for seed in (0, 1)))
     started = below(process.pid)
     assert started
     process.send_signal(signal.SIGINT)
