@@ -68,25 +68,28 @@ def measure(arguments: Arguments) -> None:
     """Print a line for each way of training; OtherWeights where they differ."""
     run = ["--env", arguments.env, "--agents", str(arguments.agents), "--preset", arguments.preset]
     run += ["--budget", f"{arguments.budget:g}", "--stages", arguments.stages, "--seeds", arguments.seeds]
-    ways = {"--jobs 1": (), "--jobs 1 --threads 1": ("--threads", "1"), "--jobs": ("--jobs", str(arguments.jobs))}
+    ways = {
+        "--jobs 1": (),
+        "--jobs 1 --threads 1": ("--threads", "1"),
+        f"--jobs {arguments.jobs}": ("--jobs", str(arguments.jobs)),
+    }
     print(f"{available_cores()} cores; {' '.join(run)}", flush=True)
     found: dict[str, bytes] | None = None
     first = None
     with tempfile.TemporaryDirectory() as place:
         for way, words in ways.items():
-            folder = Path(place) / way.replace(" ", "")
+            folder = Path(place) / way.replace("-", "").replace(" ", "")
             train(folder, *run, "--prepare", "--device", "cpu")
             load = os.getloadavg()[0]
             wall, computed = seconds(folder, "--device", "cpu", *words)
             first = first or wall
-            name = " ".join(words) or way
             print(
-                f"{name}: {wall:.1f} s by the clock ({first / wall:.2f} times as fast as the first), {computed:.1f} s "
+                f"{way}: {wall:.1f} s by the clock ({first / wall:.2f} times as fast as the first), {computed:.1f} s "
                 f"of processors; load before {load:.1f}, after {os.getloadavg()[0]:.1f}",
                 flush=True,
             )
             if found not in (None, learnt := weights(folder)):
-                raise OtherWeights(f"{name} came to other weights than --jobs 1")
+                raise OtherWeights(f"{way} came to other weights than --jobs 1")
             found = learnt
     print("the weights are the same, bit for bit")
 

@@ -39,17 +39,23 @@ def whole(tmp_path_factory):
 
 @pytest.fixture
 def cluster():
-    """Two nodes of one core each, on this machine; the second may be removed."""
+    """Two nodes of one core each, on this machine; the second may be removed.
+
+    Ray gives each half a minute to start, which may be too little on a machine that is busy.
+    """
     with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory(prefix="ray-", dir="/tmp") as place:
         patch.setenv("RAY_AUTH_MODE", "disabled")  # else a password is left in the home
         patch.setenv("RAY_worker_niceness", "0")  # on a busy machine jobs would wait for other programs
         patch.setenv("PYTHONPATH", str(ROOT))
         patch.setenv("RAY_TMPDIR", place)  # of all that belongs to it; the argument temp_dir is not heeded everywhere
-        made = RayCluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
-        made.second = made.add_node(num_cpus=1)
-        made.wait_for_nodes(timeout=300)
-        yield made
-        made.shutdown()
+        made = RayCluster()
+        try:
+            made.add_node(num_cpus=1, include_dashboard=False)
+            made.second = made.add_node(num_cpus=1)
+            made.wait_for_nodes(timeout=300)
+            yield made
+        finally:
+            made.shutdown()
 
 
 def begin(folder):
