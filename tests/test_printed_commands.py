@@ -38,7 +38,7 @@ def blocks():
     for page in PAGES:
         for block in re.findall(r"```bash\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL):
             for line in block.splitlines():
-                words = shlex.split(line.removeprefix(".venv/bin/"), comments=True)
+                words = shlex.split(line.removeprefix(".venv/bin/").partition(" > ")[0], comments=True)
                 if re.match(PROGRAM, " ".join(words)):
                     yield pytest.param(words, id=f"{page.name}: {' '.join(words)}")
 
