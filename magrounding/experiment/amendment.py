@@ -37,14 +37,14 @@ class Amendment:
     before: str
 
     def __str__(self) -> str:
-        """What holds from when on, for reports."""
+        """Return what holds from when on, for reports."""
         changed = ", ".join(f"{path} {after} instead of {before}" for path, (before, after) in self.changed.items())
         since = ", ".join(f"{steps:,} steps of seed {seed}" for seed, steps in self.begins.items())
         return f"{changed}, after {since}"
 
 
 def divergences(config: Mapping[str, Any]) -> list[str]:
-    """What the content of a `config.json` says of how its run diverged; CheckpointError for damage."""
+    """Return how a run diverged, by the content of its `config.json`; CheckpointError for damage."""
     return _entry(config, DIVERGED, list[str])
 
 
@@ -56,9 +56,9 @@ def amendments(config: Mapping[str, Any]) -> list[Amendment]:
 def note_divergence(run: RunFolder, seed: int, error: Diverged) -> None:
     """Write into `config.json` that a run diverged; a disk that refuses hides nothing of the error itself."""
     with suppress(OSError):
-        config, told = run.config(), f"seed {seed}: {error}"
-        if told not in (known := divergences(config)):
-            run.write_config({**config, DIVERGED: [*known, told]})
+        config, sentence = run.config(), f"seed {seed}: {error}"
+        if sentence not in (known := divergences(config)):
+            run.write_config({**config, DIVERGED: [*known, sentence]})
 
 
 def may_amend(run: RunFolder, before: RunConfig, after: RunConfig) -> bool:
@@ -100,7 +100,7 @@ def amend(run: RunFolder, settings: RunConfig, command: str = "") -> None:
 
 
 def facts_of(config: Mapping[str, Any]) -> dict[str, Iterable[str]]:
-    """What a report has to say: how the run diverged, and what was amended."""
+    """Return what a report has to say: how the run diverged, and what was amended."""
     return {DIVERGED: divergences(config), "amended": [str(each) for each in amendments(config)]}
 
 

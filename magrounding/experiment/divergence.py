@@ -44,12 +44,12 @@ def check_answers(player: Player, trajectory: Trajectory) -> None:
 def explained(error: Diverged, stage: str, phase: Phase, steps: int) -> Diverged:
     """Return the error with a sentence about the phase that diverged, after so many environment steps."""
     where = f"{stage}, phase {phase.name}," if stage else f"phase {phase.name}"
-    told = (
+    sentence = (
         f"{where} diverged after {steps:,} environment steps ({phase.learner.algorithm}): {error}; nothing of it was "
         f"saved, and an earlier checkpoint is whole: try {', '.join(_ways(phase.learner))}"
     )
     rate = getattr(phase.learner, "learning_rate", None)
-    return Diverged(told, f"learning_rate={rate / 10:g}" if isinstance(rate, float) else "")
+    return Diverged(sentence, f"learning_rate={rate / 10:g}" if isinstance(rate, float) else "")
 
 
 def _ways(config: AlgorithmConfig) -> Iterable[str]:

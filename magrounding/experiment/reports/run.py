@@ -162,7 +162,7 @@ def facts(run: RunResults) -> str:
     entries = {
         "command": code(run.config.get("command") or "run_curriculum"),
         **{name: run.config.get(name) for name in (TEXT, "demonstrators")},
-        **{name: "; ".join(map(code, told)) for name, told in facts_of(run.config).items()},
+        **{name: "; ".join(map(code, facts)) for name, facts in facts_of(run.config).items()},
         **settings,
         **phases,
         "faults": _faults(run),
