@@ -113,9 +113,9 @@ def report(sweep: Sweep, points: Sequence[Measured]) -> str:
     seeds = f"{len(config.seeds)} seed{'s' if len(config.seeds) > 1 else ''}"
     return page(
         f"# Sweep: {config.title}",
-        f"{len(sweep.points)} points of {sweep.count} ({sweep.search}), {seeds} each. Numbers are {what}{where}, with "
-        f"the 95 % interval over seeds and games. Points are ordered by the set `{chosen}`, so the best of many looks "
-        "better than it is: train it with other seeds before you compare it with anything.",
+        f"{len(points)} of {sweep.count} points ({sweep.search}) have results, {seeds} each. Shown are {what}{where}, "
+        f"with the 95 % interval over seeds and games. Points are ordered by the set `{chosen}`: the best of many "
+        "looks better than it is, so train it with other seeds before you compare it with anything.",
         _given_up(sweep, points),
         table.markdown(),
         f"![what each option makes of the result]({FIGURE_FILE})",

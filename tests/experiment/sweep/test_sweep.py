@@ -15,6 +15,7 @@ from magrounding.cli.sweep import at_point
 from magrounding.errors import CheckpointError
 from magrounding.experiment.curriculum import run_curriculum
 from magrounding.experiment.jobs.runner import run_jobs
+from magrounding.experiment.metrics import MetricsLog
 from magrounding.experiment.phase import Promotion
 from magrounding.experiment.reports.sweep import measured_points, write_report
 from magrounding.experiment.sweep import jobs as sweep_jobs
@@ -51,12 +52,19 @@ def begin(settings, run, seeds=()):
     return run_curriculum(settings, run.path, device="cpu", threads=1, display=quiet(), seeds=seeds, trackers=[])
 
 
-def train_here(folder, sweep, numbers, seeds):
-    """Train seeds of points in this process."""
-    for number in numbers:
-        settings, run = at_point(sweep.config, sweep.points[number].values), folder.run(number)
-        begin(settings, run)
-        run_curriculum(settings, run.path, resume=True, device="cpu", threads=1, display=quiet(), seeds=seeds)
+def measure(folder, sweep, number, after, within=()):
+    """Write down what a point measured: seed → games won of 100 after the phase, and evaluations within it."""
+    settings, run = at_point(sweep.config, sweep.points[number].values), folder.run(number)
+    run.path.mkdir(exist_ok=True)
+    run.write_config(settings.as_dict())
+    for seed in settings.seeds:
+        own = {"kind": "evaluation", "seed": seed, "stage": "s1", "phase": "reinforce", "games": 100, "play": "sampled"}
+        own |= {"steps": 60, "total_steps": 60, "manual": "true"}
+        with MetricsLog(run.seed(seed, 2)) as log:
+            for value in within:
+                log.write({**own, "set": "train", "when": "within", "win_rate": value / 100})
+            for name in ("train", "eval") if seed in after else ():
+                log.write({**own, "set": name, "when": "after", "win_rate": after[seed] / 100})
 
 
 def said(capsys, *words):
@@ -145,25 +153,42 @@ def test_a_point_that_is_given_up_ends_early_and_stays_so(tmp_path, monkeypatch)
 
 
 def test_the_table_and_the_figure(tmp_path):
-    folder, sweep = SweepFolder(tmp_path / "sweep"), sweep_of()
-    folder.path.mkdir()
+    folder, sweep = SweepFolder(tmp_path), sweep_of(search=OPTUNA)
     assert not write_report(folder, sweep)
-    train_here(folder, sweep, (0, 1, 2), (0, 1))
-    train_here(folder, sweep, (3,), (1,))
+    measure(folder, sweep, 0, {0: 20, 1: 40})
+    measure(folder, sweep, 1, {0: 60, 1: 70}, within=(10, 50))
+    measure(folder, sweep, 2, {}, within=(5, 8))
+    measure(folder, sweep, 3, {1: 90})
+    sweep.points[2].stopped = 2
     assert write_report(folder, sweep)
     points = measured_points(folder, sweep)
-    assert {point.number for point in points} == {0, 1, 2, 3}
-    finished = [point.statistics.iqm for point in points]
-    assert finished == sorted(finished, reverse=True)
-    text = (folder.path / "sweep.md").read_text()
-    assert "| point | learning.learning_rate | network.embedding | train: interquartile mean |" in text
-    assert "4 points of 4 (grid), 2 seeds each" in text
-    assert text.count("| finished |") == 3
-    assert text.count("| 1 of 2 seeds finished |") == 1
-    lines = (folder.path / "sweep.csv").read_text().splitlines()
+    assert [point.number for point in points] == [3, 1, 0, 2]
+    assert [point.statistics and round(point.statistics.iqm, 6) for point in points] == [0.9, 0.65, 0.3, None]
+    text = (tmp_path / "sweep.md").read_text()
+    head = (
+        "| point | learning.learning_rate | network.embedding | train: interquartile mean | train: mean | eval: mean |"
+    )
+    assert f"{head} last evaluation | state |" in text
+    assert "4 of 4 points (optuna) have results, 2 seeds each" in text
+    assert "| point_1 | 0.001 | 6 | 65.0 % [" in text
+    assert "| 65.0 % ± 7.1 % | 65.0 % ± 7.1 % | 50.0 % | finished |" in text
+    assert "| – | – | – | 8.0 % | given up after 2 evaluations |" in text
+    assert "| 1 of 2 seeds finished |" in text
+    assert "1 of them were given up" in text
+    lines = (tmp_path / "sweep.csv").read_text().splitlines()
     assert lines[0].startswith("point,learning.learning_rate,network.embedding,seeds,mean,std,iqm,low,high,games")
-    assert len(lines) == 5
-    assert (folder.path / "sweep.png").read_bytes().startswith(b"\x89PNG")
+    assert [line.split(",")[0] for line in lines[1:]] == ["point_3", "point_1", "point_0", "point_2"]
+    assert (tmp_path / "sweep.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_ranges_have_axes_of_numbers(tmp_path):
+    sweep = sweep_of(("learning.learning_rate=0.001,0.01",), points=[])
+    sweep.over = ("learning.learning_rate=1e-4..1e-1:log", "network.embedding=4..8")
+    for rate, width in (("0.0003", "4"), ("0.012345678901", "8")):
+        sweep.points.append(Point({"learning.learning_rate": rate, "network.embedding": width}))
+        measure(SweepFolder(tmp_path), sweep, len(sweep.points) - 1, {0: 20, 1: 40})
+    assert write_report(SweepFolder(tmp_path), sweep)
+    assert "| point_1 | 0.01235 | 8 | 30.0 % [" in (tmp_path / "sweep.md").read_text()
 
 
 def test_what_cannot_be_swept_is_refused(tmp_path, capsys):
