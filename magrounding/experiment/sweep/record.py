@@ -81,7 +81,8 @@ class SweepFolder:
         """The record; CheckpointError where there is none, or a damaged one."""
         try:
             sweep = msgspec.convert(read_json(self.file), Sweep)
-            parse_config(sweep.base), parse_axes(sweep.over)
+            parse_config(sweep.base)
+            parse_axes(sweep.over)
         except (msgspec.ValidationError, ConfigurationError) as error:
             raise CheckpointError(f"{self.file} is damaged: {error}") from None
         return sweep
