@@ -65,7 +65,10 @@ class Measured:
         """How far it is."""
         if self.stopped:
             return f"given up after {self.stopped} evaluation{'s' if self.stopped > 1 else ''}"
-        seeds, of = 0 if self.statistics is None else self.statistics.seeds, len(self.results.settings.seeds)
+        settings = self.results.settings
+        stage, of = settings.stages[-1], len(settings.seeds)
+        ended = self.results.took(stage, settings.of_stage(stage)[-1].name, "best_steps")
+        seeds = 0 if ended is None else ended.seeds
         return "finished" if seeds == of else f"{seeds} of {of} seeds finished"
 
 
@@ -171,7 +174,9 @@ def plot(sweep: Sweep, points: Sequence[Measured]) -> bytes:
     """A PNG with one panel for each option: the finished points at its values, coloured by one of the options."""
     config, axes = sweep.config, sweep.axes
     scale = scale_of(config, config.stages[-1])
-    ended = [point for point in points if point.statistics is not None and not point.stopped]
+    ended = [
+        point for point in sorted(points, key=lambda point: point.number) if point.statistics and not point.stopped
+    ]
     by = next((axis for axis in axes if 1 < len(axis.values) <= len(COLOURS)), None) if len(axes) > 1 else None
     figure, panels = make_figure(len(axes))
     for axis, panel in zip(axes, panels, strict=True):

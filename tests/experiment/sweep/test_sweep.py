@@ -65,6 +65,8 @@ def measure(folder, sweep, number, after, within=()):
                 log.write({**own, "set": "train", "when": "within", "win_rate": value / 100})
             for name in ("train", "eval") if seed in after else ():
                 log.write({**own, "set": name, "when": "after", "win_rate": after[seed] / 100})
+            if seed in after:
+                log.write({**own, "kind": "phase", "best_steps": 60})
 
 
 def said(capsys, *words):
