@@ -73,7 +73,7 @@ def tracking_of(config: Mapping[str, Any], trackers: Sequence[str] | None, proje
 
 @dataclass(frozen=True)
 class _Remembered:
-    """What a seed's folder keeps: its name, the project, and ids of trackers that have everything of a finished run."""
+    """Content of a seed's file of trackers: its name, the project, and ids of trackers that have everything of a finished run."""
 
     name: Annotated[str, Meta(pattern=r"^[A-Za-z0-9_.-]{0,128}$")] = ""
     project: str = ""
@@ -225,7 +225,7 @@ def lacking(run: RunFolder) -> tuple[str, ...]:
 
 
 def _remembered(folder: SeedFolder) -> _Remembered:
-    """What a seed's file of trackers holds; CheckpointError where it is damaged."""
+    """Read a seed's file of trackers; CheckpointError where it is damaged."""
     if not folder.trackers.exists():
         return _Remembered()
     try:

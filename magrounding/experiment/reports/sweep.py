@@ -141,7 +141,7 @@ def _given_up(sweep: Sweep, points: Sequence[Measured]) -> str:
 
 def numbers(sweep: Sweep, points: Sequence[Measured]) -> Table:
     """Every point with its values and the statistics of its result."""
-    wanted = ("seeds", "mean", "std", "iqm", "low", "high", "games")
+    names = ("seeds", "mean", "std", "iqm", "low", "high", "games")
 
     def number(point: Measured, name: str) -> Cell:
         return None if point.statistics is None or point.stopped else point.statistics.to_dict()[name]
@@ -151,7 +151,7 @@ def numbers(sweep: Sweep, points: Sequence[Measured]) -> Table:
         {
             "point": lambda point: point.name,
             **{axis.path: lambda point, axis=axis: point.values[axis.path] for axis in sweep.axes},
-            **{name: lambda point, name=name: number(point, name) for name in wanted},
+            **{name: lambda point, name=name: number(point, name) for name in names},
             "last_evaluation": lambda point: point.watched[-1] if point.watched else None,
             "state": lambda point: point.state,
         },
@@ -194,7 +194,7 @@ def plot(sweep: Sweep, points: Sequence[Measured]) -> bytes:
 
 
 def _place(axis: Axis, point: Measured, points: Sequence[Measured]) -> float:
-    """Where a point stands on an axis: at its number, or beside the others that have the same value of a list."""
+    """Place of a point on an axis: at its number, or beside the others that have the same value of a list."""
     if not axis.values:
         return float(point.values[axis.path])
     alike = sorted(each.number for each in points if each.values[axis.path] == point.values[axis.path])

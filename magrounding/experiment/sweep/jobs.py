@@ -68,7 +68,7 @@ class SweepJobs:
         self._end(number)
 
     def stops(self, job: Job) -> bool:
-        """Whether a job is to end, as its point is given up; that is written down."""
+        """Return whether a job is to end, as its point is given up; that is written down."""
         number = self._point[job.name]
         point, settings, run = self._sweep.points[number], self._settings[number], self._folder.run(number)
         if point.stopped:

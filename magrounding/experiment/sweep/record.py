@@ -42,7 +42,7 @@ class Point:
 
 @dataclass
 class Sweep:
-    """What a sweep was asked for, and its points so far; each is a run of its own in the folder.
+    """Record of a sweep: its axes, and its points so far; each is a run of its own in the folder.
 
     Attributes:
         over: the axes, as they were typed.
@@ -95,7 +95,7 @@ class SweepFolder:
         return RunFolder(self.path / f"point_{number}")
 
     def results(self, number: int) -> RunResults | None:
-        """What a point has measured; None where that is nothing yet."""
+        """Results of a point; None where that is nothing yet."""
         run = self.run(number)
         if not run.holds_run:
             return None
@@ -121,7 +121,7 @@ def scores(results: RunResults, name: str = "") -> list[Reached]:
     """The result of each seed after the last stage, on a set: by default the one that chooses."""
     settings = results.settings
     stage, evaluation = settings.stages[-1], settings.evaluation
-    wanted = {
+    place = {
         "stage": stage,
         "phase": settings.of_stage(stage)[-1].name,
         "when": AFTER,
@@ -131,7 +131,7 @@ def scores(results: RunResults, name: str = "") -> list[Reached]:
         "player": TEAM,
         "metric": settings.measure(stage),
     }
-    rows = (row for row in results.measured if all(getattr(row, field) == is_ for field, is_ in wanted.items()))
+    rows = (row for row in results.measured if all(getattr(row, field) == is_ for field, is_ in place.items()))
     return [score_of(row) for row in rows]
 
 
@@ -149,7 +149,7 @@ def evaluations(settings: RunConfig, run: RunFolder) -> list[float]:
 
 def _within(settings: RunConfig, lines: Sequence[Mapping[str, Any]]) -> list[float]:
     stage, evaluation = settings.stages[-1], settings.evaluation
-    wanted = {
+    place = {
         "kind": "evaluation",
         "stage": stage,
         "when": WITHIN,
@@ -157,4 +157,4 @@ def _within(settings: RunConfig, lines: Sequence[Mapping[str, Any]]) -> list[flo
         "play": evaluation.selection_play,
         "manual": TRUE_MANUAL,
     }
-    return [line[settings.measure(stage)] for line in lines if wanted.items() <= line.items()]
+    return [line[settings.measure(stage)] for line in lines if place.items() <= line.items()]

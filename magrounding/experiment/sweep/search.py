@@ -1,4 +1,4 @@
-"""What is trained next: the points of a list, or what Optuna makes of the results so far."""
+"""Search: it chooses what is trained next, the points of a list, or what Optuna makes of the results so far."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Search(Protocol):
         ...
 
     def gives_up(self, number: int, values: Sequence[float]) -> bool:
-        """Whether a point that runs is not worth going on with, by its evaluations so far."""
+        """Return whether a point that runs is not worth going on with, by its evaluations so far."""
         ...
 
 
