@@ -24,7 +24,7 @@ class JobsArguments:
     """ray (processes of this machine, placed by Ray) or ray://ADDRESS (on the cluster that `ray start` gave this
     address). All its nodes have to see the folder --out."""
     cpus_per_job: float = 1.0
-    """Cores of a job on a cluster; --threads is as many by default."""
+    """Cores of a job on a cluster, and its --threads where none are named."""
     gpus_per_job: float = 0.0
     """GPUs of a job on a cluster, e.g. 0.25 for four jobs on one."""
 

@@ -57,7 +57,7 @@ class Position:
 
 
 def is_finished(settings: RunConfig, folder: SeedFolder) -> bool:
-    """Whether the whole curriculum of a seed is learnt; CheckpointError where its state is damaged."""
+    """Return whether the whole curriculum of a seed is learnt; CheckpointError where its state is damaged."""
     if not folder.checkpoint.exists():
         return False
     record, _ = load_checkpoint(folder.checkpoint, **settings.origin)

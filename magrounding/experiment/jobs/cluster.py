@@ -41,7 +41,7 @@ class JobKilled(Exception):
 
 @dataclass(frozen=True)
 class Cluster:
-    """What is asked of a cluster.
+    """Request to a cluster.
 
     Attributes:
         address: "ray" starts one of this machine; "ray://ADDRESS" is one that this machine belongs to, by the address

@@ -20,7 +20,7 @@ _LOOK_SECONDS = 0.5
 
 
 class Places(Protocol):
-    """What runs jobs: this machine, or a cluster."""
+    """Runner of jobs: this machine, or a cluster."""
 
     @property
     def count(self) -> int:
