@@ -63,7 +63,8 @@ WORDS = (
     Word("sits?", "build_actor", prose=False),
     Word("tapes?", "recorder"),
     Word("contenders?", "evaluated run"),
-    Word("tells?", "progress callback", prose=False, but=("play/archive.py",)),  # a file's own `tell`
+    # Others' own `tell`: a file's, and that of Optuna's study.
+    Word("tells?", "progress callback", prose=False, but=("play/archive.py", "experiment/sweep/search.py")),
     Word("reliances?", "attention"),
     Word("told", "resolved", prose=False, but=("agents/panoread.py", "agents/sir/reader.py")),
     Word("wanted", "requested, required", prose=False, but=("agents/choiceread.py",)),

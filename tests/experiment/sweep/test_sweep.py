@@ -48,8 +48,9 @@ def sweep_of(over=OVER, base=BASE, **changes):
     )
 
 
-def begin(settings, run, seeds=()):
-    return run_curriculum(settings, run.path, device="cpu", threads=1, display=quiet(), seeds=seeds, trackers=[])
+def begin(settings, run, seeds=(), **changes):
+    how = {"device": "cpu", "threads": 1, "display": quiet(), "trackers": [], **changes}
+    return run_curriculum(settings, run.path, seeds=seeds, **how)
 
 
 def measure(folder, sweep, number, after, within=()):
@@ -103,9 +104,9 @@ def test_a_sweep_is_stopped_and_goes_on_to_the_same_weights(tmp_path, capsys):
     for number, point in enumerate(sweep.points):
         settings, whole = at_point(BASE, point.values), RunFolder(tmp_path / f"whole_{number}")
         assert unfinished(settings, folder.run(number)) == []
-        begin(settings, whole, seeds=None)
-        for seed in ("seed_0", "seed_1"):
-            assert weights_of(folder.run(number).path / seed, "s1").equal(weights_of(whole.path / seed, "s1"))
+        begin(settings, whole)
+        begin(settings, whole, resume=True, seeds=(0,))
+        assert weights_of(folder.run(number).path / "seed_0", "s1").equal(weights_of(whole.path / "seed_0", "s1"))
     before = {path: path.stat().st_mtime_ns for path in folder.path.glob("*/*/*")}
     assert said(capsys, *go_on)[0] == 0
     assert {path: path.stat().st_mtime_ns for path in folder.path.glob("*/*/*")} == before
