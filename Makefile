@@ -16,6 +16,8 @@
 #   make test-kills  kill a run at twenty random moments: it has to end as if nothing had happened, bit for bit
 #   make campaign    an hour of random kills, damaged files, hostile clients, busy and full machines; it goes on where it
 #                    was stopped, and writes a page of figures: make campaign ARGS="--minutes 10 --seed 7"
+#   make docs        build the documentation site into docs/_build/html, strictly; its notebooks are executed
+#   make test-docs   run every block of code of README and pages, as readers would, and build the site
 #   make lint        ruff and pyright; `make format` lets ruff mend what it can
 #   make clean       remove the virtual environment and every cache
 #
@@ -30,7 +32,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-full test-browser test-ray test-clients test-trackers test-sweeps test-kills campaign fuzz lint format clean
+.PHONY: help setup demo test test-full test-browser test-ray test-clients test-trackers test-sweeps test-kills campaign fuzz docs test-docs lint format clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -113,6 +115,17 @@ test-kills: setup
 
 campaign: setup
 	$(BIN)/python -m benchmarks.campaign $(ARGS)
+
+$(VENV)/.installed-docs: $(VENV)/.installed
+	$(PIP) --editable ".[all,dev,docs]"
+	@touch $@
+
+docs: $(VENV)/.installed-docs
+	$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet -b html -d docs/_build/doctrees docs docs/_build/html
+	@echo "The site: docs/_build/html/index.html"
+
+test-docs: docs
+	MAGROUNDING_DOCS=1 $(PYTEST) tests/documentation $(ARGS)
 
 lint: setup
 	$(BIN)/ruff check .

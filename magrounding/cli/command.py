@@ -29,7 +29,7 @@ REPEATABLE = "mend that, and the same command goes on"
 """The sentence after a signal; what to do where a file is refused, of most commands and those that keep their work."""
 
 Arguments = TypeVar("Arguments")
-_SOURCE = "source"
+SOURCE = "source"
 _LAST = ("workers", "device", "threads", "quiet")
 """Arguments that `--help` has behind the others: nothing depends on them but time."""
 _METAVARS = {str: "STR", int: "INT", float: "FLOAT", Path: "PATH"}
@@ -82,7 +82,7 @@ class CommandLine:
 
 def derived(source: str, value: Any = None) -> Any:
     """Return a field of arguments whose default `--help` describes by its source, such as "the preset's"."""
-    return field(default=value, metadata={_SOURCE: source})
+    return field(default=value, metadata={SOURCE: source})
 
 
 def _explained(arguments: type[Arguments]) -> type[Arguments]:
@@ -92,8 +92,8 @@ def _explained(arguments: type[Arguments]) -> type[Arguments]:
     hints = get_type_hints(arguments, include_extras=True)
     for each in fields(arguments):  # type: ignore[arg-type]
         says: dict[str, Any] = {}
-        if _SOURCE in each.metadata:
-            says["help_behavior_hint"] = f"(default: {each.metadata[_SOURCE]})"
+        if SOURCE in each.metadata:
+            says["help_behavior_hint"] = f"(default: {each.metadata[SOURCE]})"
         kinds, marks = get_args(hints[each.name]), ()
         if get_origin(hints[each.name]) is Annotated:
             kinds, marks = get_args(kinds[0]), kinds[1:]

@@ -58,7 +58,7 @@ class Arguments:
     steps: int = 500
     """Steps of a game at most."""
     study: Path | None = derived("none")
-    """Study (.toml) whose participants are sent to /study; see docs/play.md."""
+    """Study (.toml) whose participants are sent to /study; see docs/studies.md."""
     invitation: str = derived("none, everybody may take part", "")
     """Code of an invitation to the study, the same for all; the link is /study#CODE."""
     invitations: Path | None = derived("none")

@@ -1,4 +1,4 @@
-// The page: lobby, game and replay. It talks to the server by one websocket; see docs/play.md for the messages.
+// The page: lobby, game and replay. It talks to the server by one websocket; see docs/server.md for the messages.
 import {drawBoard, label} from "/file/board.js";
 
 const at = id => document.getElementById(id);

@@ -1,4 +1,4 @@
-"""Tables of all options, from their dataclasses: `python -m tools.option_tables > docs/options.md`."""
+"""Tables of options, from the dataclasses that check them."""
 
 from __future__ import annotations
 
@@ -19,14 +19,6 @@ from magrounding.experiment.phase import Phase, Promotion
 from magrounding.registry import AGENTS, ALGORITHMS, ENVS, load
 from magrounding.schema import INFINITE, MOST, OneOf, Options, options_of
 
-PAGE = """# Options
-
-Written by `python -m tools.option_tables` from the dataclasses that check them. Environments take theirs as keyword
-arguments of `mg.make` and as `--env-option name=value`; networks by `--network`, learners by `--learning`;
-`--set path=value` changes any entry of a run, e.g. `--set phases.s1.0.num_envs=128` or `--set evaluation.every=50000`.
-
-[Environments](#environments) · [Networks](#networks) · [Learners](#learners) · [Run](#run)
-"""
 HEADER = "| option | type | default | meaning |\n|---|---|---|---|"
 _PACKAGE = "magrounding."
 _NOUNS: dict[Any, str] = {
@@ -38,20 +30,6 @@ _NOUNS: dict[Any, str] = {
     Any: "anything",
 }
 _ATTRIBUTE = re.compile(r"^(\w+(?:, \w+)*): (.*)$")
-
-
-def main() -> None:
-    """Print the page."""
-    print(page(), end="")
-
-
-def page() -> str:
-    """The whole page, in Markdown."""
-    parts = [PAGE]
-    for title, tables in sections().items():
-        parts.append(f"## {title}\n")
-        parts += [f"### {name}\n\n{summary(cls)}\n\n{table(cls)}\n" for name, cls in tables]
-    return "\n".join(parts)
 
 
 def sections() -> dict[str, list[tuple[str, type[Options]]]]:
@@ -156,7 +134,3 @@ def default(each: Field[Any]) -> str:
 
 def _code(value: Any) -> str:
     return f"`{json.dumps(value, ensure_ascii=False)}`" if not isinstance(value, str) or not value else f"`{value}`"
-
-
-if __name__ == "__main__":
-    main()

@@ -1,0 +1,50 @@
+"""Tables of options are made of the dataclasses; pages name no option that does not exist."""
+
+import inspect
+import re
+from pathlib import Path
+
+import gymnasium
+import pytest
+
+import magrounding as mg
+from magrounding.adapters import for_tensors
+from magrounding.play.team import Team
+from magrounding.registry import ENVS
+from magrounding.spec import EnvSpec
+from tools.documentation import options
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
+PAGES = [page for page in PAGES if not {"_build", "reports"} & set(page.relative_to(ROOT).parts)]
+
+
+@pytest.mark.parametrize("section", ["Environments", "Networks", "Learners", "Run"])
+def test_every_option_has_a_meaning(section):
+    for title, cls in options.sections()[section]:
+        table = options.table(cls)
+        for name in options.options_of(cls):
+            assert options.meanings(cls).get(name), f"{name} of {title}"
+            assert f"| `{name}` |" in table
+
+
+def known():
+    """Names behind which pages may have "=": options, arguments of what Python calls, fields of entries."""
+    names = {name for tables in options.sections().values() for _, cls in tables for name in options.options_of(cls)}
+    for entry in ENVS.values():
+        names |= set(entry.options)
+    for called in (*vars(mg).values(), Team.act, EnvSpec, for_tensors, gymnasium.make_vec):
+        if inspect.isfunction(called) or (inspect.isclass(called) and not issubclass(called, Exception)):
+            names |= set(inspect.signature(called).parameters)
+    return names | {"name", "path", "autoreset_mode"}  # "--network name=value"; of an entry point of Gymnasium
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_a_page_names_options_that_exist(page):
+    text = page.read_text(encoding="utf-8")
+    flags = re.findall(r"--(?:env-option|network|learning) ([^\s`]+)", text)
+    named = {part.partition("=")[0] for flag in flags for part in re.split(r",(?=\w+=)", flag)}
+    named |= {match.rpartition(".")[2] for match in re.findall(r"--set ([\w.]+)=", text)}
+    named |= set(re.findall(r"`([a-z_]+)=[^`=]*`", text))
+    unknown = {name for name in named if name.isidentifier()} - known()
+    assert unknown == set()

@@ -1,0 +1,1 @@
+"""The documentation site: what its pages take from the code (`docs/conf.py` is the Sphinx project)."""
