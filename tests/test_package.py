@@ -67,42 +67,24 @@ def test_all_holds_the_light_extras_only():
     assert extras["all"] == ["magrounding[nethack,babyai,tianshou,supersuit,play,web,pieces]"]
 
 
-def test_the_readme_and_its_page_of_environments_list_every_environment_stage_option_and_agent():
-    code = set(re.findall(r"`([^`\n]+)`", README + (ROOT / "docs" / "environments.md").read_text(encoding="utf-8")))
-    for entry in ENVS.values():
-        missing = ({entry.id, *entry.stages, *entry.options}) - code - {""}  # a world without stages has one of no name
-        assert not missing, f"{entry.id}: {missing}"
-    assert set(AGENTS) | set(ENVS) <= set(re.findall(r"`([^`\n]+)`", README))
+def test_the_readme_is_read_in_one_sitting():
+    lines = README.splitlines()
+    assert len(lines) <= 150
+    assert max(map(len, lines)) <= 120
 
 
-@pytest.mark.parametrize(
-    "page",
-    [
-        "README.md",
-        *(
-            f"docs/{name}.md"
-            for name in ("architecture", "environments", "from_python", "performance", "results", "your_game")
-        ),
-    ],
-)
-def test_links_lead_somewhere(page):
-    targets = re.findall(r"\]\(([^)#]+)\)", (ROOT / page).read_text(encoding="utf-8"))
-    assert targets
-    for target in targets:
-        assert target.startswith("https://") or (ROOT / page).parent.joinpath(target).exists(), target
-
-
-def test_the_readme_code_runs():
-    namespace = {}
-    blocks = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
-    assert len(blocks) == 5
-    for block in blocks:
-        if "babyai" in block and find_spec("minigrid") is None:
-            continue
-        if "load_team" not in block:  # needs a run: shown in the tests of teams
-            exec(compile(block, "README.md", "exec"), namespace)
-    assert namespace["env"].agents == []
-    assert namespace["info"]["done"].shape == (1024,)
+def test_every_environment_and_agent_has_a_row_and_a_page():
+    code = {
+        page: set(re.findall(r"`([^`\n]+)`", (ROOT / page).read_text(encoding="utf-8")))
+        for page in ("README.md", "docs/environments.md", "docs/agents.md")
+    }
+    assert set(ENVS) <= code["README.md"] & code["docs/environments.md"]
+    assert {id for id in AGENTS if not id.startswith("endi_") or id.count("_") == 1} <= code["docs/agents.md"]
+    for id in ENVS:
+        assert f"```{{environment}} {id}" in (ROOT / "docs" / "environments" / f"{id}.md").read_text(encoding="utf-8")
+    pages = "\n".join(page.read_text(encoding="utf-8") for page in (ROOT / "docs" / "agents").glob("*.md"))
+    shown = " ".join(re.findall(r"```{agents} (.*)", pages)).split()
+    assert sorted(shown) == sorted(AGENTS), "each agent is on one page"
 
 
 def test_every_package_that_is_imported_is_declared():

@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 from magrounding.cli import main as console
+from tests.documentation import pages
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *ROOT.glob("docs/*.md"), *ROOT.glob("examples/**/*.md")]
+PAGES = [*pages.PAGES, ROOT / "CONTRIBUTING.md", *ROOT.glob("examples/**/*.md")]
 KINDS = {".py", ".md", ".json", ".toml", ".txt", ".html", ".js"}
 PROGRAM = r"python -m benchmarks\.\w+|magrounding [a-z]+"
 MINE = (

@@ -51,10 +51,10 @@ class RunArguments(QuietArguments, JobsArguments, DeviceArguments):
     agents: int | None = derived("the environment's")
     """Number of agents."""
     agent: str | None = derived("the preset's")
-    """Id of the network (README, section Agents)."""
+    """Id of the network (docs/agents.md)."""
     preset: str | None = derived("the first of demo, quick and paper that the environment has, or else general")
     """Algorithm, network and budget: demo, quick, quick_rl, paper, silg, and for single environments paper_rl,
-    quick_qmix, paper_qmix, quick_lge, paper_lge, quick_gold and others (README, section Agents). general is for any
+    quick_qmix, paper_qmix, quick_lge, paper_lge, quick_gold and others (docs/reference/presets.md). general is for any
     environment."""
     budget: float | None = derived("1")
     """Factor for the preset's environment steps, e.g. 0.1 for a first look. Below 0.25 there are fewer evaluations,

@@ -2,7 +2,6 @@
 
 import inspect
 import re
-from pathlib import Path
 
 import gymnasium
 import pytest
@@ -12,11 +11,9 @@ from magrounding.adapters import for_tensors
 from magrounding.play.team import Team
 from magrounding.registry import ENVS
 from magrounding.spec import EnvSpec
+from tests.documentation.pages import PAGES
+from tests.documentation.pages import name as path_of
 from tools.documentation import options
-
-ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
-PAGES = [page for page in PAGES if not {"_build", "reports"} & set(page.relative_to(ROOT).parts)]
 
 
 @pytest.mark.parametrize("section", ["Environments", "Networks", "Learners", "Run"])
@@ -39,7 +36,7 @@ def known():
     return names | {"name", "path", "autoreset_mode"}  # "--network name=value"; of an entry point of Gymnasium
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+@pytest.mark.parametrize("page", PAGES, ids=path_of)
 def test_a_page_names_options_that_exist(page):
     text = page.read_text(encoding="utf-8")
     flags = re.findall(r"--(?:env-option|network|learning) ([^\s`]+)", text)

@@ -28,8 +28,12 @@ class MessengerGame(WorldOptions):
 
     Attributes:
         agents: number of agents, n.
-        split: see `splits.SPLITS`.
-        max_cycles: steps after which a game is lost by time-out; None for the limit of the stage.
+        split: "train": both parts of the training games, "train_mc" (entities change roles) and "train_sc" (they never
+            do). "val" and "test": no entity has a role that it had in training, and the three share no sentence.
+            "test_seen_dynamics": "test" with training's combinations of movements, which makes a difference in S2 of
+            `messenger` and S4 of `ma_messenger` alone.
+        max_cycles: steps after which a game is lost by time-out; None for the limit of the stage: 4, 64 and 128 in S1
+            to S3 of `messenger`, 4, 32, 64 and 64 in S1 to S4 of `ma_messenger`.
         manual: "true", or "reassigned" for one in which every description names another role: for tests of reading.
         corpus: folder with text_train.json, text_val.json and text_test.json to take the sentences from (see
             `manual.find_corpus`), relative to the current one; None for our own.

@@ -1,7 +1,7 @@
 """Study: people play with several line-ups in counterbalanced order, and are asked before, between and after.
 
-A study is a TOML file of the host's: see `magrounding/examples/study.toml` and docs/studies.md. Of a participant nothing
-is kept but the answers, the games, how long these took, a number, and digests of the ticket and the invitation.
+A study is a TOML file of the host's: see `magrounding/examples/study.toml` and docs/studies.md. Of a participant
+nothing is kept but the answers, the games, how long these took, a number, and digests of the ticket and the invitation.
 """
 
 from __future__ import annotations

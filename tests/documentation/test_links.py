@@ -1,0 +1,34 @@
+"""Links within the pages lead to files and headings that there are. (Links to other hosts are not asked.)"""
+
+import re
+from functools import cache
+
+import pytest
+
+from tests.documentation.pages import PAGES, ROOT, name
+
+_CODE = re.compile(r"^```.*?^```$|`[^`\n]*`", re.DOTALL | re.MULTILINE)
+_LINK = re.compile(r"\]\(([^)\s]+)\)")
+_GENERATED = {"rules-texts-observations", "options", "presets"}
+"""Headings that a directive writes below those of a page."""
+
+
+@cache
+def anchors(page):
+    """The anchors of a page's headings, as forges and the site make them."""
+    text = page.read_text(encoding="utf-8")
+    headings = re.findall(r"^#+ (.*)$", re.sub(r"^```.*?^```$", "", text, flags=re.DOTALL | re.MULTILINE), re.MULTILINE)
+    generated = _GENERATED if "```{environment}" in text else set()
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings} | generated
+
+
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"], ids=name)
+def test_links_lead_somewhere(page):
+    for target in _LINK.findall(_CODE.sub("", page.read_text(encoding="utf-8"))):
+        if target.startswith(("https://", "http://")):
+            continue
+        path, _, anchor = target.partition("#")
+        file = (page.parent / path).resolve() if path else page
+        assert file.exists(), target
+        assert ROOT in (file, *file.parents), target
+        assert not anchor or anchor in anchors(file), target
