@@ -121,7 +121,7 @@ $(VENV)/.installed-docs: $(VENV)/.installed
 	@touch $@
 
 docs: $(VENV)/.installed-docs
-	$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet -b html -d docs/_build/doctrees docs docs/_build/html
+	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet -b html -d docs/_build/doctrees docs docs/_build/html
 	@echo "The site: docs/_build/html/index.html"
 
 test-docs: docs

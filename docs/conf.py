@@ -28,7 +28,8 @@ suppress_warnings = ["myst.header", "ref.python"]  # generated headings below th
 myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 4
 nb_execution_mode = "cache"  # a notebook runs anew where it has changed
-nb_execution_timeout = 120
+nb_execution_in_temp = True  # notebooks train, and a run never overwrites another
+nb_execution_timeout = 600  # seconds of a cell
 nb_execution_raise_on_error = True
 nb_execution_show_tb = True
 

@@ -8,6 +8,7 @@ PAGES = [
     ROOT / "README.md",
     *(page for page in sorted((ROOT / "docs").rglob("*.md")) if not _WRITTEN_BY_BUILDS & {*page.parts}),
 ]
+NOTEBOOKS = sorted((ROOT / "docs" / "notebooks").glob("*.ipynb"))
 
 
 def name(page: Path) -> str:

@@ -1,7 +1,9 @@
-"""Run the blocks of a page in order, as a reader would: `python -m tests.documentation.run_page PAGE [--python]`.
+"""Run the blocks of pages in order, as a reader would: `python -m tests.documentation.run_page PAGE=FOLDER … [--python]`.
 
-Python blocks share one namespace; one that begins with the comment `# name.py` is written to that file. The lines of
-bash blocks are run one after another in the current folder. With `--python` bash blocks are left out.
+Each page runs in a folder of its own. Its Python blocks share one namespace; one that begins with the comment
+`# name.py` is written to that file. The lines of bash blocks are run one after another. With `--python` bash blocks are
+left out. A page may be a notebook (.ipynb), whose cells are blocks; the numbers of `SMALL` take the place of those in its
+cell of parameters.
 
 A comment before a block says what else is to be done with it, with semicolons between:
 
@@ -12,6 +14,7 @@ A comment before a block says what else is to be done with it, with semicolons b
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shlex
@@ -32,6 +35,8 @@ SHORT = {
     "bench": "--num-envs 16 --seconds 0.1",
 }
 """Command → options that replace those of the page, or are added."""
+SMALL = {"GAMES": 4}
+"""Parameters of notebooks."""
 MODULES = {"benchmarks.curriculum": "train", "benchmarks.zero_shot": "evaluate", "benchmarks.throughput": "bench"}
 _MARK = re.compile(r"<!-- test: ([^>]*) -->\n$")
 _FILE = re.compile(r"# (\w+\.py)\n")
@@ -39,20 +44,45 @@ _EXPORT = "export"
 
 
 def main() -> None:
-    """Run the page that the command line names."""
-    page, *flags = sys.argv[1:]
+    """Run the pages that the command line names."""
+    for page in sys.argv[1:]:
+        if page != "--python":
+            path, _, folder = page.partition("=")
+            os.chdir(folder)
+            sys.path.insert(0, folder)
+            (run_notebook if path.endswith(".ipynb") else run_page)(Path(path))
+            sys.path.remove(folder)
+
+
+def run_page(page: Path) -> None:
+    """Run the blocks of a page."""
     parsers = [PythonCodeBlockParser(), CodeBlockParser("bash", run_bash)]
-    document = Sybil(parsers=parsers).parse(Path(page))
-    sys.path.insert(0, str(Path.cwd()))
+    document = Sybil(parsers=parsers).parse(page)
     for example in document.examples():
         is_bash = isinstance(example.region.evaluator, type(run_bash))
-        if left_out(example.document, example.start) or (is_bash and "--python" in flags):
+        if left_out(example.document, example.start) or (is_bash and "--python" in sys.argv):
             continue
         print(f"{page}:{example.line}", flush=True)
         if not is_bash and (file := _FILE.match(str(example.parsed))):
             Path(file[1]).write_text(str(example.parsed), encoding="utf-8")
         else:
             example.evaluate()
+
+
+def run_notebook(page: Path) -> None:
+    """Run the cells of a notebook."""
+    names: dict[str, object] = {"__name__": "__main__"}
+    for cell in json.loads(page.read_text(encoding="utf-8"))["cells"]:
+        source = "".join(cell["source"])
+        if cell["cell_type"] != "code":
+            continue
+        print(f"{page}:{cell['id']}", flush=True)
+        if not source.startswith("!"):
+            exec(compile(source, f"{page}:{cell['id']}", "exec"), names)
+        elif "--python" not in sys.argv:
+            run_command(source[1:], shlex.split(source[1:]), short=True)
+        if "parameters" in cell["metadata"].get("tags", ()):
+            names |= {name: value for name, value in SMALL.items() if name in names}
 
 
 def marks(document: Document, start: int) -> list[str]:

@@ -1,5 +1,10 @@
-"""Every block of README and pages runs; `run_page` says how. Pages that train run with `make test-docs`."""
+"""Every block of README and pages and every notebook runs; `run_page` says how.
 
+`make test` runs all Python and one page whole; `make test-docs` every page and notebook whole, with small budgets where
+they say so; `make docs` the notebooks as they stand.
+"""
+
+import json
 import os
 import re
 import shutil
@@ -8,7 +13,7 @@ import sys
 
 import pytest
 
-from tests.documentation.pages import PAGES, ROOT, name
+from tests.documentation.pages import NOTEBOOKS, PAGES, ROOT, name
 
 pytest.importorskip("sybil", reason="sybil runs the blocks of pages: pip install 'magrounding[dev]'")
 
@@ -21,10 +26,18 @@ RUN += " --stages s1,s2 --seeds 0,1" if FULL else " --stages s1"
 BLOCKS = {
     page: re.findall(r"```(python|bash)\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL) for page in PAGES
 }
+CELLS = {
+    page: [cell for cell in json.loads(page.read_text(encoding="utf-8"))["cells"] if cell["cell_type"] == "code"]
+    for page in NOTEBOOKS
+}
+for page, cells in CELLS.items():
+    sources = ["".join(cell["source"]) for cell in cells]
+    BLOCKS[page] = [("bash" if source.startswith("!") else "python", source) for source in sources]
 
 
 def python(*words, cwd):
     around = {**os.environ, "PYTHONPATH": os.pathsep.join([str(cwd), str(ROOT)]), "OMP_NUM_THREADS": "1"}
+    around["MPLBACKEND"] = "agg"
     around.pop("MAGROUNDING_REGISTER", None)
     done = subprocess.run(
         [sys.executable, *map(str, words)],
@@ -57,14 +70,39 @@ def runs(blocks):
     return found
 
 
+def run(pages, folder, request, *flags):
+    """Run pages, each in a folder of its own."""
+    words = []
+    for number, page in enumerate(pages):
+        own = folder / str(number)
+        own.mkdir()
+        for needed in runs(python_of(page) if "--python" in flags else BLOCKS[page]):
+            shutil.copytree(request.getfixturevalue("trained"), own / needed)
+        words.append(f"{page}={own}")
+    return python("-m", "tests.documentation.run_page", *words, *flags, cwd=folder)
+
+
+def python_of(page):
+    return [block for block in BLOCKS[page] if block[0] == "python"]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("page", [page for page in PAGES if BLOCKS[page]], ids=name)
+def test_the_python_of_all_pages_and_notebooks_runs(tmp_path, request):
+    """In one process, which imports and compiles once."""
+    pages = [page for page in BLOCKS if python_of(page) and name(page) not in ALWAYS]
+    printed = run(pages, tmp_path, request, "--python")
+    assert [name(page) for page in NOTEBOOKS if str(page) not in printed] == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", [page for page in BLOCKS if BLOCKS[page]], ids=name)
 def test_the_blocks_of_a_page_run(page, tmp_path, request):
-    whole = FULL or name(page) in ALWAYS
-    blocks = [block for block in BLOCKS[page] if whole or block[0] == "python"]
-    if not blocks:
+    if not FULL and name(page) not in ALWAYS:
         pytest.skip("commands that train: make test-docs")
-    for folder in runs(blocks):
-        shutil.copytree(request.getfixturevalue("trained"), tmp_path / folder)
-    printed = python("-m", "tests.documentation.run_page", page, *([] if whole else ["--python"]), cwd=tmp_path)
+    printed = run([page], tmp_path, request)
     assert str(page) in printed or "left out" in printed
+
+
+@pytest.mark.parametrize("page", NOTEBOOKS, ids=name)
+def test_a_notebook_has_no_outputs(page):
+    assert [cell["id"] for cell in CELLS[page] if cell["outputs"] or cell["execution_count"]] == []
