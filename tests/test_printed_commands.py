@@ -37,7 +37,7 @@ def printed():
 def blocks():
     """The commands of the pages' blocks, in words, without comments."""
     for page in PAGES:
-        for block in re.findall(r"```bash\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL):
+        for block in re.findall(r"```bash\n(.*?)```", pages.text(page), re.DOTALL):
             for line in block.splitlines():
                 words = shlex.split(line.removeprefix(".venv/bin/").partition(" > ")[0], comments=True)
                 if re.match(PROGRAM, " ".join(words)):

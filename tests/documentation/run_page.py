@@ -1,20 +1,19 @@
-"""Run the blocks of pages in order, as a reader would: `python -m tests.documentation.run_page PAGE=FOLDER … [--python]`.
+"""Run the blocks of pages in order, as a reader would: `python -m tests.documentation.run_page PAGE=FOLDER …`.
 
 Each page runs in a folder of its own. Its Python blocks share one namespace; one that begins with the comment
 `# name.py` is written to that file. The lines of bash blocks are run one after another. With `--python` bash blocks are
-left out. A page may be a notebook (.ipynb), whose cells are blocks; the numbers of `SMALL` take the place of those in its
-cell of parameters.
+left out. A page may be a notebook, whose cells are blocks (`pages.text`).
 
 A comment before a block says what else is to be done with it, with semicolons between:
 
 * `<!-- test: short -->`: commands get the small budgets of `SHORT`;
 * `<!-- test: needs minigrid -->`: the block is left out where the module is absent;
+* `<!-- test: parameters -->`: the numbers of `SMALL` take the place of those in the block;
 * `<!-- test: skip, why -->`: the block is not run.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shlex
@@ -27,6 +26,8 @@ from pathlib import Path
 from sybil import Document, Example, Sybil
 from sybil.parsers.markdown import CodeBlockParser, PythonCodeBlockParser
 
+from tests.documentation.pages import text
+
 SHORT = {
     "train": "--seeds 0 --budget 0.0005 --games 4 --set evaluation.every=null --quiet",
     "evaluate": "--episodes 4",
@@ -36,7 +37,7 @@ SHORT = {
 }
 """Command → options that replace those of the page, or are added."""
 SMALL = {"GAMES": 4}
-"""Parameters of notebooks."""
+"""Parameter → number."""
 MODULES = {"benchmarks.curriculum": "train", "benchmarks.zero_shot": "evaluate", "benchmarks.throughput": "bench"}
 _MARK = re.compile(r"<!-- test: ([^>]*) -->\n$")
 _FILE = re.compile(r"# (\w+\.py)\n")
@@ -50,14 +51,16 @@ def main() -> None:
             path, _, folder = page.partition("=")
             os.chdir(folder)
             sys.path.insert(0, folder)
-            (run_notebook if path.endswith(".ipynb") else run_page)(Path(path))
+            run_page(Path(path))
             sys.path.remove(folder)
 
 
 def run_page(page: Path) -> None:
     """Run the blocks of a page."""
     parsers = [PythonCodeBlockParser(), CodeBlockParser("bash", run_bash)]
-    document = Sybil(parsers=parsers).parse(page)
+    copy = Path(f"{page.stem}.md").absolute()  # tracebacks have its name and lines
+    copy.write_text(text(page), encoding="utf-8")
+    document = Sybil(parsers=parsers).parse(copy)
     for example in document.examples():
         is_bash = isinstance(example.region.evaluator, type(run_bash))
         if left_out(example.document, example.start) or (is_bash and "--python" in sys.argv):
@@ -67,22 +70,8 @@ def run_page(page: Path) -> None:
             Path(file[1]).write_text(str(example.parsed), encoding="utf-8")
         else:
             example.evaluate()
-
-
-def run_notebook(page: Path) -> None:
-    """Run the cells of a notebook."""
-    names: dict[str, object] = {"__name__": "__main__"}
-    for cell in json.loads(page.read_text(encoding="utf-8"))["cells"]:
-        source = "".join(cell["source"])
-        if cell["cell_type"] != "code":
-            continue
-        print(f"{page}:{cell['id']}", flush=True)
-        if not source.startswith("!"):
-            exec(compile(source, f"{page}:{cell['id']}", "exec"), names)
-        elif "--python" not in sys.argv:
-            run_command(source[1:], shlex.split(source[1:]), short=True)
-        if "parameters" in cell["metadata"].get("tags", ()):
-            names |= {name: value for name, value in SMALL.items() if name in names}
+        if "parameters" in marks(example.document, example.start):
+            document.namespace |= SMALL
 
 
 def marks(document: Document, start: int) -> list[str]:

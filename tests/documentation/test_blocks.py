@@ -4,7 +4,6 @@
 they say so; `make docs` the notebooks as they stand.
 """
 
-import json
 import os
 import re
 import shutil
@@ -13,7 +12,7 @@ import sys
 
 import pytest
 
-from tests.documentation.pages import NOTEBOOKS, PAGES, ROOT, name
+from tests.documentation.pages import NOTEBOOKS, PAGES, ROOT, cells, name, text
 
 pytest.importorskip("sybil", reason="sybil runs the blocks of pages: pip install 'magrounding[dev]'")
 
@@ -23,16 +22,7 @@ ALWAYS = {"docs/your_game.md"}
 RUN = "train --env ma_rtfm --agents 2 --preset quick --budget 0.0005 --games 4 --quiet --out run"
 RUN += " --stages s1,s2 --seeds 0,1" if FULL else " --stages s1"
 """What stands in a folder `runs/…` that a page uses and no command of it makes."""
-BLOCKS = {
-    page: re.findall(r"```(python|bash)\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL) for page in PAGES
-}
-CELLS = {
-    page: [cell for cell in json.loads(page.read_text(encoding="utf-8"))["cells"] if cell["cell_type"] == "code"]
-    for page in NOTEBOOKS
-}
-for page, cells in CELLS.items():
-    sources = ["".join(cell["source"]) for cell in cells]
-    BLOCKS[page] = [("bash" if source.startswith("!") else "python", source) for source in sources]
+BLOCKS = {page: re.findall(r"```(python|bash)\n(.*?)```", text(page), re.DOTALL) for page in PAGES}
 
 
 def python(*words, cwd):
@@ -63,8 +53,8 @@ def trained(tmp_path_factory):
 def runs(blocks):
     """Folders `runs/…` that blocks use before they make them."""
     found, made = set(), set()
-    for _, text in blocks:
-        for out, used in re.findall(r"--out (runs/[\w-]+)|(?:[ =:\"])(runs/[\w-]+)", text):
+    for _, source in blocks:
+        for out, used in re.findall(r"--out (runs/[\w-]+)|(?:[ =:\"])(runs/[\w-]+)", source):
             made |= {out} - {""}
             found |= {used} - made - {""}
     return found
@@ -105,4 +95,4 @@ def test_the_blocks_of_a_page_run(page, tmp_path, request):
 
 @pytest.mark.parametrize("page", NOTEBOOKS, ids=name)
 def test_a_notebook_has_no_outputs(page):
-    assert [cell["id"] for cell in CELLS[page] if cell["outputs"] or cell["execution_count"]] == []
+    assert [cell["id"] for cell in cells(page) if cell.get("outputs") or cell.get("execution_count")] == []

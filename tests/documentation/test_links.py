@@ -5,7 +5,7 @@ from functools import cache
 
 import pytest
 
-from tests.documentation.pages import PAGES, ROOT, name
+from tests.documentation.pages import PAGES, ROOT, name, text
 
 _CODE = re.compile(r"^```.*?^```$|`[^`\n]*`", re.DOTALL | re.MULTILINE)
 _LINK = re.compile(r"\]\(([^)\s]+)\)")
@@ -16,15 +16,17 @@ _GENERATED = {"rules-texts-observations", "options", "presets"}
 @cache
 def anchors(page):
     """The anchors of a page's headings, as forges and the site make them."""
-    text = page.read_text(encoding="utf-8")
-    headings = re.findall(r"^#+ (.*)$", re.sub(r"^```.*?^```$", "", text, flags=re.DOTALL | re.MULTILINE), re.MULTILINE)
-    generated = _GENERATED if "```{environment}" in text else set()
+    content = text(page)
+    headings = re.findall(
+        r"^#+ (.*)$", re.sub(r"^```.*?^```$", "", content, flags=re.DOTALL | re.MULTILINE), re.MULTILINE
+    )
+    generated = _GENERATED if "```{environment}" in content else set()
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings} | generated
 
 
 @pytest.mark.parametrize("page", [*PAGES, ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"], ids=name)
 def test_links_lead_somewhere(page):
-    for target in _LINK.findall(_CODE.sub("", page.read_text(encoding="utf-8"))):
+    for target in _LINK.findall(_CODE.sub("", text(page))):
         if target.startswith(("https://", "http://")):
             continue
         path, _, anchor = target.partition("#")

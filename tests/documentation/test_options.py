@@ -11,7 +11,7 @@ from magrounding.adapters import for_tensors
 from magrounding.play.team import Team
 from magrounding.registry import ENVS
 from magrounding.spec import EnvSpec
-from tests.documentation.pages import PAGES
+from tests.documentation.pages import PAGES, text
 from tests.documentation.pages import name as path_of
 from tools.documentation import options
 
@@ -38,10 +38,10 @@ def known():
 
 @pytest.mark.parametrize("page", PAGES, ids=path_of)
 def test_a_page_names_options_that_exist(page):
-    text = page.read_text(encoding="utf-8")
-    flags = re.findall(r"--(?:env-option|network|learning) ([^\s`]+)", text)
+    content = text(page)
+    flags = re.findall(r"--(?:env-option|network|learning) ([^\s`]+)", content)
     named = {part.partition("=")[0] for flag in flags for part in re.split(r",(?=\w+=)", flag)}
-    named |= {match.rpartition(".")[2] for match in re.findall(r"--set ([\w.]+)=", text)}
-    named |= set(re.findall(r"`([a-z_]+)=[^`=]*`", text))
+    named |= {match.rpartition(".")[2] for match in re.findall(r"--set ([\w.]+)=", content)}
+    named |= set(re.findall(r"`([a-z_]+)=[^`=]*`", content))
     unknown = {name for name in named if name.isidentifier()} - known()
     assert unknown == set()
