@@ -23,13 +23,14 @@ extensions = [
 exclude_patterns = ["_build", "reports/**/README.md"]
 nitpicky = True
 nitpick_ignore_regex = [("py:.*", ".*")]  # types of other projects, whose pages are not asked over a network
-suppress_warnings = ["myst.header", "ref.python"]  # generated headings below those of a page; names of types
+suppress_warnings = ["ref.python"]  # names of types
+smartquotes = False  # "--out" is no dash
 
 myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 4
 nb_execution_mode = "cache"  # a notebook runs anew where it has changed
 nb_execution_in_temp = True  # notebooks train, and a run never overwrites another
-nb_execution_timeout = 600  # seconds of a cell
+nb_execution_timeout = -1  # a machine may be busy
 nb_execution_raise_on_error = True
 nb_execution_show_tb = True
 

@@ -9,8 +9,6 @@ from tests.documentation.pages import PAGES, ROOT, name, text
 
 _CODE = re.compile(r"^```.*?^```$|`[^`\n]*`", re.DOTALL | re.MULTILINE)
 _LINK = re.compile(r"\]\(([^)\s]+)\)")
-_GENERATED = {"rules-texts-observations", "options", "presets"}
-"""Headings that a directive writes below those of a page."""
 
 
 @cache
@@ -20,8 +18,7 @@ def anchors(page):
     headings = re.findall(
         r"^#+ (.*)$", re.sub(r"^```.*?^```$", "", content, flags=re.DOTALL | re.MULTILINE), re.MULTILINE
     )
-    generated = _GENERATED if "```{environment}" in content else set()
-    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings} | generated
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
 @pytest.mark.parametrize("page", [*PAGES, ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"], ids=name)

@@ -19,10 +19,11 @@ _KINDS = {int: "integer", float: "number", str: "string", Path: "path"}
 
 
 def table(module: str) -> str:
-    """The arguments of a command, one a row; `module` has them as the dataclass `Arguments`."""
+    """The arguments of a command, its own before those that many have; `module` has the dataclass `Arguments`."""
     arguments = import_module(module).Arguments
     hints, said = get_type_hints(arguments, include_extras=True), meanings(arguments)
-    return "\n".join([HEADER, *(_row(each, hints[each.name], said[each.name]) for each in fields(arguments))])
+    order = sorted(fields(arguments), key=lambda each: each.name not in arguments.__annotations__)
+    return "\n".join([HEADER, *(_row(each, hints[each.name], said[each.name]) for each in order)])
 
 
 def meanings(arguments: type) -> dict[str, str]:

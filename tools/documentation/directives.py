@@ -1,6 +1,7 @@
 """Directives by which pages show what the code says: options, docstrings, commands, presets, networks.
 
-`{environment} ID`, `{agents} ID …`, `{algorithm} ID`, `{run-options} CLASS`, `{command} MODULE` and `{presets} ENV`.
+`{environment} ID`, `{env-options} ID`, `{env-docstring} ID`, `{agents} ID …`, `{algorithm} ID`, `{run-options} CLASS`,
+`{command} MODULE` and `{presets} ENV`. They write no headings: MyST puts those before everything else that they write.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ class Generated(SphinxDirective):
             text = self.written(self.arguments)
         except MagroundingError as error:
             raise self.error(str(error)) from error
-        return self.parse_text_to_nodes(text, allow_section_headings=True)
+        return self.parse_text_to_nodes(text)
 
     def written(self, names: list[str]) -> str:
         """The Markdown."""
@@ -45,10 +46,7 @@ class Generated(SphinxDirective):
 
 
 class Environment(Generated):
-    """An environment by its id; lines of the content are options of its picture.
-
-    With `no-docstring` behind the id the text of the docstring is left out, where another page has it.
-    """
+    """An environment by its id; lines of the content are options of its picture."""
 
     def written(self, names: list[str]) -> str:
         entry = ENVS.find(names[0])
@@ -64,10 +62,6 @@ class Environment(Generated):
             "evaluation sets": _codes(entry.evaluation.sets_of(entry.curriculum[-1])),
         }
         parts = ["\n".join(f"* {what}: {value}" for what, value in facts.items() if value), self._picture(entry)]
-        parts += ["## Options", options.table(config), "## Presets", presets.table(entry.id)]
-        if "no-docstring" not in names:
-            docstring = inspect.getdoc(import_module(config.__module__.rpartition(".")[0])) or ""
-            parts += ["## Rules, texts, observations", docstrings.markdown(docstring, but=("Arguments",))]
         return "\n\n".join(filter(None, parts))
 
     def _picture(self, entry: EnvEntry) -> str:
@@ -84,6 +78,21 @@ class Environment(Generated):
             return ""
         said = ", ".join([repr(entry.id), *(f"{name}={value!r}" for name, value in chosen.items())])
         return f"![{entry.id}](/{PICTURES}/{path.name})\n\n`mg.make({said})` after {pictures.STEPS} random moves."
+
+
+class EnvironmentOptions(Generated):
+    """Options of an environment, by its id."""
+
+    def written(self, names: list[str]) -> str:
+        return options.table(load(ENVS.find(names[0]).game))
+
+
+class EnvironmentDocstring(Generated):
+    """Rules, texts and observations of an environment, by its id: the docstring of its package."""
+
+    def written(self, names: list[str]) -> str:
+        package = load(ENVS.find(names[0]).game).__module__.rpartition(".")[0]
+        return docstrings.markdown(inspect.getdoc(import_module(package)) or "", but=("Arguments",))
 
 
 class Agents(Generated):
@@ -156,6 +165,8 @@ def setup(app: Sphinx) -> dict[str, bool]:
     """Register the directives with Sphinx."""
     for name, directive in {
         "environment": Environment,
+        "env-options": EnvironmentOptions,
+        "env-docstring": EnvironmentDocstring,
         "agents": Agents,
         "algorithm": Algorithm,
         "run-options": RunOptions,
