@@ -77,7 +77,7 @@ class Environment(Generated):
         except MissingExtra:
             return ""
         said = ", ".join([repr(entry.id), *(f"{name}={value!r}" for name, value in chosen.items())])
-        return f"![{entry.id}](/{PICTURES}/{path.name})\n\n`mg.make({said})` after {pictures.STEPS} random moves."
+        return f"![{entry.id}](/{PICTURES}/{path.name})\n\n`mg.make({said})`, some random moves later."
 
 
 class EnvironmentOptions(Generated):
