@@ -15,6 +15,7 @@ LAYERS = (
     (
         "brief",
         "errors",
+        "extras",
         "jit",
         "machine",
         "output",
@@ -41,6 +42,7 @@ LAYERS = (
     ("builtin",),
     ("__init__",),
     ("cli",),
+    ("__main__",),
 )
 """From the bottom; a part imports of its own layer and of those below."""
 

@@ -54,7 +54,7 @@ class CommandLine:
 
         show_anything()
         try:
-            typed = tyro.cli(_explained(arguments), prog=self.prog, args=self.arguments)
+            typed = tyro.cli(explained(arguments), prog=self.prog, args=self.arguments)
             return arguments(**{name: _at_home(value) for name, value in vars(typed).items()})
         except BrokenPipeError:
             sys.exit(_closed())
@@ -85,7 +85,7 @@ def derived(source: str, value: Any = None) -> Any:
     return field(default=value, metadata={SOURCE: source})
 
 
-def _explained(arguments: type[Arguments]) -> type[Arguments]:
+def explained(arguments: type[Arguments]) -> type[Arguments]:
     """Return the same arguments, whose help has kinds of values, and the source of a default instead of "None"."""
     import tyro
 

@@ -30,6 +30,9 @@ COMMANDS = {
     "segments": "Give a trained team a reader of running text (docs/running_text.md).",
     "pieces": "Train a vocabulary of word pieces on an environment's texts.",
     "bench": "Measure the speed of environments and learners.",
+    "list": "List environments, agents, algorithms, presets, trained teams and extras.",
+    "doctor": "Print versions, cores, threads and GPU of this machine, and what each extra lacks.",
+    "completion": "Print a script that completes commands and options in bash or zsh.",
 }
 """Name, which is also that of its module → what it does."""
 

@@ -1,0 +1,10 @@
+"""`python -m magrounding`: the console command where its script is not on the path."""
+
+from __future__ import annotations
+
+import sys
+
+from magrounding.cli.main import main
+
+if __name__ == "__main__":
+    sys.exit(main())

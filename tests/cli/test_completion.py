@@ -1,0 +1,57 @@
+"""`magrounding completion`: a shell that has read what it prints completes commands and options."""
+
+import subprocess
+import sys
+from pathlib import Path
+from shutil import which
+
+import pytest
+
+from magrounding.cli import main as console
+
+ROOT = Path(__file__).parents[2]
+ASK = """
+source "$1"; shift
+completer=$(complete -p magrounding | sed 's/.*-F \\([^ ]*\\).*/\\1/')
+COMP_WORDS=(magrounding "$@"); COMP_CWORD=$#
+$completer magrounding "${COMP_WORDS[$COMP_CWORD]}" "${COMP_WORDS[$COMP_CWORD - 1]}"
+printf '%s\\n' "${COMPREPLY[@]}"
+"""
+
+
+def script(monkeypatch, capsys, shell):
+    monkeypatch.setattr(sys, "argv", ["magrounding", "completion", shell])
+    assert console.main() == 0
+    return capsys.readouterr().out
+
+
+@pytest.mark.skipif(which("bash") is None, reason="needs bash")
+def test_bash_completes_commands_and_options(monkeypatch, capsys, tmp_path):
+    file = tmp_path / "magrounding"
+    file.write_text(script(monkeypatch, capsys, "bash"), encoding="utf-8")
+
+    def complete(*words):
+        command = ["bash", "-c", ASK, "bash", str(file), *words]
+        return subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout.split()
+
+    assert complete("ser") == ["serve"]
+    assert complete("train", "--env-") == ["--env-option"]
+    assert set(complete("doctor", "--j")) >= {"--json"}
+
+
+def test_zsh_gets_a_script_of_all_commands(monkeypatch, capsys):
+    text = script(monkeypatch, capsys, "zsh")
+    assert text.startswith("#compdef magrounding")
+    assert all(name in text for name in console.COMMANDS)
+
+
+def test_another_shell_is_one_sentence(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["magrounding", "completion", "fish"])
+    assert console.main() == 2
+    assert capsys.readouterr().err == "error: unknown shell 'fish'; choose from: bash, zsh\n"
+
+
+def test_the_package_is_a_command(capsys):
+    done = subprocess.run([sys.executable, "-m", "magrounding", "--version"], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0
+    assert done.stdout.startswith("magrounding ")

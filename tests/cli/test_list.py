@@ -1,0 +1,52 @@
+"""`magrounding list`: everything that is registered, as a table and as JSON."""
+
+import json
+import sys
+
+import pytest
+
+from magrounding import extras
+from magrounding.cli import main as console
+from magrounding.pretrained import PREFIX, pretrained_names
+from magrounding.registry import AGENTS, ALGORITHMS, ENVS, PRESETS
+
+
+@pytest.fixture(autouse=True)
+def one_extra_missing(monkeypatch):
+    monkeypatch.setattr(extras, "extras", lambda: ("nethack", "web"))
+    monkeypatch.setattr(extras, "state", lambda name: "lacks nle" if name == "nethack" else "installed")
+
+
+def listed(monkeypatch, capsys, *arguments):
+    monkeypatch.setattr(sys, "argv", ["magrounding", "list", *arguments])
+    assert console.main() == 0
+    return capsys.readouterr().out
+
+
+def test_everything_is_listed(monkeypatch, capsys):
+    found = json.loads(listed(monkeypatch, capsys, "--json"))
+    ids = {kind: [row["id"] for row in rows] for kind, rows in found.items()}
+    assert ids["envs"] == list(ENVS)
+    assert ids["agents"] == list(AGENTS)
+    assert ids["algorithms"] == list(ALGORITHMS)
+    assert set(ids["presets"]) == {entry.name for entry in PRESETS.values()} | {"general"}
+    assert ids["teams"] == [PREFIX + name for name in pretrained_names()]
+    assert ids["extras"] == ["nethack", "web"]
+
+
+def test_an_environment_says_which_extra_is_missing(monkeypatch, capsys):
+    rows = {line.split()[0]: line for line in listed(monkeypatch, capsys, "envs").splitlines() if line}
+    assert rows["nethack"].endswith("extra nethack, lacks nle")
+    assert "extra" not in rows["rtfm"]
+
+
+def test_a_table_has_columns(monkeypatch, capsys):
+    lines = listed(monkeypatch, capsys, "extras").splitlines()
+    assert lines[0] == "extras"
+    assert {line.index(text) for line, text in zip(lines[1:4], ("for", "the env", "playing"), strict=True)} == {11}
+
+
+def test_an_unknown_kind_is_one_sentence(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["magrounding", "list", "agent"])
+    assert console.main() == 2
+    assert "unknown kind 'agent'; choose from: envs, agents" in capsys.readouterr().err
