@@ -13,6 +13,7 @@
 #   make test-clients  the adapters against the real TorchRL, BenchMARL, AgileRL and others, in environments of their own
 #   make test-trackers  W&B, MLflow and Trackio, in an environment of their own
 #   make test-sweeps  Optuna, likewise
+#   make test-lowest  tests of the package's ground, environments and agents with the lowest versions that it allows
 #   make test-kills  kill a run at twenty random moments: it has to end as if nothing had happened, bit for bit
 #   make campaign    an hour of random kills, damaged files, hostile clients, busy and full machines; it goes on where it
 #                    was stopped, and writes a page of figures: make campaign ARGS="--minutes 10 --seed 7"
@@ -32,7 +33,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-full test-browser test-ray test-clients test-trackers test-sweeps test-kills campaign fuzz docs test-docs lint format clean
+.PHONY: help setup demo test test-full test-browser test-ray test-clients test-trackers test-sweeps test-lowest test-kills campaign fuzz docs test-docs lint format clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -110,6 +111,15 @@ test-trackers: $(VENV)-trackers/.installed
 test-sweeps: $(VENV)-sweeps/.installed
 	$(VENV)-sweeps/bin/python -m pytest -rs tests/experiment/sweep $(ARGS)
 
+$(VENV)-lowest/.installed: pyproject.toml
+	$(PYTHON) -m venv $(VENV)-lowest
+	$(VENV)-lowest/bin/python -m pip install --quiet --disable-pip-version-check uv
+	VIRTUAL_ENV=$(VENV)-lowest $(VENV)-lowest/bin/uv pip install --quiet --resolution lowest-direct --editable ".[all,dev]"
+	@touch $@
+
+test-lowest: $(VENV)-lowest/.installed
+	$(VENV)-lowest/bin/python -m pytest tests/test_*.py tests/envs tests/agents $(ARGS)
+
 test-kills: setup
 	MAGROUNDING_KILLS=20 $(BIN)/python -m pytest tests/experiment/test_kill_campaign.py $(ARGS)
 
@@ -138,5 +148,5 @@ format: setup
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf $(VENV) $(CLIENTS) $(VENV)-trackers $(VENV)-sweeps build dist *.egg-info .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(CLIENTS) $(VENV)-trackers $(VENV)-sweeps $(VENV)-lowest build dist *.egg-info .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -27,6 +27,8 @@ FEATURES: Mapping[str, str] = {
     "ray": "envs for Ray",
     "clients": "envs for TorchRL, BenchMARL and Stable-Baselines3",
     "agilerl": "envs for AgileRL",
+    "docs": "building the documentation site",
+    "hub": "publishing teams on a model hub, and loading them from there",
     "all": "the light extras together",
     "dev": "tests, linters, type checker",
 }
