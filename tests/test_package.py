@@ -45,7 +45,7 @@ def test_playing_a_game_does_not_need_torch(id):
 
 
 def test_the_version_is_the_same_everywhere():
-    assert PROJECT["version"] == mg.__version__
+    assert "version" in PROJECT["dynamic"], "it stands in magrounding/version.py alone"
     assert f"version: {mg.__version__}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
     assert f"## [{mg.__version__}]" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
 

@@ -1,68 +1,28 @@
 """A package of anybody's own, installed beside magrounding from wheels, trains by the same command as ours."""
 
-import importlib.util
 import json
-import os
-import shutil
-import subprocess
-import sys
-import sysconfig
-import venv
 import zipfile
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[1]
+from tests.wheels import NEEDED, ROOT, build_wheels, install, run
+
 EXAMPLE = ROOT / "examples" / "my_game"
-MISSING = [name for name in ("pip", "venv", "ensurepip", "setuptools") if importlib.util.find_spec(name) is None]
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.timeout(600),
-    pytest.mark.skipif(bool(MISSING), reason=f"wheels and environments are made with {', '.join(MISSING)}"),
-]
-
-
-def run(*command, cwd, succeeds=True):
-    """Run a command that sees no checkout, and return what it printed."""
-    clean = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "PIP_"))}
-    done = subprocess.run(list(map(str, command)), cwd=cwd, env=clean, capture_output=True, text=True, check=False)
-    assert (done.returncode == 0) == succeeds, f"{command}\n{done.stdout}\n{done.stderr}"
-    return done.stdout + ("" if succeeds else done.stderr)
-
-
-def build_wheel(source, folder):
-    """The wheel of a source tree; a copy is built, so no file of an earlier build gets in, and none stays behind."""
-    copy = folder / f"{source.name}-source"
-    unwanted = shutil.ignore_patterns(".*", "__pycache__", "build", "dist", "*.egg-info", "runs")
-    shutil.copytree(source, copy, ignore=unwanted)
-    options = ("--no-deps", "--no-build-isolation", "--no-index", "--wheel-dir", folder)
-    run(sys.executable, "-m", "pip", "wheel", "--quiet", *options, copy, cwd=folder)
-    return copy
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600), NEEDED]
 
 
 @pytest.fixture(scope="module")
 def wheels(tmp_path_factory):
     """Name → wheel, of the package and of the example."""
-    folder = tmp_path_factory.mktemp("wheels")
-    for source in (ROOT, EXAMPLE):
-        build_wheel(source, folder)
-    return {path.name.split("-")[0]: path for path in folder.glob("*.whl")}
+    return build_wheels(tmp_path_factory.mktemp("wheels"), ROOT, EXAMPLE)
 
 
 @pytest.fixture(scope="module")
 def installed(wheels, tmp_path_factory):
-    """The programs' folder of a fresh environment with both wheels, and with what they depend on from this one."""
-    folder = tmp_path_factory.mktemp("venv")
-    venv.create(folder, symlinks=True)
-    programs = folder / "bin"
-    run(sys.executable, "-m", "pip", "--python", programs / "python", "install", "--quiet", "--no-deps", "--no-index",
-        *wheels.values(), cwd=folder)  # fmt: skip
-    own = Path(sysconfig.get_path("purelib", vars={"base": str(folder)}))
-    # A folder on the path, not a site folder: .pth files in it, an editable install's among them, are not read.
-    (own / "dependencies.pth").write_text("\n".join({sysconfig.get_path(kind) for kind in ("purelib", "platlib")}))
-    return programs
+    """The programs' folder of a fresh environment with both wheels."""
+    return install(tmp_path_factory.mktemp("venv"), *wheels.values())
 
 
 @pytest.fixture(scope="module", params=["demo", "reinforce"])

@@ -1,0 +1,148 @@
+"""The installed wheel, outside any checkout: every command works, and what is imported is what the wheel holds."""
+
+import json
+import os
+import pty
+import select
+import signal
+import subprocess
+import time
+from importlib.util import find_spec
+from pathlib import Path
+from urllib.request import urlopen
+
+import pytest
+
+from tests.wheels import NEEDED, ROOT, build_wheels, clean_environment, install, run
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900), NEEDED]
+
+LARGEST = 15 * 10**6
+"""Bytes of a wheel."""
+GAME = ("--env", "rock_paper_scissors")
+PATIENCE = 300
+"""Seconds for a program to say something."""
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory):
+    return build_wheels(tmp_path_factory.mktemp("wheels"), ROOT)["magrounding"]
+
+
+@pytest.fixture(scope="module")
+def programs(wheel, tmp_path_factory):
+    return install(tmp_path_factory.mktemp("venv"), wheel)
+
+
+@pytest.fixture(scope="module")
+def folder(programs, tmp_path_factory):
+    """A folder that holds nothing but a run of a few steps, in `run`."""
+    folder = tmp_path_factory.mktemp("elsewhere")
+    brief = ("--preset", "quick", "--agent", "conv", "--budget", "0.001", "--games", "20", "--out", "run")
+    run(programs / "magrounding", "train", *GAME, *brief, cwd=folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def command(programs, folder):
+    """Call a command there, and return what it printed."""
+    return lambda *words, **options: run(programs / "magrounding", *words, cwd=folder, **options)
+
+
+def test_the_wheel_is_small(wheel):
+    assert wheel.stat().st_size < LARGEST
+
+
+def test_what_is_imported_is_the_wheel_and_no_torch(programs, tmp_path):
+    code = "import sys, magrounding; print(magrounding.__file__, 'torch' in sys.modules)"
+    file, torch = run(programs / "python", "-c", code, cwd=tmp_path).split()
+    assert Path(file).is_relative_to(programs.parent)
+    assert torch == "False"
+
+
+def test_it_says_what_there_is(programs, command, folder):
+    version = command("--version")
+    assert run(programs / "python", "-m", "magrounding", "--version", cwd=folder) == version
+    assert "rock_paper_scissors" in command("list", "envs")
+    listed = json.loads(command("list", "extras", "--json"))["extras"]
+    assert {row["id"] for row in listed} >= {"nethack", "web", "all"}
+    found = json.loads(command("doctor", "--json"))
+    assert version == f"magrounding {found['magrounding']['version']}\n"
+    assert Path(found["magrounding"]["package"]).is_relative_to(programs.parent)
+
+
+def test_it_trains_and_evaluates(command, folder):
+    assert (folder / "run" / "report.md").is_file()
+    assert "eval" in command("evaluate", "--run", "run", "--episodes", "20", "--play", "greedy", "--out", "evaluation")
+    assert (folder / "evaluation" / "zero_shot.json").is_file()
+
+
+def test_teams_that_come_with_it_are_evaluated(command):
+    asked = ("--pretrained", "messenger-s2", "--episodes", "20", "--splits", "test", "--play", "greedy")
+    assert "messenger-s2" in command("evaluate", *asked)
+
+
+def test_it_plays_a_match_and_replays_it(command, folder):
+    assert "oracle" in command("match", *GAME, "--players", "run:run", "oracle", "--games", "5", "--out", "match")
+    games = sorted((folder / "match").glob("*.jsonl"))
+    assert len(games) == 2
+    command("replay", games[0])
+
+
+def test_it_shows_a_game(command, folder):
+    command("watch", "--run", "run", "--out", "game.gif")
+    assert (folder / "game.gif").read_bytes().startswith(b"GIF8")
+
+
+def test_it_records_games(command, folder):
+    command("record", *GAME, "--games", "3", "--out", "demos.npz")
+    assert (folder / "demos.npz").stat().st_size > 0
+    command("record", *GAME, "--player", "keyboard", "--games", "1", "--out", "own.npz", input="q\n")
+
+
+def test_it_publishes_a_team(command, programs, folder):
+    command("publish", "--run", "run", "--name", "mine", "--to", "teams")
+    code = "import magrounding as mg; print(mg.load_team('teams/mine').num_agents)"
+    assert run(programs / "python", "-c", code, cwd=folder) == "1\n"
+
+
+@pytest.mark.skipif(find_spec("textual") is None, reason="the extra `play` is absent: textual")
+def test_it_plays_at_a_terminal(programs, command, folder):
+    assert "a game is shown at a terminal" in command("play", *GAME, succeeds=False, input="")
+    ours, theirs = pty.openpty()
+    line = [programs / "magrounding", "play", *GAME, "--players", "oracle"]
+    terminal = {"stdin": theirs, "stdout": theirs, "stderr": theirs}
+    process = subprocess.Popen(line, cwd=folder, env=clean_environment(TERM="xterm-256color"), **terminal)
+    os.close(theirs)
+    try:
+        shown, end = b"", time.monotonic() + PATIENCE
+        while process.poll() is None and time.monotonic() < end:
+            if select.select([ours], [], [], 1)[0]:
+                try:
+                    shown += os.read(ours, 2**16)
+                except OSError:  # Linux: the other end is closed
+                    break
+            if b"oracle" in shown:
+                os.write(ours, b"q")
+        assert b"oracle" in shown
+        assert process.wait(PATIENCE) == 0
+    finally:
+        process.kill()
+        process.wait()
+        os.close(ours)
+
+
+@pytest.mark.skipif(find_spec("aiohttp") is None, reason="the extra `web` is absent: aiohttp")
+def test_it_serves_a_page_until_it_is_stopped(programs, folder):
+    line = [programs / "magrounding", "serve", *GAME, "--port", "0"]
+    process = subprocess.Popen(line, cwd=folder, env=clean_environment(), stdout=subprocess.PIPE, text=True)
+    try:
+        address = process.stdout.readline().strip()
+        with urlopen(address, timeout=PATIENCE) as page:
+            assert b"<html" in page.read().lower()
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(PATIENCE) == 0
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
