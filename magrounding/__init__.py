@@ -83,7 +83,7 @@ def load_team(
     """Load trained agents, ready for a single env or a vector env (see `play.loading.load_team`).
 
     Args:
-        source: a run folder, or "pretrained:<name>".
+        source: a run folder, "pretrained:<name>", or "hub:<owner>/<name>" of a model hub (extra `hub`).
         seed: which of the run's seeds; the first by default.
         stage: stage after which the weights were saved; the last finished one by default.
         device: device of the networks.

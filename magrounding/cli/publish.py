@@ -1,24 +1,44 @@
-"""Keep a trained team by a name: `magrounding publish --run runs/… --name ma_rtfm-s5-2agents`."""
+"""Keep a trained team by a name, or give it to others: `magrounding publish --run runs/… --name ma_rtfm-s5-2agents`."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from contextlib import closing, nullcontext
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+from PIL import Image
 
 from magrounding.agents.weights import save_weights
 from magrounding.cli.command import CommandLine, derived
 from magrounding.cli.options import chosen_team
-from magrounding.errors import CheckpointError, ConfigurationError
-from magrounding.experiment.config import read_config
+from magrounding.cli.watch import play_game
+from magrounding.envs.make import make
+from magrounding.errors import CheckpointError, ConfigurationError, MagroundingError
+from magrounding.experiment.config import RunConfig, read_config
 from magrounding.experiment.metrics import read_metrics
+from magrounding.experiment.reports.card import CARD_FILE, model_card
+from magrounding.experiment.statistics import Reached
 from magrounding.play.evaluate import TRUE_MANUAL
+from magrounding.play.film import GIF, PNG, film
 from magrounding.play.loading import load_team
 from magrounding.play.owner import owned
 from magrounding.play.run_folder import RunFolder
+from magrounding.play.team import Team
 from magrounding.pretrained import ABOUT_FILE, own_folder, pretrained_names
-from magrounding.storage import check_place, write_folder, write_json
+from magrounding.pretrained.hub import HUB, check_repository, client, upload_team
+from magrounding.storage import check_place, write_atomic, write_folder, write_json
+from magrounding.threads import ThreadPlan, using
 from magrounding.training.algorithm import IMITATE
+
+_FILMED = 120
+"""Steps of the longest game that a film shows; of a longer one there is a sheet of pictures."""
+_MILLISECONDS = 600
+_ENDS = np.array([0.025, 0.975])
 
 
 @dataclass(frozen=True)
@@ -27,32 +47,81 @@ class Arguments:
 
     run: Path
     """Run folder."""
-    name: str
-    """What load_team("pretrained:<name>") will take."""
+    name: str = derived("with --hub, its NAME", "")
+    """What load_team("pretrained:<name>") will take, and the name of the team's folder."""
     stage: str | None = derived("the run's last")
     """Which stage."""
     seed: int | None = derived("the first")
     """Which of the run's seeds."""
     to: Path | None = derived("the package's in a checkout, else ~/.local/share/magrounding/pretrained")
-    """Folder that gets a folder for the team; pretrained:<name> finds it in the default one only."""
+    """Folder that gets a folder for the team, with a model card (README.md) and a film of a game; pretrained:<name>
+    finds teams in the default one only, without card and film."""
+    hub: str = derived("none", "")
+    """Repository of a model hub, OWNER/NAME, to which the folder with card and film is uploaded (extra `hub`), by the
+    account of `hf auth login` or HF_TOKEN; load_team("hub:OWNER/NAME") loads it from there."""
+    private: bool = False
+    """Of a repository that --hub makes: others cannot see it."""
+    license: str = derived("none is named", "")
+    """License of the weights for the model card, by its SPDX id, such as mit."""
 
 
 def run(arguments: Arguments, line: CommandLine) -> None:
-    """Copy, check that it loads, and write down where it came from."""
-    if Path(arguments.name).name != arguments.name or arguments.name.startswith("."):
-        raise ConfigurationError(f"--name is the name of a folder that is not hidden, got {arguments.name!r}")
-    known = arguments.to is None or arguments.to.resolve() == own_folder().resolve()
-    settings, target = read_config(arguments.run), (arguments.to or own_folder()) / arguments.name
-    if known and arguments.name in pretrained_names():
-        raise CheckpointError(f"there is a pretrained team {arguments.name!r} already: choose another --name")
-    if target.exists():
-        raise CheckpointError(f"{target} exists already: remove it first, or choose another --name")
-    check_place(target)
+    """Copy, check that it loads, write down where it came from, and upload it where asked to."""
+    if arguments.hub:
+        check_repository(arguments.hub)
+        client()
+    elif arguments.private:
+        raise ConfigurationError("--private is for a repository of --hub")
+    name = arguments.name or arguments.hub.rpartition("/")[2]
+    if Path(name).name != name or name.startswith("."):
+        raise ConfigurationError(f"--name is the name of a folder that is not hidden, got {name!r}")
+    kept = TemporaryDirectory() if arguments.hub and arguments.to is None else nullcontext(arguments.to or own_folder())
+    with kept as folder:
+        known = Path(folder).resolve() == own_folder().resolve()
+        target = Path(folder) / name
+        if known and name in pretrained_names():
+            raise CheckpointError(f"there is a pretrained team {name!r} already: choose another --name")
+        if target.exists():
+            raise CheckpointError(f"{target} exists already: remove it first, or choose another --name")
+        check_place(target)
+        _write(arguments, target, card=not known)
+        if not arguments.hub or arguments.to is not None:
+            source = f"pretrained:{name}" if known else str(target)
+            print(f"{target}: load it with load_team({source!r})")
+        if arguments.hub:
+            address = upload_team(target, arguments.hub, private=arguments.private)
+            print(f"{address}: load it with load_team({HUB + arguments.hub!r})")
+
+
+def _write(arguments: Arguments, target: Path, *, card: bool) -> None:
+    """Write the team's folder, with a model card where it goes to others."""
+    settings = read_config(arguments.run)
     seed, stage = chosen_team(settings, arguments.seed, arguments.stage)
     run = RunFolder(arguments.run)
     source = run.seed(seed, len(settings.seeds))
     team = load_team(arguments.run, seed, stage)
+    config = run.config()
     lines = read_metrics(source.metrics)
+    about = {"command": config.get("command"), "seed": seed, **_about(lines, settings, stage, arguments.run)}
+    rounded = [
+        {name: tensor.half() if tensor.is_floating_point() else tensor for name, tensor in policy.state_dict().items()}
+        for policy in team.policies
+    ]
+    trained = list(settings.stages[: settings.stages.index(stage) + 1])
+    with owned(target, f"the publishing of {target.name}", file=True), write_folder(target) as made:
+        save_weights(made / stage, rounded, source.state(stage))
+        RunFolder(made).write_config({**config, "seeds": [seed], "stages": trained})
+        write_json(made / ABOUT_FILE, about)
+        if card:
+            shown = _film(made, team, settings, stage)
+            text = model_card(
+                target.name, settings, stage, about, repository=arguments.hub, license=arguments.license, film=shown
+            )
+            write_atomic(made / CARD_FILE, text)
+
+
+def _about(lines: Sequence[Mapping[str, Any]], settings: RunConfig, stage: str, run: Path) -> dict[str, Any]:
+    """Return what the team reached, and after how much training."""
     after = [
         line
         for line in lines
@@ -62,27 +131,33 @@ def run(arguments: Arguments, line: CommandLine) -> None:
     ]
     ended = [line for line in lines if line["kind"] == "phase" and line["stage"] == stage]
     if not after or not ended:
-        raise CheckpointError(f"{arguments.run} has not been evaluated after {stage}: let it go on with --resume")
-    config = run.config()
-    about = {
-        "command": config.get("command"),
+        raise CheckpointError(f"{run} has not been evaluated after {stage}: let it go on with --resume")
+    won = {f"{line['set']}, {line['play']}": Reached(line["win_rate"], line["games"], is_share=True) for line in after}
+    return {
         "date": date.today().isoformat(),
-        "seed": seed,
         "learnt_by": settings.learnt_by(stage, ended[-1]["phase"] if ended[-1]["best_steps"] else IMITATE),
         "environment_steps": ended[-1]["total_steps"],
         "training_minutes": round(ended[-1]["training_seconds"] / 60, 1),
         "games": int(after[0]["games"]),
         "precision": "weights in float16; win rates are those of float32, before rounding",
-        "win_rates": {f"{line['set']}, {line['play']}": line["win_rate"] for line in after},
+        "win_rates": {name: each.value for name, each in won.items()},
+        "intervals": {name: each.drawn(_ENDS).tolist() for name, each in won.items()},
+        "scores": {f"{line['set']}, {line['play']}": line["score"] for line in after if "score" in line},
     }
-    rounded = [
-        {name: tensor.half() if tensor.is_floating_point() else tensor for name, tensor in policy.state_dict().items()}
-        for policy in team.policies
-    ]
-    trained = list(settings.stages[: settings.stages.index(stage) + 1])
-    with owned(target, f"the publishing of {arguments.name}", file=True), write_folder(target) as made:
-        save_weights(made / stage, rounded, source.state(stage))
-        RunFolder(made).write_config({**config, "seeds": [seed], "stages": trained})
-        write_json(made / ABOUT_FILE, about)
-    source = f"pretrained:{arguments.name}" if known else str(target)
-    print(f"{target}: load it with load_team({source!r})")
+
+
+def _film(folder: Path, team: Team, settings: RunConfig, stage: str) -> str:
+    """Write a film of the first held-out game, or a sheet of a long one, and return the card's line for it."""
+    held_out = settings.entry.evaluation.held_out_set(stage)
+    options = settings.stage_options(stage, held_out)
+    try:
+        with using(ThreadPlan()), closing(make(settings.env, render_mode="rgb_array", **options)) as env:
+            frames, won = play_game(team, env, 0, greedy=True)
+    except MagroundingError as error:  # a world without pictures
+        print(f"the model card shows no game: {error}")
+        return ""
+    ending = GIF if len(frames) <= _FILMED else PNG
+    pictures = [Image.fromarray(np.asarray(frame)) for frame in frames]
+    write_atomic(folder / f"game{ending}", film(pictures, ending, _MILLISECONDS))
+    end = f"{'won' if won else 'lost'} after {len(frames) - 1} steps"
+    return f"![A game of the team](game{ending})\n\nGame 0 of `{held_out}`, not chosen: {end}."

@@ -22,7 +22,7 @@ def load_team(
     """Load trained agents.
 
     Args:
-        source: the run folder, or "pretrained:<name>" (see `magrounding.pretrained`).
+        source: the run folder, "pretrained:<name>" or "hub:<owner>/<name>" (see `magrounding.pretrained`).
         seed: which of the run's seeds; the first by default.
         stage: whose weights; those of the last finished stage by default. "<stage>/imitate": as they were before the
             stage went on without a teacher.

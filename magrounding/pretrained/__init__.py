@@ -9,6 +9,7 @@ from os import PathLike
 from pathlib import Path
 
 from magrounding.errors import ConfigurationError, check_choice
+from magrounding.pretrained.hub import HUB, download_team
 from magrounding.storage import user_data, user_path
 
 PREFIX = "pretrained:"
@@ -37,13 +38,16 @@ def _teams() -> dict[str, Path]:
 
 
 def find_run(source: str | PathLike[str]) -> Path:
-    """The folder that a source stands for: "pretrained:<name>" or a path.
+    """The folder that a source stands for: "pretrained:<name>", "hub:<owner>/<name>" or a path.
 
     Raises:
         ConfigurationError: no team of that name, its name without "pretrained:", or what is neither a name nor a path.
+        MissingExtra, CheckpointError: as of `hub.download_team`.
     """
     if not isinstance(source, str | PathLike):
-        raise ConfigurationError(f'source is a run folder or "{PREFIX}<name>", got {source!r}')
+        raise ConfigurationError(f'source is a run folder, "{PREFIX}<name>" or "{HUB}<owner>/<name>", got {source!r}')
+    if str(source).startswith(HUB):
+        return download_team(str(source).removeprefix(HUB))
     if not str(source).startswith(PREFIX):
         folder = user_path(source)
         if str(source) in pretrained_names() and not folder.exists():

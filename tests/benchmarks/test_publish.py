@@ -1,5 +1,6 @@
 """Publishing keeps one stage of one seed, in half precision, with what it reached; nonsense is one sentence."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -8,8 +9,9 @@ import torch
 from magrounding import pretrained
 from magrounding.cli import publish
 from magrounding.cli.command import CommandLine
-from magrounding.errors import CheckpointError
+from magrounding.errors import CheckpointError, ConfigurationError
 from magrounding.experiment.config import read_config
+from magrounding.experiment.tables import percent
 from magrounding.play.loading import load_team
 from magrounding.storage import read_json
 from tests.experiment.tiny_runs import tiny_run
@@ -30,6 +32,7 @@ def test_what_is_published_loads_and_says_what_it_reached(finished, monkeypatch,
     said = capsys.readouterr().out
     assert said == f"{tmp_path / 'tiny'}: load it with load_team({str(tmp_path / 'tiny')!r})\n"
     assert load_team(str(tmp_path / "tiny")).num_agents == 2
+    assert (tmp_path / "tiny" / "README.md").is_file(), "it goes to others"
     monkeypatch.setattr(pretrained, "__file__", str(tmp_path / "__init__.py"))
     assert pretrained.pretrained_names() == ("tiny",)
     team, original = load_team("pretrained:tiny"), load_team(finished, 1, stage)
@@ -43,9 +46,64 @@ def test_what_is_published_loads_and_says_what_it_reached(finished, monkeypatch,
     assert read_config(tmp_path / "tiny").stages[-1] == stage
 
 
+@pytest.fixture(scope="module")
+def folder(finished, tmp_path_factory):
+    """A team that goes to others."""
+    there = tmp_path_factory.mktemp("teams")
+    assert run("--run", finished, "--name", "tiny", "--to", there, "--license", "mit") == 0
+    return there / "tiny"
+
+
+def test_the_model_card_has_what_hubs_read(folder):
+    yaml = pytest.importorskip("yaml", reason="PyYAML comes with pre-commit of the extra `dev`")
+    before, metadata, _ = (folder / "README.md").read_text(encoding="utf-8").split("---\n", 2)
+    assert before == ""
+    content, about = yaml.safe_load(metadata), read_json(folder / pretrained.ABOUT_FILE)
+    assert (content["library_name"], content["license"]) == ("magrounding", "mit")
+    assert {"reinforcement-learning", "multi-agent", "ma_rtfm", "txt2pi"} <= set(content["tags"])
+    (model,) = content["model-index"]
+    assert model["name"] == "tiny"
+    assert [each["metrics"][0]["value"] for each in model["results"]] == list(about["win_rates"].values())
+    assert {each["dataset"]["type"] for each in model["results"]} == {"ma_rtfm"}
+
+
+def test_a_hub_takes_the_model_card(folder):
+    hub = pytest.importorskip("huggingface_hub", reason="the extra `hub` is absent: huggingface_hub")
+    results = hub.ModelCard.load(folder / "README.md").data.eval_results
+    assert len(results) == len(read_json(folder / pretrained.ABOUT_FILE)["win_rates"])
+
+
+def test_the_model_card_shows_results_with_intervals_a_game_and_how_to_load_it(folder, monkeypatch):
+    text, about = (folder / "README.md").read_text(encoding="utf-8"), read_json(folder / pretrained.ABOUT_FILE)
+    assert (folder / "game.gif").read_bytes().startswith(b"GIF8")
+    assert "![A game of the team](game.gif)" in text
+    for name, (low, high) in about["intervals"].items():
+        games, play = name.rsplit(", ", 1)
+        won = about["win_rates"][name]
+        assert low <= won <= high
+        assert f"| {games} | {play} | {percent(won)} | [{percent(low)}, {percent(high)}] |" in text
+    (code,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    monkeypatch.chdir(folder.parent)
+    played = {}
+    exec(compile(code, "README.md", "exec"), played)
+    assert played["env"].agents == []
+
+
+def test_a_world_without_pictures_has_a_card_without(finished, monkeypatch, tmp_path, capsys):
+    def refuse(*arguments, **options):
+        raise ConfigurationError("no pictures here")
+
+    monkeypatch.setattr(publish, "make", refuse)
+    assert run("--run", finished, "--name", "tiny", "--to", tmp_path) == 0
+    assert "the model card shows no game: no pictures here" in capsys.readouterr().out
+    assert "![" not in (tmp_path / "tiny" / "README.md").read_text(encoding="utf-8")
+
+
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
+        (["--private"], "--private is for a repository of --hub"),
+        (["--hub", "tiny"], "a team on a hub is OWNER/NAME"),
         (["--seed", 7], "unknown seed of this run '7'"),
         (["--stage", "s5"], "unknown stage of this run 's5'"),
         (["--name", "taken"], "exists already"),
@@ -68,6 +126,7 @@ def test_outside_a_checkout_teams_go_to_a_folder_of_the_users_and_are_found_ther
     assert "load_team('pretrained:tiny')" in capsys.readouterr().out
     assert pretrained.find_run("pretrained:tiny") == tmp_path / "data" / "magrounding" / "pretrained" / "tiny"
     assert load_team("pretrained:tiny").num_agents == 2
+    assert not (tmp_path / "data" / "magrounding" / "pretrained" / "tiny" / "README.md").exists(), "it stays here"
     assert not package.exists()
     assert run("--run", finished, "--name", "tiny") == 2
     assert "a pretrained team 'tiny' already" in capsys.readouterr().err
@@ -78,6 +137,11 @@ def test_outside_a_checkout_teams_go_to_a_folder_of_the_users_and_are_found_ther
 
 def test_in_a_checkout_teams_go_beside_the_packages_own():
     assert pretrained.own_folder() == Path(pretrained.__file__).parent
+
+
+def test_a_name_is_needed(finished, tmp_path, capsys):
+    assert run("--run", finished, "--to", tmp_path) == 2
+    assert "--name is the name of a folder" in capsys.readouterr().err
 
 
 def test_no_run_there(tmp_path, capsys):

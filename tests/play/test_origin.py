@@ -129,5 +129,7 @@ def test_a_device_that_is_not_there(device):
 
 @pytest.mark.parametrize("source", [None, 3, b"x", ["pretrained:rtfm-nl"]])
 def test_what_no_team_can_be_loaded_from(source):
-    with pytest.raises(ConfigurationError, match=r'source is a run folder or "pretrained:<name>", got'):
+    with pytest.raises(
+        ConfigurationError, match=r'source is a run folder, "pretrained:<name>" or "hub:<owner>/<name>", got'
+    ):
         mg.load_team(source)

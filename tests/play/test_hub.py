@@ -1,0 +1,145 @@
+"""Teams on a model hub, by the real client against a hub on the loopback."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+import magrounding as mg
+from magrounding.errors import CheckpointError, ConfigurationError, MissingExtra
+from magrounding.pretrained import hub
+from tests.experiment.tiny_runs import tiny_run
+from tests.hub_server import Repository, hub_server
+
+ROOT = Path(__file__).parents[2]
+NAME = "someone/tiny"
+NOWHERE = "http://127.0.0.1:9"
+"""An address at which no program listens."""
+TEAM = {"about.json", "config.json", "s1/state.json", "s1/agent_0.safetensors", "s1/agent_1.safetensors"}
+KEPT = {".gitattributes", "README.md", "game.gif"}
+"""Files of a repository that are not loaded."""
+FIND = """
+import sys
+from magrounding.cli.command import run_command
+from magrounding.pretrained import find_run
+sys.exit(run_command(lambda: print(find_run(sys.argv[1]))))
+"""
+
+
+@pytest.mark.parametrize("name", ["tiny", "a/b/c", "../etc/x", "a b/c", ""])
+def test_what_is_no_repository_is_refused_before_any_connection(name, monkeypatch):
+    monkeypatch.setattr(hub, "client", lambda: pytest.fail("asked"))
+    with pytest.raises(ConfigurationError, match="a team on a hub is OWNER/NAME"):
+        mg.load_team(f"hub:{name}")
+
+
+def test_without_the_client_the_line_to_type_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "huggingface_hub", None)
+    with pytest.raises(MissingExtra, match=r"pip install 'magrounding\[hub\]'"):
+        mg.load_team(f"hub:{NAME}")
+
+
+def test_a_team_that_is_too_large_is_not_downloaded(monkeypatch):
+    files = [SimpleNamespace(rfilename=name, size=2**30) for name in ("about.json", "config.json", "state.json")]
+    info = SimpleNamespace(siblings=files, sha="0")
+    api = SimpleNamespace(model_info=lambda *_, **__: info)
+    errors = SimpleNamespace(HfHubHTTPError=OSError)
+    monkeypatch.setattr(hub, "client", lambda: SimpleNamespace(HfApi=lambda: api, errors=errors))
+    with pytest.raises(CheckpointError, match=r"has 3,221,225,472 bytes, and a team may have 2,147,483,648"):
+        mg.load_team(f"hub:{NAME}")
+
+
+@pytest.fixture(scope="module")
+def served():
+    pytest.importorskip("huggingface_hub", reason="the extra `hub` is absent: huggingface_hub")
+    with hub_server() as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    return tiny_run(tmp_path_factory.mktemp("runs") / "run", "s1")
+
+
+@pytest.fixture
+def call(served, tmp_path):
+    """Call Python in a process of its own, as the client reads its address once."""
+    own = {"HF_ENDPOINT": served.address, "HF_TOKEN": served.token, "HF_HOME": str(tmp_path / "home")}
+    own |= {"HF_HUB_DISABLE_XET": "1", "HF_HUB_DISABLE_TELEMETRY": "1", "HF_HUB_DISABLE_PROGRESS_BARS": "1"}
+
+    def call(*arguments, **changed):
+        command = [sys.executable, *map(str, arguments)]
+        environment = {**os.environ, **own, **changed}
+        return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=600)
+
+    return call
+
+
+@pytest.fixture
+def find(call):
+    """Find the folder of a team in a process of its own; return (exit code, names there, error)."""
+
+    def find(name, **changed):
+        done = call("-c", FIND, f"hub:{name}", **changed)
+        folder = Path(done.stdout.strip() or "nowhere")
+        names = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
+        return done.returncode, names, done.stderr
+
+    return find
+
+
+@pytest.fixture
+def published(served, finished, call):
+    done = call("-m", "magrounding", "publish", "--run", finished, "--hub", NAME, "--license", "mit")
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_a_team_travels(served, published, call, find):
+    assert published == f"{served.address}/{NAME}: load it with load_team('hub:{NAME}')\n"
+    files = served.repositories[NAME].at("main")[1]
+    assert set(files) == TEAM | KEPT
+    assert f"mg.load_team('hub:{NAME}')" in files["README.md"].decode()
+    served.asked.clear()
+    done = call("-c", f"import magrounding as mg; print(mg.load_team('hub:{NAME}').num_agents)")
+    assert (done.returncode, done.stdout) == (0, "2\n"), done.stderr
+    asked = {each.partition("/resolve/")[2].partition("/")[2] for each in served.asked if "/resolve/" in each}
+    assert asked == TEAM
+    assert find(NAME, HF_ENDPOINT=NOWHERE)[:2] == (0, TEAM), "it is in the cache"
+    assert find(f"{NAME}@{served.repositories[NAME].head}")[:2] == (0, TEAM)
+
+
+def test_other_files_stay_there_and_those_of_an_earlier_team_go(served, published, call, find, finished):
+    repository = served.repositories[NAME]
+    planted = {"s2/agent_9.safetensors": b"1", "model.pkl": b"cos", "s1/evil.py": b"1", "notes.txt": b"1"}
+    repository.commit({**repository.at("main")[1], **planted})
+    assert find(NAME)[:2] == (0, TEAM | {"s2/agent_9.safetensors"})
+    again = call("-m", "magrounding", "publish", "--run", finished, "--hub", NAME, "--seed", "1")
+    assert again.returncode == 0, again.stderr
+    assert set(repository.at("main")[1]) == TEAM | KEPT | {"model.pkl", "s1/evil.py", "notes.txt"}
+
+
+def test_a_repository_without_a_team_is_one_sentence(served, find):
+    served.repositories["someone/else"] = Repository()
+    served.repositories["someone/else"].commit({"README.md": b"", "model.safetensors": b""})
+    code, _, error = find("someone/else")
+    assert code == 2
+    assert error.startswith("error: hub:someone/else holds no team that `magrounding publish` wrote")
+    assert error.count("\n") == 1
+
+
+@pytest.mark.parametrize(("name", "changed"), [("someone/nothing", {}), (NAME, {"HF_ENDPOINT": NOWHERE})])
+def test_no_repository_and_no_connection_are_one_sentence(find, name, changed):
+    code, _, error = find(name, **changed)
+    assert code == 2
+    assert error.startswith(f"error: hub:{name} cannot be loaded: ")
+    assert error.count("\n") == 1
+
+
+def test_an_upload_that_is_refused_is_one_sentence(finished, call):
+    done = call("-m", "magrounding", "publish", "--run", finished, "--hub", NAME, HF_TOKEN="hf_wrong")
+    assert done.returncode == 2
+    assert f"cannot be uploaded to hub:{NAME}" in done.stderr
