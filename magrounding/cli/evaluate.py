@@ -37,7 +37,7 @@ class Arguments(DeviceArguments):
     """Evaluate the teams of runs on evaluation sets, beside a random team and the oracle on the same games."""
 
     run: tuple[str, ...] = derived("none", ())
-    """Run folders (or pretrained:<name>)."""
+    """Run folders (or pretrained:<name>, or hub:<owner>/<name> of a model hub)."""
     pretrained: tuple[str, ...] = derived("none", ())
     """Names of teams that come with the package, beside or instead of runs."""
     names: tuple[str, ...] = derived("their folders' names", ())

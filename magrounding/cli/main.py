@@ -26,7 +26,7 @@ COMMANDS = {
     "guide": "Train LGE's Guide, which selects the relevant ones among many valid actions.",
     "compare": "Compare finished runs: a table for each stage, and learning curves.",
     "track": "Send what a run measured to TensorBoard, W&B, MLflow or Trackio.",
-    "publish": "Keep a trained team by a name, as pretrained:<name>.",
+    "publish": "Keep a trained team by a name, or give it to others with a model card.",
     "segments": "Give a trained team a reader of running text (docs/running_text.md).",
     "pieces": "Train a vocabulary of word pieces on an environment's texts.",
     "bench": "Measure the speed of environments and learners.",

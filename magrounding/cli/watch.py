@@ -45,7 +45,7 @@ class Arguments(ActionArguments):
     """Saved games, of `play` or a match, to go through on the terminal, forwards and backwards (extra `play`). For a
     film of one, or to check them all, there is `magrounding replay`."""
     run: str | None = derived("none")
-    """A run's folder, or pretrained:<name>."""
+    """A run's folder, pretrained:<name>, or hub:<owner>/<name> of a model hub."""
     terminal: bool = False
     """Go through the run's game on the terminal, forwards and backwards, and see what each agent goes by (extra
     `play`)."""
