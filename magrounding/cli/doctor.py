@@ -1,4 +1,4 @@
-"""What this machine offers, and what is missing: `magrounding doctor`."""
+"""Report what this machine offers, and what is missing: `magrounding doctor`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What there is to train, play and load, by its ids: `magrounding list envs`."""
+"""List what there is to train, play and load, by its ids: `magrounding list envs`."""
 
 from __future__ import annotations
 

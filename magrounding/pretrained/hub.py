@@ -48,7 +48,7 @@ def download_team(name: str) -> Path:
     repository, _, revision = name.partition("@")
     check_repository(repository)
     hub = client()
-    with _told(f"{HUB}{name} cannot be loaded"):
+    with _one_sentence(f"{HUB}{name} cannot be loaded"):
         try:
             info = hub.HfApi().model_info(repository, revision=revision or None, files_metadata=True)
         except hub.errors.HfHubHTTPError:
@@ -88,7 +88,7 @@ def upload_team(folder: Path, repository: str, *, private: bool = False) -> str:
     """
     check_repository(repository)
     api = client().HfApi()
-    with _told(f"{folder.name} cannot be uploaded to {HUB}{repository}"):
+    with _one_sentence(f"{folder.name} cannot be uploaded to {HUB}{repository}"):
         address = api.create_repo(repository, private=private or None, exist_ok=True)
         message = f"Team {folder.name}"
         api.upload_folder(
@@ -104,7 +104,7 @@ def check_repository(name: str) -> None:
 
 
 @contextmanager
-def _told(what: str) -> Iterator[None]:
+def _one_sentence(what: str) -> Iterator[None]:
     """Raise what the client raises, of which its connections have many classes, as a CheckpointError in a sentence."""
     try:
         yield
