@@ -29,7 +29,7 @@ def test_it_says_what_there_is(doctor, monkeypatch):
     found = json.loads(output)
     assert code == 0
     assert found["magrounding"]["version"] == __version__
-    assert found["packages"]["torch"] == torch.__version__
+    assert torch.__version__.startswith(found["packages"]["torch"].partition("+")[0])
     assert found["machine"]["cores"].startswith(f"{available_cores()} for this process")
     assert found["machine"]["threads, 2 agents"].startswith(f"{plan_threads(2, 64).agents} for agents")
     assert found["extras"] == {"web": "installed"}

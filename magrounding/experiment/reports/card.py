@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -10,6 +9,7 @@ from magrounding.experiment.config import RunConfig
 from magrounding.experiment.markdown import code, shown, table
 from magrounding.experiment.tables import percent
 from magrounding.pretrained.hub import HUB
+from magrounding.storage import json_text
 
 CARD_FILE = "README.md"
 _TASK = "reinforcement-learning"
@@ -85,7 +85,7 @@ def _rows(about: Mapping[str, Any]) -> Iterator[list[str]]:
 
 def _metadata(name: str, settings: RunConfig, stage: str, about: Mapping[str, Any], license: str) -> str:
     """YAML between two lines of dashes; strings are written as in JSON, which is YAML."""
-    env, text = settings.env, json.dumps
+    env, text = settings.env, json_text
     tags = (_TASK, "multi-agent" if settings.agents > 1 else "single-agent", "language-grounding", env, settings.agent)
     lines = [
         "---",
