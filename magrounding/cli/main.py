@@ -13,8 +13,6 @@ NAME = "magrounding"
 
 COMMANDS = {
     "train": "Train agents through a curriculum, evaluate them, and write a report.",
-    "jobs": "Print a run's commands, one for each seed, for Slurm, GNU parallel or xargs.",
-    "sweep": "Train a run at each point of a grid, or at those that Optuna chooses, and compare them.",
     "evaluate": "Evaluate trained teams on evaluation sets, beside a random team and the oracle.",
     "watch": "Show one game of a trained team, as text, film or pictures.",
     "record": "Record games of the oracle, a trained team or a person, to learn from.",
@@ -25,6 +23,8 @@ COMMANDS = {
     "replay": "Replay saved games, check them, and show one as text, film or page.",
     "guide": "Train LGE's Guide, which selects the relevant ones among many valid actions.",
     "compare": "Compare finished runs: a table for each stage, and learning curves.",
+    "sweep": "Train a run at each point of a grid, or at those that Optuna chooses, and compare them.",
+    "jobs": "Print a run's commands, one for each seed, for Slurm, GNU parallel or xargs.",
     "track": "Send what a run measured to TensorBoard, W&B, MLflow or Trackio.",
     "publish": "Keep a trained team by a name, or give it to others with a model card.",
     "segments": "Give a trained team a reader of running text (docs/running_text.md).",

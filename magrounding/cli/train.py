@@ -44,7 +44,7 @@ Switch = tyro.conf.FlagCreatePairsOff[bool]
 
 @dataclass(frozen=True, kw_only=True)
 class RunArguments(QuietArguments, JobsArguments, DeviceArguments):
-    """What a run computes, where, and who sees it."""
+    """Options of a run, where it computes, and who sees it."""
 
     env: str | None = derived("none: name one, unless --resume finds it in --out")
     """Environment id, e.g. ma_rtfm."""
