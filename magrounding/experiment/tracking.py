@@ -73,7 +73,7 @@ def tracking_of(config: Mapping[str, Any], trackers: Sequence[str] | None, proje
 
 @dataclass(frozen=True)
 class _Remembered:
-    """Content of a seed's file of trackers: its name, the project, and ids of trackers that have everything of a finished run."""
+    """A seed's name and project, and ids of trackers that have everything of a finished run."""
 
     name: Annotated[str, Meta(pattern=r"^[A-Za-z0-9_.-]{0,128}$")] = ""
     project: str = ""

@@ -114,7 +114,7 @@ def random_points(axes: Sequence[Axis], count: int) -> list[Values]:
 
 
 def one_by_one(axes: Sequence[Axis]) -> Iterator[Values]:
-    """Points that have every value of every axis, the other axes at their first: enough to find values that cannot be."""
+    """Points that have every value of every axis, the other axes at their first, to find values that cannot be."""
     first = {axis.path: axis.ends[0] for axis in axes}
     yield first
     for axis in axes:
