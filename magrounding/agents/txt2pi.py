@@ -282,7 +282,8 @@ class Txt2Pi(DocumentPolicy):
     ) -> Auxiliary:
         if self.reasoning is None or not extras.keys() >= REASONS:
             return Auxiliary()
-        return Auxiliary(self.reasoning.losses(*output.seen, self.reader.words, self._flat(batch), extras))
+        maps, queries = output.seen
+        return Auxiliary(self.reasoning.losses(maps, queries, self.reader.words, self._flat(batch), extras))
 
 
 def attention_to_statements(queries: Sequence[Tensor], inputs: Inputs) -> dict[str, Callable[[], Tensor]]:

@@ -60,7 +60,7 @@ class Survey(NamedTuple):
 
 
 class Decision(NamedTuple):
-    """What the policy makes of the places that it takes."""
+    """Logits of the actions and value, by the places that an agent takes."""
 
     logits: Tensor  # [N, A]
     value: Tensor  # [N]
