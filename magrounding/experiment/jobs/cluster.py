@@ -25,6 +25,7 @@ from magrounding.errors import ConfigurationError, MissingExtra
 from magrounding.experiment.jobs.job import Job
 from magrounding.experiment.jobs.process import JobProcess
 from magrounding.signals import GONE_HOSTS
+from magrounding.storage import read_text
 from magrounding.threads import available_cores
 
 RAY = "ray"
@@ -176,7 +177,7 @@ class RayPlaces:
         token.write_text(content)
         strategies = import_module("ray.util.scheduling_strategies")
         try:
-            read = self._ray.remote(num_cpus=0, max_retries=0)(read_text)
+            read = self._ray.remote(num_cpus=0, max_retries=0)(read_if_there)
             asked = {}
             for node in nodes:
                 where = strategies.NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
@@ -199,10 +200,10 @@ class RayPlaces:
             token.unlink(missing_ok=True)
 
 
-def read_text(path: Path) -> str | None:
+def read_if_there(path: Path) -> str | None:
     """The content of a file as this node sees it; None where it does not."""
     try:
-        return path.read_text()
+        return read_text(path)
     except OSError:
         return None
 
