@@ -5,10 +5,12 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
 import tyro
 
-from magrounding.cli.command import CommandLine
+from magrounding.cli.command import CommandLine, derived
+from magrounding.errors import ConfigurationError
 from magrounding.experiment.config import read_config
 from magrounding.experiment.jobs.seeds import seed_words
 from magrounding.play.run_folder import RunFolder
@@ -24,7 +26,7 @@ class Arguments:
     when all have ended, are printed to the standard error.
     """
 
-    runs: tyro.conf.Positional[tuple[Path, ...]]
+    runs: Annotated[tuple[Path, ...], tyro.conf.Positional] = derived("none", ())
     """Run folders."""
     threads: int = 1
     """Cores for each command to compute with."""
@@ -32,6 +34,8 @@ class Arguments:
 
 def run(arguments: Arguments, line: CommandLine) -> None:
     """Print the commands."""
+    if not arguments.runs:
+        raise ConfigurationError("name a run's folder: magrounding jobs RUN")
     runs = {RunFolder(folder.absolute()): read_config(folder) for folder in arguments.runs}
     for folder, settings in runs.items():
         for seed in settings.seeds:

@@ -73,7 +73,7 @@ def run(arguments: Arguments, line: CommandLine) -> None:
     elif arguments.private:
         raise ConfigurationError("--private is for a repository of --hub")
     name = arguments.name or arguments.hub.rpartition("/")[2]
-    if Path(name).name != name or name.startswith("."):
+    if not name or Path(name).name != name or name.startswith("."):
         raise ConfigurationError(f"--name is the name of a folder that is not hidden, got {name!r}")
     kept = TemporaryDirectory() if arguments.hub and arguments.to is None else nullcontext(arguments.to or own_folder())
     with kept as folder:
@@ -141,9 +141,15 @@ def _about(lines: Sequence[Mapping[str, Any]], settings: RunConfig, stage: str, 
         "games": int(after[0]["games"]),
         "precision": "weights in float16; win rates are those of float32, before rounding",
         "win_rates": {name: each.value for name, each in won.items()},
-        "intervals": {name: each.drawn(_ENDS).tolist() for name, each in won.items()},
+        "intervals": {name: _interval(each) for name, each in won.items()},
         "scores": {f"{line['set']}, {line['play']}": line["score"] for line in after if "score" in line},
     }
+
+
+def _interval(reached: Reached) -> list[float]:
+    """95 % interval of a win rate over games; it begins at 0 where none was won, and ends at 1 where all were."""
+    low, high = reached.drawn(_ENDS)
+    return [min(reached.value, float(low)), max(reached.value, float(high))]
 
 
 def _film(folder: Path, team: Team, settings: RunConfig, stage: str) -> str:

@@ -148,7 +148,7 @@ def test_published_weights_of_the_division_depend_on_the_learner(env, agent, wei
     config = make_config(env, agent, preset="paper")
     for stage, phase in config.walk():
         learner = phase.learner.make_learner(config.make_network(), config.describe(stage), phase.num_envs, 0)
-        assert learner.weights == {"modelling": 1.0, "division": weight}
+        assert (learner.weights["modelling"], learner.weights["division"]) == (1.0, weight)
 
 
 def test_a_language_model_has_nothing_to_freeze():
