@@ -106,7 +106,9 @@ def _life(folder: Path, participants: int, known: dict[str, int], until: int, se
                 answered += 1
         if "asked" not in counts:
             counts["asked"] = 1
+            os.kill(server, signal.SIGSTOP)  # else it may be done before the second one asks
             counts["second servers refused"] += _is_refused(folder)
+            os.kill(server, signal.SIGCONT)
         if answered >= until:
             os.kill(server, signal.SIGKILL)
             until = sys.maxsize
