@@ -55,9 +55,7 @@ def _envs() -> Rows:
         {
             "id": entry.id,
             "agents": "any number" if entry.multi_agent else "1",
-            "stages": ", ".join(entry.stages)
-            if len(entry.stages) <= 8
-            else f"{len(entry.stages)} of {entry.stage_option}",
+            "stages": _stages(entry),
             "needs": _needs(entry),
         }
         for entry in ENVS.values()

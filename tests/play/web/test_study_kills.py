@@ -17,6 +17,6 @@ def test_no_step_that_was_answered_is_lost(tmp_path, monkeypatch):
     assert (counts["lost steps"], counts["files of unknown kind"]) == (0, 0)
     assert (counts["participants in the files"], counts["servers"]) == (12, 4)
     assert 1 <= counts["kills"] <= 3  # on a busy machine a server may be done before its kill
-    assert 1 <= counts["second servers refused"] <= 4  # likewise, before a second one asks
+    assert counts["second servers refused"] >= 3
     assert counts["not_stored"]
     assert counts["games"] == 2 * counts["participants thanked"] > 0
