@@ -132,6 +132,16 @@ class Attacker:
             await self.person.hear("left")
         assert answer["type"] != "joined" or answer["agent"] is None, "somebody else's agent was had by guessing"
 
+    async def pry(self, code):
+        """Move what is somebody else's in a game that it watches: junk does so by chance alone."""
+        move = {"type": "move", "agent": 0, "step": 0, "action": 0}
+        join = {"type": "join", "code": code, "token": ""}
+        other = await self.there.person()
+        for message in (move, {**join, "agent": 0}, {**join, "agent": None}, move):
+            await other.socket.send_str(json.dumps(message))
+            answer = await other.hear(*ANSWERS)
+            self.note(answer["code"] if answer["type"] == "refused" else "obeyed")
+
     async def shout(self):
         """A message so long that the connection is closed."""
         if self.person is None:
@@ -228,6 +238,7 @@ def test_whatever_is_sent_is_refused_by_a_code_and_touches_no_other_game():
             same = Session("ma_rtfm", {**session.vec.options}, Lineup.parse("human,oracle", 2), 3)
             attacker = Attacker(there, [code, theirs, "nothing"], random.Random(SEED))
             grown = []
+            await attacker.pry(theirs)
             for number in range(MESSAGES):
                 await attacker.send()
                 if number % 200 == 0:
@@ -248,7 +259,7 @@ def test_whatever_is_sent_is_refused_by_a_code_and_touches_no_other_game():
     refused = sum(count for what, count in said.items() if what in CODES)
     print(f"{said.total():,} messages, {refused:,} refused by a code:", dict(said.most_common()))
     print("MiB held:", [round(each / 2**20) for each in grown])
-    assert said.total() == MESSAGES
+    assert said.total() == MESSAGES + 4
     assert refused > 0.8 * MESSAGES
     assert {
         "malformed",
