@@ -1,4 +1,4 @@
-"""Registers what comes with the package: lists that stand next to what they list."""
+"""Registration of what comes with the package: lists that stand next to what they list."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ class MissingExtra(MagroundingError, ImportError):
 
 
 def check_bool(name: str, value: object) -> None:
-    """ConfigurationError for anything but True or False."""
+    """Raise ConfigurationError for anything but True or False."""
     if not isinstance(value, bool):
         raise ConfigurationError(f"{name} is True or False, got {value!r}")
 

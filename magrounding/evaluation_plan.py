@@ -1,4 +1,4 @@
-"""EvaluationPlan: in which of an environment's games agents are judged, and beside which numbers of papers."""
+"""EvaluationPlan: the games of an environment in which agents are evaluated, and results of papers beside them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def by_split(splits: Iterable[str]) -> dict[str, Mapping[str, Any]]:
 
 @dataclass(frozen=True)
 class EvaluationPlan:
-    """In which games agents are judged, and beside which numbers.
+    """Games in which agents are evaluated, and results of papers beside them.
 
     Attributes:
         sets: name → the options (split, size) that make it.

@@ -13,7 +13,7 @@ def machine_memory() -> int:
 
 
 def require_memory(needed: int, what: str, advice: str) -> None:
-    """ConfigurationError, "`what` 9.9 GiB, half of … is 4.4: `advice`", for more bytes than half of memory."""
+    """Raise ConfigurationError, "`what` 9.9 GiB, half of … is 4.4: `advice`", for more bytes than half of memory."""
     there = machine_memory() // 2
     if needed > there:
         raise ConfigurationError(

@@ -52,7 +52,7 @@ class SimulatorOptions(EnvOptions):
     extra: ClassVar[str] = ""
 
     def require(self) -> None:
-        """MissingExtra where the simulator's package is not installed."""
+        """Raise MissingExtra where the simulator's package is not installed."""
         if self.package and find_spec(self.package) is None:
             raise MissingExtra(type(self).__name__, self.extra)
 

@@ -9,7 +9,7 @@ JOB_LOG, JOB_PROGRESS = "job.log", "job.json"
 
 
 def show_anything() -> None:
-    """From now on what an output's encoding has no character for is shown as "?", instead of ending the program.
+    """Show what an output's encoding has no character for as "?" from now on, instead of ending the program.
 
     An output whose errors somebody has settled otherwise stays as it is.
     """

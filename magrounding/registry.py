@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 _ID = re.compile(r"\w[\w .-]*", re.ASCII)
 GROUP = "magrounding"
-"""Of the entry points by which installed packages register what they have."""
+"""Group of the entry points by which installed packages register what they have."""
 VARIABLE = "MAGROUNDING_REGISTER"
 """Environment variable with more entry points, "my_game:register", separated by commas: of files not installed."""
 
@@ -75,7 +75,7 @@ class SimulatorConfig(Described, Protocol):
 
 
 EnvConfig = WorldConfig | SimulatorConfig
-"""What an environment's options make: any object that has the methods of one of the two."""
+"""Configuration that an environment's options make: any object that has the methods of one of the two."""
 
 
 def is_simulator(config: EnvConfig) -> TypeIs[SimulatorConfig]:
@@ -332,7 +332,7 @@ def register_env(entry: EnvEntry) -> None:
 
 _DISCOVERED = False
 _FAILED: ConfigurationError | None = None
-"""Of the first package that could not register itself."""
+"""Error of the first package that could not register itself."""
 
 
 def _discover() -> None:

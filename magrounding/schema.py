@@ -35,7 +35,7 @@ NonNegative = Annotated[float, Meta(ge=0)]
 Positive = Annotated[float, Meta(gt=0)]
 Sizes = Annotated[tuple[Count, ...], Meta(min_length=1)]
 INFINITE = "infinite"
-"""Beside a type: infinity is a value as well, whatever the bounds; of other options every number is finite."""
+"""Mark beside a type that admits infinity, whatever the bounds; numbers of other options are finite."""
 
 _PLACE = re.compile(r" - at `\$(.*)`$")
 _NOUNS = {
@@ -47,7 +47,7 @@ _NOUNS = {
     "object": "a dict",
     "null": "None",
 }
-"""How errors call the types of msgspec."""
+"""Names of msgspec's types in errors."""
 _EVERY = "*"
 _MOST_SHOWN = 120
 """Characters of a value that an error shows."""
@@ -55,7 +55,7 @@ _MOST_SHOWN = 120
 
 @dataclass(frozen=True, eq=False)  # names may be a dict, which has no hash
 class OneOf:
-    """Beside `str`: the names that an option takes.
+    """Mark beside `str` of the names that an option takes.
 
     Attributes:
         names: in the order of errors and forms.

@@ -30,7 +30,7 @@ class Stopped(KeyboardInterrupt):
 
 @contextmanager
 def caught(signals: Sequence[int], handle: Callable[[int], object]) -> Iterator[None]:
-    """While entered, call `handle` with the number of each of some signals that comes.
+    """Call `handle` with the number of each of some signals that comes while entered.
 
     Outside the main thread signals cannot be caught, and nothing is changed. What is ignored, as by `nohup`, stays so,
     but Ctrl-C, which shells ignore for what runs in the background. With SIGHUP the terminal is gone: what is printed

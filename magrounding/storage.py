@@ -118,7 +118,7 @@ def open_regular(path: Path, most: int) -> Iterator[io.BufferedReader]:
 
 
 def check_regular(handle: int, path: Path, most: int) -> None:
-    """OSError, whose `strerror` says why, unless an open file is a regular one of at most `most` bytes."""
+    """Raise OSError, whose `strerror` says why, unless an open file is a regular one of at most `most` bytes."""
     found = os.fstat(handle)
     if stat.S_ISDIR(found.st_mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
@@ -244,7 +244,7 @@ def write_folder(path: Path) -> Iterator[Path]:
 
 
 def check_place(path: Path) -> None:
-    """CheckpointError where no file can be written to `path`: before hours of work that would end there.
+    """Raise CheckpointError where no file can be written to `path`: before hours of work that would end there.
 
     Folders that are missing are not made: whatever is refused next leaves nothing behind.
     """

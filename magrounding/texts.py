@@ -59,7 +59,7 @@ class TextTable:
 
 
 class TextRecorder:
-    """Records in each of T + 1 `steps` which texts B games show in fields that are read together; each text once."""
+    """Recorder of the texts that B games show in each of T + 1 `steps`, in fields read together; each text once."""
 
     def __init__(self, names: tuple[str, ...], spec: EnvSpec, steps: int, num_envs: int) -> None:
         self.names, self.spec = names, spec

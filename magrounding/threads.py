@@ -1,4 +1,4 @@
-"""The one place that decides how many threads compute, and runs what is computed side by side.
+"""Number of threads that compute, decided in one place, and what is computed side by side.
 
 Torch computes each operation with one thread. Its pool of threads waits by spinning, so where another program needs a
 core, every small operation waits for a thread that is not running: one busy process left 3 to 30 % of the speed
@@ -169,7 +169,7 @@ CALLER_SHARE = 1.16
 
 
 class RowThreads:
-    """Runs a kernel over all rows of a batch, one chunk a thread; kernels take (first, last, …) and release the GIL.
+    """Threads that run a kernel over a batch, a chunk of rows each; kernels take (first, last, …) and release the GIL.
 
     A thread pool's futures cost a fifth of the time of a whole step of a thousand games, hence these bare queues.
     A process that was forked has none of its parent's threads: it starts its own with its first kernel.

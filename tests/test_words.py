@@ -5,6 +5,7 @@ import re
 import tokenize
 from collections import defaultdict
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -77,8 +78,10 @@ WORDS = (
 OLD_NAMES = re.compile(r"_?(OLD|FORMER|RENAMED)(_[A-Z_]+)?")
 """Constants that say by what names older runs and commands call an option may hold those names."""
 
-NO_BEGINNING = ("What", "Who", "Of", "See", "Where", "Whether")
-"""First words of a docstring that is no imperative and no noun phrase."""
+NO_BEGINNING = re.compile(
+    r"(What|Who|Whose|Whom|Which|Of|See|Where|When|Whether|How|Why|If|While|So|Without|\w+Error|MissingExtra|Refusal) "
+)
+"""Beginning of a docstring that is no imperative and no noun phrase."""
 
 PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 
@@ -161,27 +164,23 @@ def test_what_validates_a_choice_is_called_so():
     assert not found, "say check_choice:\n" + "\n".join(found)
 
 
-def documented(node, private=False):
-    """(docstring's node, its text) of public classes and functions within a node, methods included."""
-    for child in ast.iter_child_nodes(node):
-        if isinstance(child, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-            hidden = private or (child.name.startswith("_") and not child.name.endswith("__"))
-            if not hidden and (text := ast.get_docstring(child)):
-                yield child.body[0], text
-            if isinstance(child, ast.ClassDef):
-                yield from documented(child, hidden)
-
-
-def bad_beginnings():
-    beginning = re.compile(rf"({'|'.join(NO_BEGINNING)})\b")
-    for path in files():
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        whole = [(tree.body[0], text)] if (text := ast.get_docstring(tree)) else []
-        for node, text in [*whole, *documented(tree)]:
-            if beginning.match(text):
-                yield path.relative_to(PACKAGE).as_posix(), node.lineno, text.splitlines()[0]
+def docstrings(tree):
+    """(line, docstring) of a module, its classes and functions, and of fields and constants."""
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            continue
+        for before, statement in pairwise([None, *node.body]):
+            match statement:
+                case ast.Expr(value=ast.Constant(value=str(text))):
+                    if before is None or isinstance(before, ast.Assign | ast.AnnAssign):
+                        yield statement.lineno, text
 
 
 def test_first_lines_are_imperatives_or_noun_phrases():
-    found = [f"magrounding/{file}:{line}: {text}" for file, line, text in bad_beginnings()]
-    assert not found, f"{len(found)} begin with one of {NO_BEGINNING}:\n" + "\n".join(found)
+    found = [
+        f"magrounding/{path.relative_to(PACKAGE)}:{line}: {text.splitlines()[0]}"
+        for path in files()
+        for line, text in docstrings(ast.parse(path.read_text(encoding="utf-8")))
+        if NO_BEGINNING.match(text)
+    ]
+    assert not found, "name the quantity, or say what is done:\n" + "\n".join(found)

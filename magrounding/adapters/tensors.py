@@ -19,7 +19,7 @@ NO_OP = 0
 """The one action that a padded agent has."""
 
 Layout = dict[str, tuple[slice, tuple[int, ...]]]
-"""field → (slice, shape), where it lies in a flat observation."""
+"""Field → (slice, shape), its place in a flat observation."""
 
 Array = TypeVar("Array")
 

@@ -29,7 +29,7 @@ _HELD, _TEAMMATES = "inventory", "teammates"
 
 
 class WordReader(nn.Module):
-    """Reads observations [N, …] of one agent into [N, width].
+    """Network that reads observations [N, …] of one agent into [N, width].
 
     Args:
         spec: what the world shows: `mg.ENVS[id].describe(**options)`, or `env.spec` of `mg.make`.

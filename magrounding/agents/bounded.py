@@ -20,7 +20,7 @@ _NO_MEMORY = ("allocate", "overflow", "storage size", "invalid size", "too large
 
 
 class _Count(TorchFunctionMode):
-    """Counts the tensors that this thread makes. What is empty has no memory yet, whatever its size."""
+    """Counter of the numbers in tensors that this thread makes; an empty tensor has no memory yet."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -43,7 +43,7 @@ class _Count(TorchFunctionMode):
 
 @contextmanager
 def bounded(what: str) -> Iterator[None]:
-    """While entered, a network may be built of at most MOST numbers; ConfigurationError for more.
+    """Raise ConfigurationError where a network that is built within has more than MOST numbers.
 
     Args:
         what: what is built, for the error, such as "the network of agent 'txt2pi'".

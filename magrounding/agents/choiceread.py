@@ -26,7 +26,7 @@ from magrounding.spec import CHOICES, EPISODE, EnvSpec, TextChoices
 
 TASK, NOW = "task", "now"
 _HISTORY = "history"
-"""A field that is left out, as the network has a memory."""
+"""Field that is left out, as the network has a memory."""
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,9 @@ from torch import Tensor, nn
 from magrounding.errors import Diverged
 
 LARGEST = math.sqrt(torch.finfo(torch.float32).max)
-"""1.8 · 10¹⁹: the square of a larger number is infinite in float32, that of an error as well as Adam's of a gradient.
-Losses that grow in a straight line, as Huber's, and bounded gradients would else stay finite in networks of no use."""
+"""Bound of losses and gradients, 1.8 · 10¹⁹: the square of a larger number is infinite in float32, that of an error as
+well as Adam's of a gradient. Losses that grow in a straight line, as Huber's, and bounded gradients would else stay
+finite in networks of no use."""
 
 
 def can_be_learnt_from(number: float) -> bool:

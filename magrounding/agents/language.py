@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 RECURRENT = ("lstm", "gru")
 _MARKS = 1 << 18
-"""Ids below are found in a table, which takes a third to two thirds of the time of `torch.unique`."""
+"""Bound of ids that are found in a table, which takes a third to two thirds of the time of `torch.unique`."""
 
 
 class Words(NamedTuple):

@@ -36,7 +36,7 @@ SLICES = 4
 
 @dataclass(frozen=True, kw_only=True)
 class Arguments(WorkerArguments, EnvArguments):
-    """How fast the worlds and the learners are, on this machine, now.
+    """Measure the speed of an environment and of a learner on this machine.
 
         magrounding bench --env ma_rtfm --stage s5 --num-envs 1024 --seconds 5 --json speed.json
 

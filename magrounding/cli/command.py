@@ -20,8 +20,8 @@ from magrounding.storage import reason, user_path
 BAD_INPUT = 2
 SIGNALLED = 128
 CLOSED = 141
-"""Codes that a shell gives too: more by the number of the signal that ended a command, as Ctrl-C or SIGTERM; and that
-what reads the output has ended, as `head` does."""
+"""Exit codes, as a shell has them: SIGNALLED plus the number of the signal that ended a command, such as Ctrl-C; and
+CLOSED where what reads the output has ended, as `head` does."""
 
 STOPPED = "stopped"
 REFUSED = "mend that"
@@ -31,9 +31,9 @@ REPEATABLE = "mend that, and the same command goes on"
 Arguments = TypeVar("Arguments")
 SOURCE = "source"
 _LAST = ("workers", "device", "threads", "quiet")
-"""Arguments that `--help` has behind the others: nothing depends on them but time."""
+"""Arguments that `--help` lists last: they change nothing but the time a command takes."""
 _METAVARS = {str: "STR", int: "INT", float: "FLOAT", Path: "PATH"}
-"""What `--help` has for a value of each kind; tyro's own of one that may be left out begins with {None}."""
+"""Metavariables of types in `--help`; tyro's own of a value that may be left out begins with {None}."""
 
 
 @dataclass(frozen=True)

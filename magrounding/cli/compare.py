@@ -25,7 +25,7 @@ class Arguments:
     out: Path
     """Folder for comparison.md, comparison.csv and comparison.png."""
     names: tuple[str, ...] = derived("their folders' names", ())
-    """What to call them."""
+    """Names of the runs."""
 
 
 def run(arguments: Arguments, line: CommandLine) -> None:

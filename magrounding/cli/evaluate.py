@@ -41,7 +41,7 @@ class Arguments(DeviceArguments):
     pretrained: tuple[str, ...] = derived("none", ())
     """Names of teams that come with the package, beside or instead of runs."""
     names: tuple[str, ...] = derived("their folders' names", ())
-    """What to call the runs, then the pretrained teams."""
+    """Names of the runs, then of the pretrained teams."""
     splits: str | None = derived("all of the environment's")
     """Evaluation sets separated by commas."""
     episodes: int = 1000
@@ -50,7 +50,7 @@ class Arguments(DeviceArguments):
     """An option of the games, name=value, instead of the first run's; may be repeated, or several separated by commas,
     e.g. max_cycles=200."""
     seeds: str | None = derived("all")
-    """Which of the runs' seeds, separated by commas."""
+    """Seeds of the runs, separated by commas."""
     stage: str | None = derived("the last one that all runs have")
     """Stage whose weights and games are used."""
     play: str = "both"

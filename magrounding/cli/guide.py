@@ -43,7 +43,7 @@ class Arguments:
     hard_negatives: int | None = derived("8; 1 with a language model")
     """Hard negatives for each gold action."""
     seed: int = 0
-    """Of the weights, the order and the negatives."""
+    """Seed of the weights, the order and the negatives."""
 
 
 def run(arguments: Arguments, line: CommandLine) -> GuideMetrics:

@@ -43,7 +43,7 @@ class Arguments(QuietArguments, WorkerArguments, ActionArguments, EvaluationArgu
     games: int = 200
     """Games of each line-up."""
     seed: int = 0
-    """Another seed plays other games."""
+    """Seed of the games."""
 
 
 def interrupted(arguments: Arguments, line: CommandLine) -> str:

@@ -37,15 +37,15 @@ class Arguments:
     pieces: int = 8000
     """Rows of the table that the pieces are for, those for padding, unknown letters and the divider among them."""
     across_words: bool = False
-    """A piece may be several words, which makes texts shorter, and one that is cut differently where they differ."""
+    """Let a piece span several words, which makes texts shorter, but cuts a word differently in other company."""
     games: int = 4
     """Games at once."""
     steps: int = 30
-    """Steps of each, in each stage."""
+    """Steps of each game in each stage."""
     env_option: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
     """An option of the environment, name=value; may be repeated, or several separated by commas."""
     seed: int = 0
-    """Other seeds play other games."""
+    """Seed of the games."""
 
 
 def run(arguments: Arguments, line: CommandLine) -> None:

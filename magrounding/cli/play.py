@@ -33,11 +33,11 @@ class Arguments(ActionArguments, EvaluationArguments):
     pretrained:NAME, oracle (or the simulator's own bot), oracle:NAME (another oracle of the environment),
     random, overlap (the text on offer most like the task) or script:FILE."""
     seed: int = 0
-    """Of the first game."""
+    """Seed of the first game."""
     play: str = GREEDY
     """greedy (trained agents take the most likely action) or sampled (drawn)."""
     seconds: float = 0.5
-    """Between two steps where no person plays."""
+    """Seconds between two steps where no person plays."""
     out: Path | None = derived("none")
     """File to which games are appended when they are over; `magrounding replay` shows them, and agents learn from them
     (`record --player saved:FILE`)."""

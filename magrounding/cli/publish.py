@@ -48,11 +48,11 @@ class Arguments:
     run: Path
     """Run folder."""
     name: str = derived("with --hub, its NAME", "")
-    """What load_team("pretrained:<name>") will take, and the name of the team's folder."""
+    """Name that load_team("pretrained:<name>") takes, and that of the team's folder."""
     stage: str | None = derived("the run's last")
-    """Which stage."""
+    """Stage whose weights are published."""
     seed: int | None = derived("the first")
-    """Which of the run's seeds."""
+    """Seed of the run whose weights are published."""
     to: Path | None = derived("the package's in a checkout, else ~/.local/share/magrounding/pretrained")
     """Folder that gets a folder for the team, with a model card (README.md) and a film of a game; pretrained:<name>
     finds teams in the default one only, without card and film."""
@@ -60,7 +60,7 @@ class Arguments:
     """Repository of a model hub, OWNER/NAME, to which the folder with card and film is uploaded (extra `hub`), by the
     account of `hf auth login` or HF_TOKEN; load_team("hub:OWNER/NAME") loads it from there."""
     private: bool = False
-    """Of a repository that --hub makes: others cannot see it."""
+    """Make the repository of --hub private, so that others cannot see it."""
     license: str = derived("none is named", "")
     """License of the weights for the model card, by its SPDX id, such as mit."""
 

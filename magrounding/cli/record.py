@@ -54,7 +54,7 @@ class Arguments(WorkerArguments, EnvArguments):
     split: str = "train"
     """Split of the games, where the environment has some; a run learns only from its own."""
     seed: int = 0
-    """Other seeds record other games."""
+    """Seed of the games."""
     max_cycles: int | None = derived("those of the run that plays; else 80 in RTFM, or the world's own limit")
     """Steps after which a game is over."""
     quiet: bool = False

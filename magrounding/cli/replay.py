@@ -33,12 +33,12 @@ class Arguments:
     file: Annotated[Path, tyro.conf.Positional]
     """The saved games, as a match writes them."""
     game: int | None = derived("all are played again, none is shown")
-    """Which game to show, counted from 0."""
+    """Number of the game to show, counted from 0."""
     out: Path | None = derived("printed as text")
     """A film (.gif, or .mp4 with the extra `play`), a sheet of pictures (.png) or a page with a slider (.html) of the
     game."""
     milliseconds: int = 600
-    """How long a film shows a step."""
+    """Duration of a step in a film."""
     quiet: bool = False
     """Print nothing but where the film is, and errors."""
 

@@ -34,9 +34,9 @@ from magrounding.threads import ThreadPlan, using
 from magrounding.vector import check_count
 
 OPTION = "segments"
-"""Of networks that read by relread."""
+"""Option of networks that read by relread."""
 _FOUND = ("segments.", "reader.segments.")
-"""What the trained team may have learnt of this before is learnt anew."""
+"""Prefixes of the weights that find statements; those of the trained team are replaced."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Arguments:
     out: Path
     """Folder of the new run."""
     by: str = LEARNT
-    """How statements are found. learnt: a segmenter, trained on manuals of the stage's training games, cuts them;
+    """Method of finding statements. learnt: a segmenter, trained on manuals of the stage's training games, cuts them;
     edges: a network, trained on the same manuals in two versions, scores which words share a fact; stops: cut at full
     stops; rows: each row is a statement."""
     stage: str | None = derived("the run's last")
@@ -56,7 +56,7 @@ class Arguments:
     reads: str | None = derived("the same")
     """Stage whose manuals are read, if another; it becomes the stage of the new run."""
     trained_seed: int | None = derived("the first")
-    """Which of the run's seeds."""
+    """Seed of the run whose team is read."""
     statements: str = ROWS
     """Source of the training labels. rows: manuals with one statement a row; stops: the sentences of paragraphs."""
     assume: str = "none"

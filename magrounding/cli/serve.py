@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 LOCAL = "127.0.0.1"
 _SWITCH_SECONDS = 0.0005
-"""After which a thread that computes lets another one run: the event loop waits for each of the games' threads."""
+"""Seconds after which a thread that computes lets another one run: the event loop waits for all threads of games."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Arguments:
     """One more player that visitors can choose, NAME=PLAYER, such as mine=run:DIR or mine=script:FILE; may be repeated.
     People, random, oracle and the package's own teams are always there."""
     standin: str = derived("the oracle, or the simulator's own bot; where there is neither, random", "")
-    """Who plays for a person who is away, by name."""
+    """Name of the player that stands in for a person who is away."""
     env_option: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
     """An option that all games have which know it, name=value, and that visitors cannot change; may be repeated."""
     out: Path | None = derived("none, games are not kept")

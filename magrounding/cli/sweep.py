@@ -40,9 +40,9 @@ class Arguments(RunArguments):
     """An option and its values, as learning.entropy=0.003,0.01, network.width=64,128 or a path as of --set; or a
     range, as learning.learning_rate=1e-4..1e-2:log; may be repeated."""
     random: int | None = derived("all of the grid")
-    """So many points, drawn at random."""
+    """Number of points, drawn at random."""
     optuna: int | None = derived("all of the grid")
-    """So many points, each chosen by Optuna from the results before; those that fall behind are given up."""
+    """Number of points, each chosen by Optuna from the results before; points that fall behind are given up."""
     out: Path | None = derived("runs/sweep-<env>-<agent>")
     """Folder of the sweep."""
     resume: bool = False

@@ -55,15 +55,15 @@ class Arguments(ActionArguments):
     stage: str | None = derived("the run's last")
     """Stage, and the team trained on it."""
     trained_seed: int | None = derived("the first")
-    """Which of the run's seeds."""
+    """Seed of the run whose team plays."""
     split: str | None = derived("eval, or what the environment has in its place")
-    """Where the game is from, e.g. eval_10x10."""
+    """Evaluation set of the game, e.g. eval_10x10."""
     env_option: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
     """An option of the game, name=value, instead of the run's; may be repeated, or several separated by commas."""
     game: int = 0
     """Seed of the game; of saved games its number, counted from 0."""
     milliseconds: int = 600
-    """How long a film, or the terminal, shows a step."""
+    """Duration of a step in a film, or on the terminal."""
     quiet: bool = False
     """Print nothing but where the pictures are (--out), and errors."""
 

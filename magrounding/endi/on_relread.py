@@ -53,7 +53,7 @@ class _Seen(NamedTuple):
 
 
 class EnDiRelread(EnDi):
-    """Divides things; an entity that shares its cell with an agent can be hidden like any other."""
+    """EnDi on relread: it divides things; an entity that shares its cell with an agent can be hidden like any other."""
 
     defaults = EnDiRelreadConfig()
     grounding_module = Relread

@@ -26,7 +26,7 @@ SEED, EPISODE, STEP = range(3)
 RUNNING, WON, LOST, TIMED_OUT = range(4)
 """Outcomes of a game, in a column that each world has of its own."""
 OUTCOME_NAMES = ("", "won", "lost", "lost")
-"""How a `Scene` calls them."""
+"""Names of the outcomes in a `Scene`."""
 
 Config = TypeVar("Config", bound=WorldOptions)
 

@@ -44,7 +44,7 @@ class Amendment:
 
 
 def divergences(config: Mapping[str, Any]) -> list[str]:
-    """Return how a run diverged, by the content of its `config.json`; CheckpointError for damage."""
+    """Return a run's divergences, oldest first, by the content of its `config.json`; CheckpointError for damage."""
     return _entry(config, DIVERGED, list[str])
 
 
@@ -100,7 +100,7 @@ def amend(run: RunFolder, settings: RunConfig, command: str = "") -> None:
 
 
 def facts_of(config: Mapping[str, Any]) -> dict[str, Iterable[str]]:
-    """Return what a report has to say: how the run diverged, and what was amended."""
+    """Return the facts of a report about the run's divergences and amendments."""
     return {DIVERGED: divergences(config), "amended": [str(each) for each in amendments(config)]}
 
 

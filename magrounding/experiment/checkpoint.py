@@ -25,7 +25,7 @@ from magrounding.storage import json_text, open_regular, parse_json, reason, wri
 from magrounding.training.learner import Learner
 
 FORMAT = 4
-"""Raised whenever an old file could not be read as it was meant."""
+"""Version of the format; it grows whenever an old file could not be read as it was meant."""
 _MOST_HEADER = 100_000_000
 """Bytes of a header of safetensors at most, as its own reader has it."""
 

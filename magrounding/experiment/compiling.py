@@ -39,7 +39,7 @@ function(*arguments)
 
 
 class _Processes(event.Listener):
-    """Starts a process for each task as soon as numba compiles anything here: what it finds on disk is no event."""
+    """Processes, one a task, started as soon as numba compiles anything here: what it finds on disk is no event."""
 
     def __init__(self, tasks: list[Task], announce: Callable[[], None]) -> None:
         self._tasks, self._announce = tasks, announce
@@ -63,7 +63,7 @@ class _Processes(event.Listener):
 
 @contextmanager
 def compiled_beside(tasks: list[Task], announce: Callable[[], None] = lambda: None) -> Iterator[None]:
-    """If numba compiles anything within, compile what `tasks` call at the same time: at the end it is on disk.
+    """Compile what `tasks` call beside anything that numba compiles within; at the end all of it is on disk.
 
     Args:
         tasks: what calls other kernels.

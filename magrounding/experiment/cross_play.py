@@ -1,4 +1,4 @@
-"""Cross-play: agents of different runs, or of different seeds of one run, in one team: do they only know each other?"""
+"""Cross-play: agents of different runs, or of different seeds of one run, in one team."""
 
 from __future__ import annotations
 

@@ -161,7 +161,7 @@ def _parts(config: Mapping[str, Any]) -> int | None:
 
 @contextmanager
 def _owner_of_seed(seed: int, folder: SeedFolder) -> Iterator[None]:
-    """While entered, no other process trains the same seed of the run."""
+    """Keep other processes from training the same seed of the run while entered."""
     own = RunFolder(folder.path)
     with RunOwner(own, f"seed {seed}"):
         own.remove_partial()

@@ -1,4 +1,4 @@
-"""The device of networks."""
+"""Choice of the device that networks compute on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Divergence: whether what was learnt can be gone on from, and what a person can do where it cannot."""
+"""Divergence: checks that training can go on from what was learnt, and advice where it cannot."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def explained(error: Diverged, stage: str, phase: Phase, steps: int) -> Diverged
 
 
 def _ways(config: AlgorithmConfig) -> Iterable[str]:
-    """Yield what may help, with the values of now."""
+    """Yield remedies, with the present values of options."""
     yield f"a lower learning_rate{_now(config, 'learning_rate')}"
     if hasattr(config, "clip_gradient"):
         yield f"a bound on gradients, clip_gradient{_now(config, 'clip_gradient')}"

@@ -29,7 +29,7 @@ Place = tuple[str, str, str]
 
 
 class Evaluations:
-    """Evaluates the weights of one seed and logs a line for each set, way of playing and text.
+    """Evaluations of one seed's weights; each logs a line for every set, way of playing and text.
 
     Sets whose games the networks cannot tell apart (`EvaluationPlan.aliases`) are played once. `write` appends a line
     to the seed's metrics and returns it, with the entries that every line has.

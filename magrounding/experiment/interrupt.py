@@ -10,7 +10,7 @@ from magrounding.signals import CTRL_C, OTHERS, Stopped, caught
 
 
 class StopRequest(ExitStack):
-    """While entered, Ctrl-C, SIGTERM and SIGHUP set `requested`; a second Ctrl-C raises what `stop` does.
+    """Handler of Ctrl-C, SIGTERM and SIGHUP while entered: they set `requested`; a second Ctrl-C raises as `stop` does.
 
     So does any of them within `immediate`. Schedulers and terminals send signals twice: a second one is no hurry.
     """

@@ -19,7 +19,7 @@ _CHECK_LENGTH = len(b'01234567"}')
 
 
 class MetricsLog:
-    """Appends lines of metrics.
+    """Writer that appends lines of metrics.
 
     A resumed run cuts the file back to where its checkpoint stood, so it shows no step twice.
 

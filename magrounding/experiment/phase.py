@@ -13,7 +13,7 @@ from magrounding.training.algorithm import AlgorithmConfig, AtLeastOne
 
 @dataclass(frozen=True)
 class Promotion(Options):
-    """When a phase of a stage is over. At least one of `steps`, `win_rate` and `reading` has to be given.
+    """Conditions that end a phase of a stage. At least one of `steps`, `win_rate` and `reading` has to be given.
 
     A win rate and reading count only once the phase's ramps are over: nothing is promoted on a part of the manual.
 

@@ -19,7 +19,7 @@ from magrounding.storage import json_text
 _BAR, _WIDE = 24, 140
 """Columns of a bar, and of a terminal that has room for one."""
 _REPORT_SECONDS = 2.0
-"""Between two reports of a job: several may write to one disk over a network."""
+"""Seconds between two reports of a job: several may write to one disk over a network."""
 
 
 def duration(seconds: float | None) -> str:
@@ -34,7 +34,7 @@ def duration(seconds: float | None) -> str:
 
 
 class Display:
-    """Shows how far things are. Lines go to the standard output, bars to the standard error if that is a terminal.
+    """Display of progress. Lines go to the standard output, bars to the standard error if that is a terminal.
 
     A process that is one of several jobs reports to the one that shows them all (`signals.JOB`).
 
@@ -123,7 +123,7 @@ class Display:
             partial.replace(self._report)
 
     def _fitting(self, numbers: Sequence[str], described: int) -> str:
-        """As many numbers as fit the terminal's line behind a description of so many letters; one at least."""
+        """Return as many numbers as fit the terminal's line behind a description of so many letters; one at least."""
         width = self._progress.console.width
         room = width - described - (_BAR + 1 if width >= _WIDE else 0) - len(" 100%  ")
         while len(numbers) > 1 and len(", ".join(numbers)) > room:

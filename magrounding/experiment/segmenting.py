@@ -28,7 +28,7 @@ HELD_OUT = 2**40
 
 
 OFTEN = 4.0
-"""The rate at which running text in the stage's own constructions is drawn, where any other rendering is drawn once."""
+"""Number of draws of running text in the stage's own constructions for one of any other rendering."""
 CONSTRUCTIONS = "constructions"
 """The option of worlds whose manuals may hold several facts to a sentence; "none" of them: one."""
 PARAGRAPH = {"layout": "paragraph"}

@@ -48,7 +48,7 @@ from magrounding.training.teacher import Teacher
 from magrounding.training.trajectory import Trajectory
 
 HANGING_SECONDS = 60.0
-"""Without an answer, after which a simulator's worker is replaced."""
+"""Seconds without an answer after which a simulator's worker is replaced."""
 RECORDED_AT_ONCE = 64
 """Games that an expert plays at once while it is recorded."""
 

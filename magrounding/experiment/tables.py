@@ -1,4 +1,4 @@
-"""From what was measured to tables: tidy rows, their statistics over seeds, and a table as Markdown, JSON or CSV."""
+"""Tables of what was measured: tidy rows, their statistics over seeds, and a table as Markdown, JSON or CSV."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from magrounding.experiment.markdown import table
 from magrounding.experiment.statistics import SHARES_OF_GAMES, Interval, Reached, Statistics, statistics_of
 
 TRAINING, WITHIN, AFTER, END = "training", "within", "after", "end"
-"""When a row was measured: on training games, within a phase, after it, or as what the whole phase took."""
+"""Moments of a measurement: on training games, within a phase, after it; END is what the whole phase took."""
 TEAM = "team"
 """The player of rows of trained agents."""
 LEAST_SEEDS = 5

@@ -36,7 +36,7 @@ TRACKING = "tracking"
 """Entry of `config.json`: the trackers with which a run began, where they are not the default."""
 
 _HELD, _FINISHED, _STOPPED = object(), object(), object()
-"""Behind lines: a checkpoint holds them, nothing follows, nothing follows until the run is resumed."""
+"""Marks behind lines in a feed: a checkpoint holds them; nothing follows; nothing follows until the run is resumed."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ class _Remembered:
 
 
 class Sender:
-    """Sends what one seed measures; a tracker that fails is left out, and that is said once.
+    """Sender of what one seed measures; a tracker that fails is left out, and that is said once.
 
     Args:
         tracking: where to.

@@ -40,7 +40,7 @@ FAULTS = "faults"
 """Entry of summaries, if not 0: number of games that a fault of their simulator ended."""
 
 ProgressCallback = Callable[[int], object]
-"""Is called with the number of games that are finished, each time that it grows."""
+"""Callback that gets the number of finished games each time that it grows."""
 
 
 @dataclass(frozen=True)

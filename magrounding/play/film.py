@@ -21,7 +21,7 @@ from magrounding.storage import json_text
 
 GIF, PNG, MP4 = ENDINGS = (".gif", ".png", ".mp4")
 _LAST_FRAMES = 3
-"""Repetitions of a film's last picture, so that the end can be seen."""
+"""Number of times that a film repeats its last picture, so that the end can be seen."""
 _SHEET = 2000
 """Pixels that a sheet is wide or high at most."""
 _SMALLEST = 400

@@ -13,7 +13,7 @@ from magrounding.spec import CHOICES, EnvSpec, TextChoices
 from magrounding.vector import check_count
 
 _TINY = 1e-9
-"""Less than any difference of similarities: what the draw between equal ones weighs, and a length to divide by."""
+"""Weight of the draw between equal similarities, below any difference of them; and the least length to divide by."""
 
 
 class OverlapTeam:

@@ -19,7 +19,7 @@ from magrounding.signals import GONE_HOSTS
 from magrounding.storage import SEAL, check_regular, digest, json_text, naming, parse_json, reason
 
 _PATIENCE_SECONDS, _LOOK_SECONDS = 60.0, 0.2
-"""Of a process that takes over: how long it waits for another to end, and how often it looks."""
+"""Seconds that a process that takes over waits for another to end, and between two looks at it."""
 _MOST = 2**16
 """Bytes of a record at most."""
 
@@ -64,7 +64,7 @@ class Process:
 
 
 class RunOwner:
-    """While entered, this process owns a folder.
+    """Ownership of a folder by this process, while entered.
 
     `owner.json` names the owner. It is read and written under a lock of the operating system (`flock`), so of two
     processes that find a dead owner one gets the folder. A file system without such locks has only the file.
@@ -119,7 +119,7 @@ class RunOwner:
 
 @contextmanager
 def owned(out: Path, holds: str, *, file: bool = False) -> Iterator[None]:
-    """While entered, no other process writes to the same `--out` (`RunOwner`); what stays empty of it is removed.
+    """Own the folder `--out` while entered (`RunOwner`); remove it afterwards if it is empty.
 
     Args:
         out: a folder, or a file, whose record is a hidden file beside it.
@@ -140,7 +140,7 @@ def owned(out: Path, holds: str, *, file: bool = False) -> Iterator[None]:
 
 
 def _check_free(path: Path, data: bytes, holds: str) -> None:
-    """CheckpointError where the owner that a file names is alive or cannot be checked; an empty file names none."""
+    """Raise CheckpointError where the owner in a file is alive or cannot be checked; an empty file names none."""
     if not data:
         return
     try:
@@ -191,7 +191,7 @@ def _is_at(handle: int, path: Path) -> bool:
 
 
 def _began(pid: int) -> str | None:
-    """When a process of this host began; "" of one that has ended, None where it cannot be seen."""
+    """Return the start time of a process of this host; "" of one that has ended, None where it cannot be seen."""
     try:
         state, *fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
         boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()

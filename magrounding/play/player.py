@@ -189,7 +189,7 @@ class Player:
 
 
 def _array(tensor: Tensor) -> np.ndarray:
-    """On the CPU; NumPy has no bfloat16."""
+    """Return a tensor as an array on the CPU; NumPy has no bfloat16."""
     return (tensor.float() if tensor.dtype == torch.bfloat16 else tensor).cpu().numpy()
 
 

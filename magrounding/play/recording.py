@@ -21,7 +21,7 @@ MEASURED_GAMES = 1_000
 
 
 class StopRecording(Exception):
-    """Raised by an actor to end a recording early: the episodes that are finished are kept."""
+    """Exception by which an actor ends a recording early: the episodes that are finished are kept."""
 
 
 def record(

@@ -114,7 +114,7 @@ class RunFolder:
         remove_partial(self.path, below=below)
 
     def refuse_foreign(self) -> None:
-        """CheckpointError for a folder that is neither empty nor a run's, before anything is written into it."""
+        """Raise CheckpointError for a folder that is neither empty nor a run's, before anything is written into it."""
         names = {path.name for path in self.path.iterdir()} if self.path.is_dir() else set()
         names -= {JOB_LOG, JOB_PROGRESS}  # they are there before a job begins its run
         if names.isdisjoint((CONFIG_FILE, OWNER_FILE)) and (names or (self.path.exists() and not self.path.is_dir())):

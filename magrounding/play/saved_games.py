@@ -96,7 +96,7 @@ class SavedEpisode(Options):
 
 
 class EpisodeWriter:
-    """Appends episodes to a file, each whole or not at all; a file that exists goes on. One without any is not made.
+    """Writer that appends episodes to a file, each whole or not at all; a file that would hold none is not made.
 
     A file with another header is a CheckpointError.
 
@@ -260,7 +260,7 @@ def open_env(path: Path, header: Header) -> VectorEnv:
 
 
 class Recorder:
-    """Records the first episodes of a batch of B.
+    """Recorder of the first episodes of a batch of B.
 
     Attributes:
         lost: [B] bool, where a fault of its simulator ended the first episode.

@@ -98,7 +98,7 @@ def upload_team(folder: Path, repository: str, *, private: bool = False) -> str:
 
 
 def check_repository(name: str) -> None:
-    """ConfigurationError for what is no name of a repository."""
+    """Raise ConfigurationError for what is no name of a repository."""
     if not _REPOSITORY.fullmatch(name):
         raise ConfigurationError(f"a team on a hub is OWNER/NAME, or OWNER/NAME@REVISION to load it, got {name!r}")
 

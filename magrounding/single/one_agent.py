@@ -39,7 +39,7 @@ class OneAgentEnv(DeepCopied, ParallelEnv[str, Observation, SupportsIndex]):
 
     id = ""
     _kept: tuple[str, ...] = ()
-    """What a copy has beside the episode that it plays again."""
+    """Attributes that a copy has beside the episode that it plays again."""
 
     def __init__(
         self,

@@ -21,10 +21,10 @@ from magrounding.errors import ConfigurationError
 from magrounding.vocabulary import PAD, Vocabulary
 
 UNKNOWN = "<unk>"
-"""Stands for a sign that is not printable ASCII."""
+"""Token of a sign that is not printable ASCII."""
 
 CONTINUATION = "##"
-"""Stands before a letter that continues a word."""
+"""Token before a letter that continues a word."""
 
 _WORD = re.compile(r"[a-z0-9]+|[^\sa-z0-9]")
 _LETTERS = string.ascii_lowercase + string.digits

@@ -12,7 +12,7 @@ from magrounding.training.text_pool import ListPool, TextPool
 from magrounding.training.trajectory import Trajectory
 
 _NONE = -1
-"""In the place of a state that does not follow: the game was over."""
+"""Value in place of a next state where the game was over."""
 
 
 class Transitions(NamedTuple):

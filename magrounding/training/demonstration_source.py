@@ -17,7 +17,7 @@ from magrounding.training.trajectory import Texts, Trajectory, Truncations
 
 
 class DemonstrationSource:
-    """Gives learners demonstrations as a RolloutWorker gives them games; no game is played, so none is ever finished.
+    """Source of demonstrations, in place of a RolloutWorker's games; no game is played, so none is ever finished.
 
     The rows of all games are one stream, cut into chunks of T steps and the boundary observation. A rollout is B
     chunks; each epoch goes through all of them in an order of its own. Which chunks a rollout holds is decided by the

@@ -63,7 +63,7 @@ Buffer = TypeVar("Buffer", bound=ReplayBuffer)
 
 
 class QLearner(Learner[Config], Generic[Config, Buffer, Drawn]):
-    """Stores what was played, and makes the updates that are due; `seed` is that of what is drawn from the replay.
+    """Learner that stores what was played and makes the updates that are due; `seed` is of the draws from the replay.
 
     Attributes:
         replay_buffer: what is drawn from.

@@ -69,7 +69,7 @@ class Rollout:
 
 
 class RolloutWorker:
-    """Plays B games with n policies and records unrolls of T steps.
+    """Worker that plays B games with n policies and records unrolls of T steps.
 
     Args:
         vec: the games; `start` or `resume` comes before `collect`.

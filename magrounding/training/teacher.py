@@ -13,7 +13,7 @@ from magrounding.capabilities import Expert, find_costs_to_go, require_reasons
 
 
 class Teacher:
-    """Labels every step with the expert's best moves, and plays a share of the games with them.
+    """Expert that labels every step with its best moves, and plays a share of the games with them.
 
     Args:
         expert: of the very games that are labelled.

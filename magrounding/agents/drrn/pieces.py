@@ -26,7 +26,7 @@ SHIPPED = Path(__file__).with_name("data") / "pieces.json.gz"
 """Pieces of the texts of ScienceWorld's training variations."""
 
 SPACE = "\u2581"
-"""Stands for the space before a word."""
+"""Sign for the space before a word."""
 PAD, UNKNOWN, MARKER, FIRST = range(4)
 """Tokens that are no pieces: padding, a letter that no piece has, the divider of fields that are read together; and the
 first piece."""

@@ -21,7 +21,7 @@ from magrounding.errors import CheckpointError, ConfigurationError
 from magrounding.storage import ARRAYS, read_bytes, read_json, reason, write_atomic, write_json
 
 TEMPERATURE = 0.05
-"""λ. LGE gives none; SimCSE, whose loss it takes, has .05."""
+"""Temperature λ. LGE gives none; SimCSE, whose loss it takes, has .05."""
 
 GUIDE_FILE, _WEIGHTS = "guide.json", "guide.safetensors"
 _CHUNK = 1024
@@ -29,7 +29,7 @@ _CHUNK = 1024
 
 
 class Guide(nn.Module):
-    """Scores actions by the task's text, with one encoder for both.
+    """Scorer of actions by the task's text, with one encoder for both.
 
     Args:
         encoder: texts → vectors [U, D].

@@ -43,7 +43,7 @@ _REMEMBERED = 4096
 
 
 class Edges(Delexicalised):
-    """Groups the names of a manual by facts.
+    """Reader that groups the names of a manual by facts.
 
     Words are of classes as in `Segmenter`, which divides those of the map by one more thing: whether what they stand
     beside is spoken of in manuals. (An element stands beside a monster's name, which is; a modifier beside a thing's,

@@ -41,7 +41,7 @@ class Pieces(NamedTuple):
 
 
 class Cuts(nn.Module, ABC):
-    """Cuts the rows of a manual into pieces, one of which ends with each row."""
+    """Base of readers that cut the rows of a manual into pieces; a piece ends with each row."""
 
     @abstractmethod
     def ends(self, texts: np.ndarray) -> np.ndarray:
@@ -55,7 +55,7 @@ class Cuts(nn.Module, ABC):
 
 
 class Delexicalised(nn.Module):
-    """Reads words by class, not by identity, so that unseen names are read like any.
+    """Base of readers of words by class, not by identity, so that unseen names are read like any.
 
     A function word of training has a token of its own. Weights are learned before reinforcement, which does not change
     them.
@@ -116,7 +116,7 @@ class Delexicalised(nn.Module):
 
 
 class Stops(Cuts):
-    """Cuts at full stops: a baseline for readers of running text.
+    """Reader that cuts at full stops: a baseline for readers of running text.
 
     Raises:
         ConfigurationError: an environment without full stops.
@@ -137,7 +137,7 @@ class Stops(Cuts):
 
 
 class Segmenter(Delexicalised, Cuts):
-    """Cuts at the best boundaries: those that a network finds likely, between pieces of known shapes.
+    """Reader that cuts at the best boundaries: those that a network finds likely, between pieces of known shapes.
 
     A word that the map shows is of the class of its place in an occupant, words that stand once in every manual are of
     one class (the teams), function words of training each have their own, and all else shares one. The shape of a piece

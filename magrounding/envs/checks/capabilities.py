@@ -12,7 +12,7 @@ from magrounding.envs.checks.step import MASK
 
 
 def check_expert(env: Any, seed: int, episode: Episode) -> None:
-    """Best actions are [n, A] bool and none of them is masked, and asking for them changes nothing."""
+    """Check that best actions are [n, A] bool, none of them masked, and that asking for them changes nothing."""
     shape = env.spec.num_agents, env.spec.num_actions
     result = env.reset(seed=seed)
     for actions, expected in zip(episode.actions, episode.results[1:], strict=True):
@@ -30,7 +30,7 @@ def check_expert(env: Any, seed: int, episode: Episode) -> None:
 
 
 def check_copied_expert(env: Any, seed: int, episode: Episode, copies: Mapping[str, Callable[[Any], Any]]) -> None:
-    """Experts of copies made in the middle of an episode advise what the env's own does, which was asked before."""
+    """Check that experts of copies made within an episode advise what the env's own does, which was asked before."""
     env.reset(seed=seed)
     middle, twins = len(episode.actions) // 2, {}
     for step, actions in enumerate(episode.actions):
@@ -45,7 +45,7 @@ def check_copied_expert(env: Any, seed: int, episode: Episode, copies: Mapping[s
 
 
 def check_rendering(make: Callable[[], Any], seed: int, episode: Episode) -> None:
-    """Every mode shows every moment, in frames of one size, and looking changes nothing."""
+    """Check that every mode shows every moment, in frames of one size, and that looking changes nothing."""
     for mode in make().metadata["render_modes"]:
         env = make()
         env.render_mode = mode

@@ -146,7 +146,7 @@ def _draw(rng: np.random.Generator, mask: np.ndarray | None, count: int) -> int:
 
 
 def _check_end(env: Any, episode: Episode) -> None:
-    """After the end: no agents, empty results, and no more actions."""
+    """Check the end: no agents, empty results, and no more actions."""
     try:
         nothing = env.step({})
     except Exception as error:
@@ -156,7 +156,7 @@ def _check_end(env: Any, episode: Episode) -> None:
 
 
 def _check_going_on(env: Any, seed: int, episode: Episode) -> None:
-    """Without a seed, reset() goes on to the next episode: another one, and always the same, whatever was played."""
+    """Check reset() without a seed: it goes on to the next episode, always the same one, whatever was played."""
     env.reset(seed=seed)
     following = [env.reset() for _ in range(3)]
     differ = any(difference(result[0], episode.results[0][0]) for result in following)
@@ -168,7 +168,7 @@ def _check_going_on(env: Any, seed: int, episode: Episode) -> None:
 
 
 def _check_copies(env: Any, seed: int, episode: Episode) -> None:
-    """A pickle and a copy, made in the middle of an episode, go on as the env would have."""
+    """Check that a pickle and a copy, made in the middle of an episode, go on as the env would have."""
     middle = len(episode.actions) // 2
     go_to(env, seed, episode, middle)
     for how, twin in ((how, make_copy(env)) for how, make_copy in COPIES.items()):
@@ -188,7 +188,7 @@ def _refuses(env: Any, actions: Any) -> bool:
 
 
 def _check_closed(env: Any, episode: Episode) -> None:
-    """After `close`, which may be called twice, nothing goes on, and one class of error says so."""
+    """Check `close`, which may be called twice: nothing goes on after it, and one class of error says so."""
     env.close()
     env.close()
     calls = {"reset()": env.reset, "step()": lambda: env.step(dict(episode.actions[0]))}
@@ -204,7 +204,7 @@ def _check_closed(env: Any, episode: Episode) -> None:
 
 
 def _check_bad_actions(env: Any, seed: int, episode: Episode) -> None:
-    """Actions outside the space, missing and unknown agents are refused, and change nothing."""
+    """Check that actions outside the space, missing and unknown agents are refused, and change nothing."""
     env.reset(seed=seed)
     good, agent = episode.actions[0], next(iter(episode.actions[0]))
     count = int(env.action_space(agent).n)
@@ -221,7 +221,7 @@ def _check_bad_actions(env: Any, seed: int, episode: Episode) -> None:
 
 
 def _check_masked_actions(env: Any, seed: int, episode: Episode, noop: int) -> None:
-    """A masked action is a no-op with a flag: the step it makes is the one that `noop` makes."""
+    """Check that a masked action is a no-op with a flag: the step it makes is the one that `noop` makes."""
     for step, (actions, before) in enumerate(zip(episode.actions[:8], episode.results, strict=False)):
         for agent in actions:
             mask = before[0][agent][MASK]

@@ -45,7 +45,7 @@ class Episode:
 
 
 def require(condition: bool, check: str, message: str) -> None:
-    """ConformanceError where a condition does not hold."""
+    """Raise ConformanceError where a condition does not hold."""
     if not condition:
         raise ConformanceError(check, message)
 
@@ -95,7 +95,7 @@ def _scribble(value: Any) -> None:
 
 
 def compare(check: str, how: str, again: Episode, episode: Episode, start: int = 0) -> None:
-    """ConformanceError where an episode that is played again from step `start` on comes out in another way."""
+    """Raise ConformanceError where an episode played again from step `start` on comes out in another way."""
     results, states = episode.results[start:], episode.states[start:]
     for step, (a, b) in enumerate(zip(again.results, results, strict=False), start):
         names = ("observations", "infos") if len(b) == 2 else STEP_NAMES

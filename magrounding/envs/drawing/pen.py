@@ -35,7 +35,7 @@ def font(size: int) -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
 
 
 class Pen:
-    """Draws on a square image in units of a hundredth of its side."""
+    """Pen on a square image, in units of a hundredth of its side."""
 
     def __init__(self, side: int) -> None:
         self.image = Image.new("RGBA", (side, side), (0, 0, 0, 0))

@@ -20,7 +20,7 @@ NUM_COLUMNS = 9
 ENEMY, MESSAGE, GOAL = range(3)
 CHASING, FLEEING, IMMOVABLE, WANDERING = range(4)
 UNKNOWN = WANDERING
-"""An entity that wanders is one of whose movement the manual says nothing."""
+"""Movement of entities about which the manual states none: they wander."""
 
 STAY = 0
 ACTION_NAMES = ("stay", "up", "down", "left", "right")

@@ -32,7 +32,7 @@ from magrounding.jit import inner_njit
 from magrounding.seeding import DYNAMICS, below
 
 WANDERS = 4, 11
-"""An entity that wanders steps in each of the four directions once in eleven times."""
+"""Odds of a step by a wandering entity: 4 in 11, the same in each of the four directions."""
 
 
 @inner_njit

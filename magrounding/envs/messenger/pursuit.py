@@ -18,7 +18,7 @@ from magrounding.envs.messenger.dynamics import WANDERS, gains
 from magrounding.jit import inner_njit
 
 DISCOUNT = np.float32(0.99)
-"""A step costs as much as one game in a hundred, so that plans which win as often are over sooner."""
+"""Discount of a step: it costs as much as one game in a hundred, so that of equal plans the shorter one is best."""
 TOLERANCE = np.float32(1e-4)
 MAX_SWEEPS = 100
 

@@ -34,7 +34,7 @@ from magrounding.jit import inner_njit
 from magrounding.seeding import DYNAMICS, below
 
 CHASE_TENTHS = 6
-"""A monster that moves chases with probability 0.6."""
+"""Probability, in tenths, that a monster that moves chases."""
 STEP_REWARD = np.float32(-0.02)
 
 

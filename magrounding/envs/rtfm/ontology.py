@@ -63,7 +63,7 @@ def prose_vocabulary() -> Vocabulary:
 
 @cache
 def rock_paper_scissors_vocabulary() -> Vocabulary:
-    """Its own small vocabulary: there the letter "a" is a weapon, not an article."""
+    """Vocabulary of rock-paper-scissors: there the letter "a" is a weapon, not an article."""
     return Vocabulary([*_GRID_WORDS, *LETTERS, DRAGON, BEATS, STOP, *DRAGON_GOAL.split()[:2]])
 
 

@@ -22,7 +22,7 @@ MAX_SIDE = 8
 SAFE_SHARE = np.float32(0.1)
 """Chance at every step that teammates finish and an agent without a task need evade no longer."""
 DISCOUNT = np.float32(0.99)
-"""A step costs as much as one game in a hundred, so that plans which win as often are over sooner."""
+"""Discount of a step: it costs as much as one game in a hundred, so that of equal plans the shorter one is best."""
 TOLERANCE = np.float32(1e-5)
 MAX_SWEEPS = 200
 

@@ -77,7 +77,7 @@ class Cluster:
 
 
 class RayPlaces:
-    """Runs jobs as tasks of a Ray cluster while entered.
+    """Runner of jobs as tasks of a Ray cluster, while entered.
 
     Args:
         cluster: which, and what each job takes.
@@ -96,7 +96,7 @@ class RayPlaces:
 
     @property
     def count(self) -> int:
-        """Jobs that there is room for."""
+        """Number of jobs that there is room for."""
         if self._cluster.jobs:
             return self._cluster.jobs
         return max(1, sum(self._room(node["Resources"]) for node in self._nodes()))
@@ -258,7 +258,7 @@ def _import_ray(start: bool) -> Any:
 
 @contextmanager
 def _same_signals() -> Iterator[None]:
-    """While entered, what Ray makes of SIGTERM is undone."""
+    """Undo Ray's handling of SIGTERM while entered."""
     before = signal.getsignal(signal.SIGTERM)
     try:
         yield

@@ -53,7 +53,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a job ended.
+    """End of a job.
 
     Attributes:
         code: its exit code, or the negative number of the signal that ended it.
@@ -81,7 +81,7 @@ class JobsFailed(MagroundingError):
 
 
 def check_outcomes(outcomes: Iterable[Outcome]) -> None:
-    """JobsFailed that names the jobs that did not end well, where there are any."""
+    """Raise JobsFailed, which names the jobs that did not end well, where there are any."""
     if failed := [outcome for outcome in outcomes if outcome.failed]:
         raise JobsFailed(
             f"{'; '.join(map(str, failed))}: what it printed last is above, and in {JOB_LOG} of its folder"

@@ -71,7 +71,7 @@ class JobProcess:
 
 
 class LocalPlaces:
-    """Runs so many jobs at a time on this machine."""
+    """Runner of at most `count` jobs at a time on this machine."""
 
     def __init__(self, count: int) -> None:
         self.count = count

@@ -16,7 +16,7 @@ from magrounding.experiment.progress import Display
 from magrounding.storage import read_json
 
 _LOOK_SECONDS = 0.5
-"""Between two looks at the progress of jobs."""
+"""Seconds between two looks at the progress of jobs."""
 
 
 class Places(Protocol):

@@ -76,7 +76,7 @@ def _built(agent: str, spec: EnvSpec) -> Policy | None:
 
 
 def _plays(policy: Policy, spec: EnvSpec) -> bool:
-    """Whether a network can look at any observation: a field of the name that it asks for may be of another shape."""
+    """Return whether a network takes the observations: a field of the name that it asks for may be of another shape."""
     rng = np.random.default_rng(0)
     seen = spec.allocate(2)
     for field in spec.fields:

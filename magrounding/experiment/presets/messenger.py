@@ -14,17 +14,18 @@ from magrounding.training.imitation import ImitationConfig
 from magrounding.training.ppo import PPOConfig
 
 _GROUNDING: dict[str, Any] = {"warm_up": 10_000, "weight_decay": 0.1}
-"""Weights decay, as shortcuts past the manual take large ones."""
+"""Weight decay and warm-up: shortcuts past the manual take large weights."""
 _CONTRAST: dict[str, float] = {CONTRAST: 1.0}
 """The loss that grounds symbols."""
 _ENDI_TAUGHT: dict[str, float] = {"modelling": 1.0, "division": 1.0}
 """EnDi's λ_sup and λ_reg beside a teacher."""
 _SHORT: dict[str, Any] = {"learning_rate": 1e-3, "unroll": 8, "gamma": 0.95}
-"""For games of a few steps."""
+"""Options of PPO for games of a few steps."""
 _MANY_COMBINATIONS = {"split": "train_mc"}
-"""Six symbols always come in threes (an eighth of the games has dog, fish and bird, another sword, ball and mage):
-boards do not distinguish them, only the result of touching them does. A network that learns roles from such games
-learns shortcuts past reading; one that has learnt them from all other games grounds those six by touching them."""
+"""Training games without those in which six symbols come in the same two triples (an eighth of all games have dog, fish
+and bird, another sword, ball and mage): boards do not distinguish them, only the result of touching them does. A
+network that learns roles from such games learns shortcuts past reading; one that has learnt them from all other games
+grounds those six by touching them."""
 
 
 def _ground(steps: int, num_envs: int = 128, weights: Mapping[str, float] = _CONTRAST, **changes: Any) -> Phase:
@@ -75,13 +76,13 @@ QUICK_RL_MA_MESSENGER = replace(
 )
 
 _NOTHING_MOVES: dict[str, float] = {CONTRAST: 1.0, "motion": 0.0}
-"""Predicting motion there would teach that things stand still under every manual."""
+"""Losses where nothing moves: predicting motion would teach that things stand still under every manual."""
 _MOTION_GROUNDS: dict[str, float] = {CONTRAST: 0.0, "motion": 1.0}
-"""Where each kind has one statement and moves as that says, predicting motion grounds symbols better than a contrast of
-boards with manuals, on which messages that were taken are missing."""
+"""Losses where each kind has one statement and moves as that says: predicting motion grounds symbols better than a
+contrast of boards with manuals, as messages that were taken are missing on boards."""
 _DECOYS: dict[str, float] = {CONTRAST: 0.0, "motion": 0.0}
 _DECOYS_FROZEN = ("reader.symbols", "reader.words", "reader.moves")
-"""Where statements are false and kinds have several, nothing is to be learned about which is about whom."""
+"""Frozen weights where statements are false and kinds have several: they do not show which statement is about whom."""
 
 QUICK_MESSENGER = replace(
     QUICK_RL_MESSENGER,

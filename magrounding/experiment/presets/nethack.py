@@ -13,10 +13,10 @@ from magrounding.training.impala import ImpalaConfig
 from magrounding.training.ppo import PPOConfig
 
 _VIEW = {"crop": 21, "characters": True}
-"""What viewread sees: the cells around the agent, as glyphs and as characters."""
+"""Observation of viewread: the cells around the agent, as glyphs and as characters."""
 
 _READER = {"remember": False, "centred": True}
-"""Most of a view is alike. A memory is shut by that before it learns anything."""
+"""Options of viewread: no memory, as most of a view is alike, which shuts a memory before it learns anything."""
 
 
 def _imitate(steps: int) -> Phase:

@@ -67,7 +67,7 @@ def _as_messenger(
 
 
 _GROUNDED = ("symbols", "key", "reader")
-"""What EMMA finds sentences with, once it has learnt to: symbols, keys and, where it is trained, the words' table.
+"""Parts of EMMA that find sentences: symbols, keys and, where it is trained, the words' table.
 
 EMMA's program and EnDi's freeze symbols and keys from S2 on; EnDi's second table, for the queries of its division, goes
 on learning.

@@ -15,17 +15,17 @@ from magrounding.training.qmix import QmixConfig
 
 
 def _qmix(steps: int, num_envs: int, games: Mapping[str, Any] | None = None, **changes: Any) -> dict[str, Any]:
-    """What QMIX changes of a preset: so many environment steps in every stage."""
+    """Return the entries of a preset that QMIX changes, for so many environment steps in every stage."""
     phase = Phase(QmixConfig(**changes), Promotion(steps=steps), num_envs, games or {})
     return {"agent": "qmix", "phases": {REMAINING_STAGES: (phase,)}, "network": {}, "team_reward": 0.0}
 
 
 _QMIX_SETS: dict[str, Any] = {"stage_sets": ("train", "eval"), "final_sets": ("train", "eval", "eval_new")}
-"""Not larger maps, as a network may be made for one size, nor paraphrases, as QMIX reads nothing."""
+"""Evaluation sets: no larger maps, as a network may be made for one size, and no paraphrases, as QMIX reads nothing."""
 _SAME_FOR_ALL: dict[str, Any] = {"team": "mean"}
 """All agents of MESSENGER get the same reward."""
 _PYMARL: dict[str, Any] = {"dead_values": "kept"}
-"""What QMIX's program does beside its settings, which are the learner's defaults."""
+"""Option of QMIX's program that its settings, the learner's defaults, do not name."""
 _SELDOM: dict[str, Any] = {
     "replay_steps": 100_000,
     "batch": 16,
@@ -58,7 +58,7 @@ PAPER_QMIX_MA_MESSENGER = replace(
 )
 
 _AROUND: dict[str, Any] = {"maps": 16, "reach": 5}
-"""So far away is the farthest that there can be inside the walls of a map of 8 × 8."""
+"""Egocentric maps that reach across all of a map of 8 × 8 inside its walls."""
 
 QUICK_QMIX_MA_RTFM = replace(
     QUICK_RL_MA_RTFM,

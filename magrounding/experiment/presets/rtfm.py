@@ -14,10 +14,10 @@ from magrounding.training.ppo import PPOConfig
 ENDI: dict[str, float] = {"modelling": 0.1, "division": 0.03}
 """EnDi's λ_sup and λ_reg beside normalised advantages: with the paper's, 1 and 0.1, rewards count for little."""
 ENDI_TAUGHT: dict[str, float] = {"modelling": 0.3, "division": 0.1}
-"""The same beside the loss of imitation, which is larger. Each teammate adds its share of λ_sup: with the paper's 1 two
-agents still divide the targets, but of three each leaves all targets to the others."""
+"""EnDi's λ_sup and λ_reg beside the loss of imitation, which is larger. Each teammate adds its share of λ_sup: with the
+paper's 1 two agents still divide the targets, but of three each leaves all targets to the others."""
 _ENDI_AT_FIRST: dict[str, float] = {"modelling": 0.003, "division": 0.003}
-"""The same while hardly any game is won: with more, agents leave all targets to one another, and win no game."""
+"""EnDi's λ_sup and λ_reg while hardly any game is won: with more, agents leave all targets to one another."""
 
 
 def _imitate(steps: int, teacher_steps: int = 20_000, oracle: str = "") -> Phase:
@@ -37,7 +37,7 @@ def _reinforce(steps: int, **changes: Any) -> Phase:
 FINE: dict[str, Any] = {"learning_rate": 5e-4, "entropy": 0.004, "final_entropy": 0.0005}
 """Options of PPO that fine-tunes a trained policy."""
 FINEST = {**FINE, "learning_rate": 2e-4}
-"""The same where there is little left to learn."""
+"""Options of PPO where there is little left to learn."""
 
 QUICK_MA_RTFM = RunConfig(
     preset="quick",

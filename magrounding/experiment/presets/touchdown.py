@@ -12,7 +12,7 @@ from magrounding.training.impala import ImpalaConfig
 from magrounding.training.ppo import PPOConfig
 
 _SIZES = {"embedding": 30, "hidden": 100, "width": 200, "channels": (16, 32, 64)}
-"""Of SIR for Touchdown (SILG, app. H)."""
+"""Sizes of SIR for Touchdown (SILG, app. H)."""
 
 QUICK_TOUCHDOWN = RunConfig(
     preset="quick",

@@ -62,7 +62,7 @@ class Measured:
 
     @property
     def state(self) -> str:
-        """How far it is."""
+        """State of the point's training, in words."""
         if self.stopped:
             return f"given up after {self.stopped} evaluation{'s' if self.stopped > 1 else ''}"
         settings = self.results.settings
@@ -129,7 +129,7 @@ def report(sweep: Sweep, points: Sequence[Measured]) -> str:
 
 
 def _given_up(sweep: Sweep, points: Sequence[Measured]) -> str:
-    """How many points were not trained to their ends, and why."""
+    """Return a sentence with the number of points that were given up, and why."""
     stopped = sum(point.stopped > 0 for point in points)
     if sweep.search != OPTUNA or not stopped:
         return ""

@@ -105,7 +105,7 @@ def grid(axes: Sequence[Axis]) -> list[Values]:
 
 
 def random_points(axes: Sequence[Axis], count: int) -> list[Values]:
-    """So many points, the same ones each time; of lists alone no point comes twice."""
+    """Draw so many points, the same ones each time; of lists alone no point comes twice."""
     random = np.random.default_rng(0)
     if all(axis.values for axis in axes):
         points = grid(axes)

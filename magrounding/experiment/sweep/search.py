@@ -11,7 +11,7 @@ from magrounding.experiment.sweep.record import OPTUNA, Point, Sweep
 
 
 class Search(Protocol):
-    """Chooses the points of a sweep."""
+    """Choice of the points of a sweep."""
 
     def numbers(self) -> Iterator[int]:
         """Points to train, each as there is a place for it; one that is new is added to the sweep."""

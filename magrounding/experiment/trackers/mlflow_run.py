@@ -14,7 +14,7 @@ from magrounding.schema import flat
 _STEP = "total_steps"
 """Metric that is written last at every step: the service has all of a step that has it."""
 _PARAMS, _METRICS = 100, 1000
-"""Of a request at most."""
+"""Entries of a request at most."""
 _LONGEST = 500
 """Characters of a parameter that every version keeps."""
 _REFUSED = re.compile(r"[^\w\-. :/]", re.ASCII)

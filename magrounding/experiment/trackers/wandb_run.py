@@ -24,7 +24,7 @@ _SETTINGS = {
     "x_disable_machine_info": True,
     "x_save_requirements": False,
 }
-"""Nothing is sent but the project, name, options, steps and metrics, and nothing waits for ever."""
+"""Settings of W&B: it sends the project, name, options, steps and metrics alone, and waits for nothing for ever."""
 
 
 class WandB:

@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol
 from magrounding.play.web.messages import Refusal
 
 WATCHING = -1
-"""In place of an agent: only watch."""
+"""Value in place of an agent for those who only watch."""
 
 
 class Visitor(Protocol):

@@ -20,7 +20,7 @@ NAME = "magrounding"
 _LONGEST_LINE, _HEADERS = 4096, 64
 _BACKLOG = 64
 _CLOSING_SECONDS = 5.0
-"""For which a connection that was closed may take what is still to be sent."""
+"""Seconds in which a connection that was closed may take what is still to be sent."""
 
 LOG = logging.getLogger(__name__)
 
@@ -72,7 +72,7 @@ class _Door(asyncio.Protocol):
 
 
 class Gate:
-    """Connections to a server: to one that is full, or for an address that has its share, the oldest gives way.
+    """Connections to a server; where it is full, or an address has its share, the oldest one gives way.
 
     Args:
         most: connections in all.

@@ -49,7 +49,7 @@ class Guest:
 
 
 class Keeper:
-    """Writes games into a folder, a file for each environment, options and players; None keeps nothing.
+    """Writer of games into a folder, a file for each environment, options and players; None keeps nothing.
 
     A folder in which no file can be written is a CheckpointError.
     """

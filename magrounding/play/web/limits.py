@@ -14,7 +14,7 @@ LONGEST_PACE = 3600.0
 Pace = Annotated[float, Meta(ge=0, le=LONGEST_PACE)]
 """Seconds that people have for a move; 0: all the time."""
 _KINDS = 256
-"""Of log records that are told apart."""
+"""Kinds of log records that are distinguished."""
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ class Bucket:
 
 
 class OncePerKind(logging.Filter):
-    """Lets one record of each kind through in so many seconds, which says how many others there were.
+    """Log filter: one record of each kind passes in so many seconds, and says how many others there were.
 
     A kind is a logger, a level, the first line of a message before its values are put in, and the class of the error:
     however often clients do what is logged, the log stays small.

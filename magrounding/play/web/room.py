@@ -211,7 +211,7 @@ class Room:
         self._worker.end()
 
     def _close_session(self) -> None:
-        """In the thread: let go of the game's simulator, if there is one."""
+        """Let go of the game's simulator, if there is one; in the thread."""
         if self._session is not None:
             self._session.close()
 
@@ -276,18 +276,18 @@ class Room:
             self._send_status()
 
     def _advance(self) -> None:
-        """In the thread: a step."""
+        """Play a step, in the thread."""
         if self.session.advance():
             self._look()
 
     def _begin(self, seed: int) -> None:
-        """In the thread: a game from its start."""
+        """Begin a game, in the thread."""
         self._stood_in, self._saved = set(), ""
         self.session.begin(seed)
         self._look()
 
     def _look(self) -> None:
-        """In the thread: write down what is to be shown, and keep a game that is over."""
+        """Write down what is to be shown, and keep a game that is over; in the thread."""
         session, view = self.session, self.session.now
         if not view.step:
             self._about = about_game(session, self.plan.shown, self.plan.names, self.plan.people)

@@ -116,7 +116,7 @@ class Server:
         return self._quotas.of(self._proxies.visitor(request.remote or "", forwarded))
 
     def _check_origin(self, request: web.Request) -> None:
-        """Refusal unless a page of this very server asks."""
+        """Raise Refusal unless a page of this very server asks."""
         try:
             parts = urlsplit(request.headers.get("Origin", ""))
             same = parts.scheme in ("http", "https") and parts.netloc.lower() == request.host.lower()

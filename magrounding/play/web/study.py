@@ -47,7 +47,7 @@ _RESULTS = ("seed", "won", "score", "length", "returns", "timed_out")
 _LONGEST_ANSWER = 1000
 _PARTICIPANTS = 10_000
 _LAST_SECONDS = 5.0
-"""For which a server that ends tries again; containers are killed 10 s after they are asked to end."""
+"""Seconds for which a server that ends tries again; containers are killed 10 s after they are asked to end."""
 _MEMORY = Path("/dev/shm")
 """A folder on Linux that a full disk leaves alone, until the machine is started anew."""
 _DATA = "participant_*.json"

@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 class Worker:
-    """Calls functions one after another, in a thread that does not keep the process from ending.
+    """Thread that calls functions one after another, and does not keep the process from ending.
 
     An answer is waited for `patience` seconds, then the caller gets a Refusal "lost", and the thread stays with it.
     """

@@ -70,7 +70,7 @@ class ALFWorldEnv(OneAgentEnv):
         self._clear()
 
     def _clear(self) -> None:
-        """Nothing has been played of the episode."""
+        """Forget what was played: the episode is at its beginning."""
         self._goal = self._feedback = ""
         self._room: list[Thing] = []
         self._things: list[Thing] = []

@@ -20,7 +20,7 @@ _FOLDER = "ALFWORLD_DATA"
 
 @contextmanager
 def untouched() -> Iterator[None]:
-    """Keeps `sys.argv`, `sys.stdout` and the environment variable of the package's data as they are.
+    """Keep `sys.argv`, `sys.stdout` and the environment variable of the package's data as they are.
 
     The translator of PDDL writes to the first two while it works, and the package sets the third when imported.
     """

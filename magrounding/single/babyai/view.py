@@ -17,7 +17,7 @@ _EMPTY = cell_code(TYPES.index("empty"), 0, 0)
 
 
 def _nothing() -> None:
-    """Stands in for `gen_obs` of a game whose view is computed here."""
+    """Return nothing, in place of `gen_obs` of a game whose view is computed here."""
 
 
 class View:

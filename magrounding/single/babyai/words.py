@@ -9,7 +9,7 @@ from magrounding.vocabulary import PAD, Vocabulary
 TYPES = tuple("unseen empty wall floor door key ball box goal lava agent".split())
 COLOURS = tuple("red green blue purple yellow grey".split())
 STATES = tuple("open closed locked".split())
-"""In the order of minigrid's numbers. "goal", "lava", "floor" and "agent" occur in no level of BabyAI."""
+"""Types in the order of minigrid's numbers. "goal", "lava", "floor" and "agent" occur in no level of BabyAI."""
 
 _GRAMMAR = "go to the a object pick up put next and then after you on your left right in front of behind".split()
 

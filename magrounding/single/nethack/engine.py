@@ -15,7 +15,7 @@ from nle.env import tasks
 from magrounding.single.nethack.options import SILG_TASKS
 
 _NETHACK: Any = nle.nethack
-"""Its constants come from C."""
+"""nle's module of constants, which come from C."""
 
 _KEYS = ("glyphs", "chars", "colors", "blstats", "message")
 _NEVER = 2**62

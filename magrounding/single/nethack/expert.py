@@ -29,12 +29,12 @@ MORE, GO_DOWN, KICK, SEARCH = (ACTIONS.index(name) for name in ("more", "down", 
 _STEP = ACTIONS.index("north")
 
 MONSTERS = 381
-"""Glyphs below are of monsters that are no pets."""
+"""Bound of the glyphs of monsters that are no pets."""
 SHUNNED = frozenset({6, 9, 10, 27, 28, 55, 156, 157, 158, 159})
-"""Those that harm who strikes them: acid blob, cockatrice, gas spore, floating eye, jellies and molds."""
+"""Monsters that harm an attacker: acid blob, cockatrice, gas spore, floating eye, jellies and molds."""
 
 _STAIRS_WORTH = {"scout": 3, "score": 40, "gold": 10}
-"""Actions that one would go farther for stairs than for a place at the edge of the map."""
+"""Additional actions of a way that stairs are worth, over a place at the edge of the map."""
 _KICKS = 5
 _FLOOR = BLANK + 19
 _NEVER = 1e9

@@ -40,7 +40,7 @@ GOALS = {
 """Tasks of the NetHack Learning Environment, and how they are worded here."""
 
 REACHED = ("staircase", "staircase_pet", "oracle")
-"""Those that are won or not; of the others the sum of rewards counts."""
+"""Tasks that are won or lost; of the others the sum of rewards counts."""
 
 TASKS = (*SILG_TASKS, *GOALS)
 

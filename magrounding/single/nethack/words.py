@@ -15,7 +15,7 @@ from magrounding.single.tokenizer import Tokenizer
 WORDS_FILE = Path(__file__).with_name("data") / "words.json"
 
 GLYPHS, CHARACTERS, COLOURS = 5976, 128, 16
-"""Numbers of each: NetHack 3.6.6 as the NetHack Learning Environment builds it."""
+"""Numbers of glyphs, characters and colours of NetHack 3.6.6, as the NetHack Learning Environment builds it."""
 
 HEIGHT, WIDTH = 21, 79
 

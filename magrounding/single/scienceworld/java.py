@@ -22,7 +22,7 @@ from magrounding.simulators.spawner import spawn
 from magrounding.single.scienceworld.wire import CallBatch, Reference, Wire, call, forget, member
 
 START_SECONDS = 60.0
-"""Granted to Java until it listens."""
+"""Seconds granted to Java until it listens."""
 
 _OPTIONS = (
     "-XX:+UseSerialGC",
@@ -32,8 +32,9 @@ _OPTIONS = (
     "-XX:hashCode=2",
     "-Djava.awt.headless=true",
 )
-"""`hashCode=2`: the program walks through sets of objects in the order of their identity hashes, which are random, and
-with them the order of a room's doors and of what happens in a step. Equal hashes leave the order of insertion."""
+"""Options of Java. `hashCode=2`: the program walks through sets of objects in the order of their identity hashes, which
+are random, and with them the order of a room's doors and of what happens in a step. Equal hashes leave the order of
+insertion."""
 
 
 class Java:

@@ -44,7 +44,7 @@ WORDS_FILE = _DATA / "words.json"
 """Words that are one id each, collected by `tools.scienceworld.collect`; any other is spelt."""
 
 SIMPLIFICATIONS = ("teleportAction", "selfWateringFlowerPots", "openContainers", "openDoors", "noElectricalAction")
-"""What "easy" stands for, less what a task of electricity cannot do without."""
+"""Simplifications of "easy"; a task of electricity leaves out the last."""
 
 TASK_WORDS, OBSERVATION_WORDS, LOOK_WORDS, INVENTORY_WORDS, CHOICE_WORDS = 128, 320, 320, 128, 20
 """Words of each text; what is longer is cut."""

@@ -19,15 +19,15 @@ from typing import Any, NamedTuple
 from magrounding.simulators.faults import SimulatorError
 
 FROZEN_SECONDS = 5.0
-"""Without an answer, and without a moment of processor time taken: then the process is frozen."""
+"""Seconds without an answer, and without any processor time, after which the process counts as frozen."""
 
 LIMIT_SECONDS = 300.0
-"""Without an answer: then it is lost in a loop. The longest answers, gold paths, take ten seconds on a free machine."""
+"""Seconds without an answer after which it counts as lost in a loop. Gold paths, the longest answers, take ten."""
 
 _LOOK_SECONDS = 0.5
 
 _QUICK: int | None = getattr(socket, "TCP_QUICKACK", None)
-"""Linux: acknowledge at once, and not after 40 ms."""
+"""Socket option of Linux that acknowledges at once, and not after 40 ms."""
 
 
 class Reference(NamedTuple):
