@@ -132,7 +132,7 @@ def make_participants(arguments: Arguments, offers: Offers) -> Participants | No
 
 
 async def listen(server: Server, arguments: Arguments) -> None:
-    """Listen until the process is told to end."""
+    """Listen until the process is asked to end."""
     stop, loop = asyncio.Event(), asyncio.get_running_loop()
     with suppress(NotImplementedError, RuntimeError, ValueError):  # Windows, and threads, which get no signals
         loop.add_signal_handler(signal.SIGTERM, stop.set)

@@ -53,7 +53,7 @@ class Invitations:
 
 
 def digest_of(secret: str) -> str:
-    """SHA-256 of a code or ticket: who reads the data of a study cannot take part as somebody else."""
+    """SHA-256 of a code or ticket, as the data of a study has it: a reader of them cannot take part with it."""
     return sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
 
 
