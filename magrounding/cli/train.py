@@ -32,7 +32,6 @@ from magrounding.experiment.curriculum import check_costs_to_go, run_curriculum
 from magrounding.experiment.jobs.seeds import seed_jobs
 from magrounding.experiment.presets import default_preset
 from magrounding.experiment.progress import Display
-from magrounding.experiment.seed_run import is_finished
 from magrounding.play.demonstrations import digests
 from magrounding.play.run_folder import RunFolder
 from magrounding.schema import assign, diff, has
@@ -150,9 +149,7 @@ def run(arguments: Arguments, line: CommandLine) -> None:
 def train_side_by_side(arguments: Arguments, config: RunConfig, run: RunFolder, display: Display) -> None:
     """Train each seed of a run in a process of its own; JobsFailed where some do not end well."""
     run = RunFolder(run.path.absolute())  # jobs on other nodes have other folders to work in
-    unfinished = [seed for seed in config.seeds if not is_finished(config, run.seed(seed, len(config.seeds)))]
-    jobs = seed_jobs(config, run, unfinished, words_of_job(arguments))
-    arguments.run(jobs, run.path, display, arguments.threads)
+    arguments.run(seed_jobs(config, run, words_of_job(arguments)), run.path, display, arguments.threads)
 
 
 def words_of_job(arguments: RunArguments) -> list[str]:

@@ -13,7 +13,7 @@ import msgspec
 from magrounding.errors import CheckpointError, Diverged
 from magrounding.experiment.checkpoint import load_checkpoint
 from magrounding.experiment.config import RunConfig, parse_config
-from magrounding.play.run_folder import RunFolder
+from magrounding.play.run_folder import RunFolder, SeedFolder
 from magrounding.schema import diff
 
 DIVERGED, AMENDMENTS = "diverged", "amendments"
@@ -89,7 +89,7 @@ def amend(run: RunFolder, settings: RunConfig, command: str = "") -> None:
             f"the run in {run} has other settings: resume it with its own (read_config); one that diverged takes "
             "other options of its learners"
         )
-    positions = {str(seed): _position(run, before, seed) for seed in before.seeds}
+    positions = {str(seed): _position(folder, before) for seed, folder in run.of_seeds(before.seeds).items()}
     if all(position.get("finished") for position in positions.values()):
         raise CheckpointError(f"the run in {run} is finished: no other options can be learnt with")
     begins = {seed: position.get("total_steps", 0) for seed, position in positions.items()}
@@ -116,9 +116,9 @@ def _can_change(settings: RunConfig, path: str) -> bool:
     return found["option"] not in settings.phases[found["stage"]][int(found["phase"])].learner.kept
 
 
-def _position(run: RunFolder, settings: RunConfig, seed: int) -> Mapping[str, Any]:
+def _position(folder: SeedFolder, settings: RunConfig) -> Mapping[str, Any]:
     """The position of a seed's checkpoint; nothing where there is none."""
-    path = run.seed(seed, len(settings.seeds)).checkpoint
+    path = folder.checkpoint
     return load_checkpoint(path, **settings.origin)[0].get("position", {}) if path.exists() else {}
 
 

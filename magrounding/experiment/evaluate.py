@@ -151,7 +151,7 @@ def play_baselines(
 def play_missing(settings: RunConfig, folder: RunFolder, display: Display | None = None) -> None:
     """Play the baselines of a run that its folder does not hold yet, for every set that it is evaluated on."""
     known = folder.baselines()
-    seeds = [folder.seed(seed, len(settings.seeds)) for seed in settings.seeds]
+    seeds = folder.of_seeds(settings.seeds).values()
     for stage in settings.stages:
         phases = settings.of_stage(stage)
         sets = dict.fromkeys(name for phase in phases for name in settings.evaluation_sets(stage, phase))

@@ -162,8 +162,7 @@ def results_of(folder: RunFolder) -> RunResults:
     """Read an opened run folder; CheckpointError where there is no run, or a damaged one."""
     config = folder.config()
     settings = parse_config(config)
-    seeds = settings.seeds
-    lines = {seed: read_metrics(folder.seed(seed, len(seeds)).metrics) for seed in seeds}
+    lines = {seed: read_metrics(own.metrics) for seed, own in folder.of_seeds(settings.seeds).items()}
     if not any(lines.values()):
         raise CheckpointError(f"{folder} holds no measurements yet: let its run go on with --resume")
     own, others, _ = published_tables(settings)

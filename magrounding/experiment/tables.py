@@ -23,6 +23,9 @@ TEAM = "team"
 LEAST_SEEDS = 5
 """Seeds from which on an interquartile mean is printed: of fewer it is the mean, or nearly."""
 
+NUMBERS = ("seeds", "mean", "std", "iqm", "low", "high", "games")
+"""Columns of statistics in full, entries of `Statistics.to_dict`."""
+
 _KINDS = {"train": TRAINING, "phase": END}
 _PERCENT = (*SHARES_OF_GAMES, "fact_accuracy", "subgoal_conflicts", "mask_", "modelling_accuracy")
 
@@ -124,9 +127,8 @@ class Summary:
     def table(self) -> Table:
         """A row for each group: its key, and its statistics in full."""
         found = [(key, statistics) for key in self._groups if (statistics := self(*key)) is not None]
-        numbers = ("seeds", "mean", "std", "iqm", "low", "high", "games")
-        rows = ((*key, *(statistics.to_dict()[name] for name in numbers)) for key, statistics in found)
-        return Table((*self._by, *numbers), tuple(rows))
+        rows = ((*key, *(statistics.to_dict()[name] for name in NUMBERS)) for key, statistics in found)
+        return Table((*self._by, *NUMBERS), tuple(rows))
 
     def _of(self, key: tuple[Any, ...]) -> Statistics | None:
         rows = self._groups.get(key)

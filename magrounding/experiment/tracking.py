@@ -212,15 +212,12 @@ def _held(folder: SeedFolder) -> tuple[list[dict[str, Any]], bool]:
     return (read_metrics(folder.metrics), True) if folder.has_weights() else ([], False)
 
 
-def _seeds(run: RunFolder) -> list[tuple[int, SeedFolder]]:
-    seeds = parse_config(run.config()).seeds
-    return [(seed, run.seed(seed, len(seeds))) for seed in seeds]
-
-
 def lacking(run: RunFolder) -> tuple[str, ...]:
     """Trackers of a run that do not have everything of its finished seeds; TensorBoard's files are the run's own."""
-    asked = [each for each in tracking_of(run.config(), None, None).trackers if each not in DEFAULT]
-    finished = [folder for _, folder in _seeds(run) if folder.checkpoint.exists() and _held(folder)[1]]
+    config = run.config()
+    asked = [each for each in tracking_of(config, None, None).trackers if each not in DEFAULT]
+    folders = run.of_seeds(parse_config(config).seeds).values()
+    finished = [folder for folder in folders if folder.checkpoint.exists() and _held(folder)[1]]
     return tuple(each for each in asked if any(each not in _remembered(folder).complete for folder in finished))
 
 
@@ -249,7 +246,7 @@ def track(run: RunFolder, tracking: Tracking) -> None:
     settings = parse_config(run.config())
     failed: list[str] = []
     sent = 0
-    for seed, folder in _seeds(run):
+    for seed, folder in run.of_seeds(settings.seeds).items():
         lines, finished = _held(folder)
         if not lines:
             continue

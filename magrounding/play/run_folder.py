@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -108,6 +109,10 @@ class RunFolder:
     def seed(self, seed: int | str, num_seeds: int) -> SeedFolder:
         """The files of one of the run's seeds: the run folder itself, or `seed_<k>/` where there are several."""
         return SeedFolder(self.path if num_seeds == 1 else self.path / f"seed_{seed}")
+
+    def of_seeds(self, seeds: Collection[int]) -> dict[int, SeedFolder]:
+        """Seed → its files, for all `seeds` of the run."""
+        return {seed: self.seed(seed, len(seeds)) for seed in seeds}
 
     def remove_partial(self, *, below: bool = True) -> None:
         """Delete what a process that was killed has left half written, here and in the folders `below`."""

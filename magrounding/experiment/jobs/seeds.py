@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from magrounding.experiment.config import RunConfig
 from magrounding.experiment.jobs.job import Job
-from magrounding.play.run_folder import RunFolder
+from magrounding.experiment.seed_run import is_finished
+from magrounding.play.run_folder import RunFolder, SeedFolder
 
 TRAIN = ("-m", "magrounding.cli.main", "train")
 
@@ -16,16 +17,21 @@ def seed_words(run: RunFolder, seed: int) -> tuple[str, ...]:
     return ("--out", str(run), "--resume", "--only-seeds", str(seed))
 
 
-def seed_jobs(settings: RunConfig, run: RunFolder, seeds: Sequence[int], words: Sequence[str] = ()) -> list[Job]:
-    """A job for each of some seeds of a run that has begun; the report is written when all have ended.
+def unfinished(settings: RunConfig, run: RunFolder) -> dict[int, SeedFolder]:
+    """Seed → its files, for the seeds of a run that are not at their ends."""
+    folders = run.of_seeds(settings.seeds)
+    return {seed: folder for seed, folder in folders.items() if not is_finished(settings, folder)}
+
+
+def seed_jobs(settings: RunConfig, run: RunFolder, words: Sequence[str] = ()) -> list[Job]:
+    """A job for each `unfinished` seed of a run that has begun; the report is written when all have ended.
 
     Args:
         settings: of the run.
         run: its folder, by a path that is the same everywhere.
-        seeds: which.
         words: further arguments of `train`, such as ("--threads", "1").
     """
     return [
-        Job(f"seed {seed}", (*TRAIN, *seed_words(run, seed), *words), run.seed(seed, len(settings.seeds)).path)
-        for seed in seeds
+        Job(f"seed {seed}", (*TRAIN, *seed_words(run, seed), *words), folder.path)
+        for seed, folder in unfinished(settings, run).items()
     ]

@@ -13,7 +13,7 @@ from magrounding.experiment.results import RunResults
 from magrounding.experiment.statistics import Interval, Reached, Statistics, statistics_of
 from magrounding.experiment.sweep.axis import Axis, Values
 from magrounding.experiment.sweep.record import OPTUNA, Sweep, SweepFolder, evaluations, reached, scores
-from magrounding.experiment.tables import Cell, Table, page, shown_as, with_interval
+from magrounding.experiment.tables import NUMBERS, Cell, Table, page, shown_as, with_interval
 from magrounding.storage import write_atomic
 
 if TYPE_CHECKING:
@@ -141,7 +141,6 @@ def _given_up(sweep: Sweep, points: Sequence[Measured]) -> str:
 
 def numbers(sweep: Sweep, points: Sequence[Measured]) -> Table:
     """Every point with its values and the statistics of its result."""
-    names = ("seeds", "mean", "std", "iqm", "low", "high", "games")
 
     def number(point: Measured, name: str) -> Cell:
         return None if point.statistics is None or point.stopped else point.statistics.to_dict()[name]
@@ -151,7 +150,7 @@ def numbers(sweep: Sweep, points: Sequence[Measured]) -> Table:
         {
             "point": lambda point: point.name,
             **{axis.path: lambda point, axis=axis: point.values[axis.path] for axis in sweep.axes},
-            **{name: lambda point, name=name: number(point, name) for name in names},
+            **{name: lambda point, name=name: number(point, name) for name in NUMBERS},
             "last_evaluation": lambda point: point.watched[-1] if point.watched else None,
             "state": lambda point: point.state,
         },

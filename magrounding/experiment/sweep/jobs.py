@@ -7,9 +7,9 @@ from dataclasses import replace
 
 from magrounding.experiment.config import RunConfig
 from magrounding.experiment.jobs.job import Job, Outcome
-from magrounding.experiment.jobs.seeds import seed_jobs
+from magrounding.experiment.jobs.seeds import seed_jobs, unfinished
 from magrounding.experiment.sweep.axis import Values
-from magrounding.experiment.sweep.record import OPTUNA, Sweep, SweepFolder, evaluations, reached, unfinished
+from magrounding.experiment.sweep.record import OPTUNA, Sweep, SweepFolder, evaluations, reached
 from magrounding.experiment.sweep.search import make_search
 from magrounding.play.run_folder import RunFolder
 
@@ -50,7 +50,7 @@ class SweepJobs:
             settings = self._settings[number] = self._at(point.values)
             if not run.holds_run:
                 self._begin(settings, run)
-            jobs = seed_jobs(settings, run, unfinished(settings, run), self._words)
+            jobs = seed_jobs(settings, run, self._words)
             self._left[number] = len(jobs)
             for job in jobs:
                 if point.stopped:  # by what its other seeds have reached
@@ -73,7 +73,7 @@ class SweepJobs:
         point, settings, run = self._sweep.points[number], self._settings[number], self._folder.run(number)
         if point.stopped:
             return True
-        files = [run.seed(seed, len(settings.seeds)).metrics for seed in settings.seeds]
+        files = [folder.metrics for folder in run.of_seeds(settings.seeds).values()]
         sizes = tuple(file.stat().st_size if file.exists() else 0 for file in files)
         if sizes == self._seen.get(number):
             return False

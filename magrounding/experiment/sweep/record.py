@@ -14,7 +14,6 @@ from magrounding.errors import CheckpointError, ConfigurationError
 from magrounding.experiment.config import RunConfig, parse_config
 from magrounding.experiment.metrics import read_metrics
 from magrounding.experiment.results import RunResults, read_results
-from magrounding.experiment.seed_run import is_finished
 from magrounding.experiment.statistics import Reached, Statistics, statistics_of
 from magrounding.experiment.sweep.axis import Axis, Values, parse_axes
 from magrounding.experiment.tables import AFTER, TEAM, WITHIN
@@ -99,8 +98,8 @@ class SweepFolder:
         run = self.run(number)
         if not run.holds_run:
             return None
-        seeds = parse_config(run.config()).seeds
-        return read_results(run.path) if any(run.seed(seed, len(seeds)).metrics.exists() for seed in seeds) else None
+        folders = run.of_seeds(parse_config(run.config()).seeds).values()
+        return read_results(run.path) if any(folder.metrics.exists() for folder in folders) else None
 
 
 def measured(config: RunConfig) -> RunConfig:
@@ -110,11 +109,6 @@ def measured(config: RunConfig) -> RunConfig:
     if sets is None or evaluation.selection_set in sets:
         return config
     return replace(config, evaluation=replace(evaluation, final_sets=(evaluation.selection_set, *sets)))
-
-
-def unfinished(settings: RunConfig, run: RunFolder) -> list[int]:
-    """Seeds of a run that are not at their ends."""
-    return [seed for seed in settings.seeds if not is_finished(settings, run.seed(seed, len(settings.seeds)))]
 
 
 def scores(results: RunResults, name: str = "") -> list[Reached]:
@@ -143,7 +137,7 @@ def reached(results: RunResults, name: str = "") -> Statistics | None:
 
 def evaluations(settings: RunConfig, run: RunFolder) -> list[float]:
     """Results within the last stage on the set that chooses, as means over seeds, as far as all seeds have them."""
-    of_seeds = [_within(settings, read_metrics(run.seed(seed, len(settings.seeds)).metrics)) for seed in settings.seeds]
+    of_seeds = [_within(settings, read_metrics(each.metrics)) for each in run.of_seeds(settings.seeds).values()]
     return [sum(values) / len(values) for values in zip(*of_seeds, strict=False)]
 
 

@@ -15,13 +15,14 @@ from magrounding.cli.sweep import at_point
 from magrounding.errors import CheckpointError
 from magrounding.experiment.curriculum import run_curriculum
 from magrounding.experiment.jobs.runner import run_jobs
+from magrounding.experiment.jobs.seeds import unfinished
 from magrounding.experiment.metrics import MetricsLog
 from magrounding.experiment.phase import Promotion
 from magrounding.experiment.reports.sweep import measured_points, write_report
 from magrounding.experiment.sweep import jobs as sweep_jobs
 from magrounding.experiment.sweep.axis import grid, parse_axes
 from magrounding.experiment.sweep.jobs import SweepJobs
-from magrounding.experiment.sweep.record import GRID, OPTUNA, Point, Sweep, SweepFolder, measured, unfinished
+from magrounding.experiment.sweep.record import GRID, OPTUNA, Point, Sweep, SweepFolder, measured
 from magrounding.experiment.sweep.search import Listed
 from magrounding.play.run_folder import RunFolder
 from magrounding.storage import read_json, write_json
@@ -103,7 +104,7 @@ def test_a_sweep_is_stopped_and_goes_on_to_the_same_weights(tmp_path, capsys):
     assert printed.out.endswith(f"report: {folder.path / 'sweep.md'}\n")
     for number, point in enumerate(sweep.points):
         settings, whole = at_point(BASE, point.values), RunFolder(tmp_path / f"whole_{number}")
-        assert unfinished(settings, folder.run(number)) == []
+        assert not unfinished(settings, folder.run(number))
         begin(settings, whole)
         begin(settings, whole, resume=True, seeds=(0,))
         assert weights_of(folder.run(number).path / "seed_0", "s1").equal(weights_of(whole.path / "seed_0", "s1"))
