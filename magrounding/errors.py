@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from difflib import get_close_matches
 from typing import Any
 
@@ -63,6 +64,15 @@ class MissingExtra(MagroundingError, ImportError):
 
     def __reduce__(self) -> tuple[type[MissingExtra], tuple[str, str]]:
         return type(self), (self.feature, self.extra)  # a worker's error that cannot be unpickled is never reported
+
+
+@contextmanager
+def needed(feature: str, extra: str) -> Iterator[None]:
+    """Import optional packages within; raise MissingExtra for a `feature` where one of an extra is not installed."""
+    try:
+        yield
+    except ImportError as error:
+        raise MissingExtra(feature, extra) from error
 
 
 def check_bool(name: str, value: object) -> None:

@@ -12,14 +12,12 @@ import numpy as np
 from gymnasium import spaces
 
 from magrounding.adapters.tensors import flat_batch, flat_space, layout_of
-from magrounding.errors import ConfigurationError, MissingExtra
+from magrounding.errors import ConfigurationError, needed
 from magrounding.simulators.spaces import MASK
 from magrounding.vector import Info, Observation, VectorEnv
 
-try:
+with needed("a vector env of AgileRL", "agilerl"):
     from agilerl.vector.pz_vec_env import PettingZooVecEnv
-except ImportError as error:
-    raise MissingExtra("a vector env of AgileRL", "agilerl") from error
 
 ByAgent = dict[str, Any]
 

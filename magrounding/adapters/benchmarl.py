@@ -8,12 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from magrounding.adapters.torchrl import GROUP, BatchedEnv
 from magrounding.envs.make import make_vec
-from magrounding.errors import MissingExtra
+from magrounding.errors import needed
 
-try:
+with needed("a task of BenchMARL", "clients"):
     from benchmarl.environments.common import TaskClass
-except ImportError as error:
-    raise MissingExtra("a task of BenchMARL", "clients") from error
 
 if TYPE_CHECKING:
     from tensordict import TensorDictBase

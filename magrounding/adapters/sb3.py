@@ -6,13 +6,11 @@ from gymnasium import spaces
 from torch import Tensor
 
 from magrounding.adapters.word_reader import WordReader
-from magrounding.errors import MissingExtra
+from magrounding.errors import needed
 from magrounding.spec import EnvSpec
 
-try:
+with needed("WordExtractor", "clients"):
     from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
-except ImportError as error:
-    raise MissingExtra("WordExtractor", "clients") from error
 
 
 class WordExtractor(BaseFeaturesExtractor):

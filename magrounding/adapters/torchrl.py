@@ -11,18 +11,16 @@ from typing import Any
 import numpy as np
 
 from magrounding.adapters.tensors import Layout, flat_batch, flat_space, layout_of
-from magrounding.errors import ConfigurationError, MissingExtra
+from magrounding.errors import ConfigurationError, needed
 from magrounding.simulators.spaces import MASK
 from magrounding.spec import SCORES
 from magrounding.vector import Observation, VectorEnv
 
-try:
+with needed("an env of TorchRL", "clients"):
     import torch
     from tensordict import TensorDict, TensorDictBase
     from torchrl.data import Binary, Bounded, Categorical, Composite, Unbounded
     from torchrl.envs import EnvBase
-except ImportError as error:
-    raise MissingExtra("an env of TorchRL", "clients") from error
 
 GROUP = "agent"
 """The group that TorchRL makes of agent_0, agent_1, …"""

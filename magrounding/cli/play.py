@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from magrounding.cli.command import CommandLine, derived
 from magrounding.cli.game_arguments import ActionArguments, EvaluationArguments
 from magrounding.cli.options import configure
-from magrounding.errors import ConfigurationError, MissingExtra
+from magrounding.errors import ConfigurationError, needed
 from magrounding.play.evaluate import GREEDY
 from magrounding.play.lineup import Lineup
 from magrounding.play.owner import owned
@@ -68,10 +68,8 @@ def run(arguments: Arguments, line: CommandLine) -> None:
 
 def find_terminal() -> type[Terminal]:
     """The terminal's class; MissingExtra where textual is not installed."""
-    try:
+    with needed("playing at the terminal", "play"):
         from magrounding.play.terminal import Terminal
-    except ImportError:
-        raise MissingExtra("playing at the terminal", "play") from None
     return Terminal
 
 

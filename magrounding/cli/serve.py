@@ -16,7 +16,7 @@ import tyro
 
 from magrounding.cli.command import CommandLine, derived, items
 from magrounding.cli.options import ENV_FLAG, assignments
-from magrounding.errors import ConfigurationError, MissingExtra, check_choice
+from magrounding.errors import ConfigurationError, check_choice, needed
 from magrounding.play.lineup import HUMAN, PlayerSpec
 from magrounding.registry import ENVS, env_entry
 from magrounding.threads import ThreadPlan, using
@@ -85,10 +85,8 @@ def run(arguments: Arguments, line: CommandLine) -> None:
 
 def make_server(arguments: Arguments) -> Server:
     """Make the server; ConfigurationError for a world, player or option that there is not, MissingExtra for aiohttp."""
-    try:
+    with needed("playing in a browser", "web"):
         from magrounding.play.web.server import Server
-    except ImportError:
-        raise MissingExtra("playing in a browser", "web") from None
     from magrounding.play.web.addresses import Proxies
     from magrounding.play.web.host import Host, Keeper
     from magrounding.play.web.limits import Limits

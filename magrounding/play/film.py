@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from magrounding.errors import ConfigurationError, MissingExtra, check_choice
+from magrounding.errors import ConfigurationError, check_choice, needed
 from magrounding.storage import json_text
 
 GIF, PNG, MP4 = ENDINGS = (".gif", ".png", ".mp4")
@@ -51,10 +51,8 @@ def picture_of(env: Any, marks: np.ndarray | None = None) -> Any:
 
 def encode(pictures: list[Image.Image], milliseconds: int) -> bytes:
     """Encode a film (.mp4, H.264); MissingExtra without imageio."""
-    try:
+    with needed("a film in .mp4", "play"):
         import imageio.v3 as imageio
-    except ImportError:
-        raise MissingExtra("a film in .mp4", "play") from None
     frames = [np.asarray(each.convert("RGB").resize([side // 2 * 2 for side in each.size])) for each in pictures]
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "film.mp4"

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from magrounding.errors import CheckpointError, ConfigurationError, MagroundingError, MissingExtra
+from magrounding.errors import CheckpointError, ConfigurationError, MagroundingError, needed
 from magrounding.storage import ARRAYS
 
 HUB = "hub:"
@@ -26,11 +26,9 @@ _REPLACED = ("*.json", "*.safetensors")
 
 def client() -> Any:
     """The client's library; MissingExtra where it is not installed."""
-    try:
+    with needed("a team on a model hub", "hub"):
         import huggingface_hub
         import huggingface_hub.errors
-    except ImportError:
-        raise MissingExtra("a team on a model hub", "hub") from None
     return huggingface_hub
 
 

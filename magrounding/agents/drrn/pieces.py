@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from magrounding.errors import CheckpointError, ConfigurationError, MissingExtra
+from magrounding.errors import CheckpointError, ConfigurationError, needed
 from magrounding.single.tokenizer import plain_text
 from magrounding.storage import WRONG_JSON, json_text, parse_json, read_bytes, reason, text_of, unpacked
 from magrounding.texts import content_keys
@@ -181,10 +181,8 @@ def train_pieces(texts: Iterable[str], size: int, *, across_words: bool) -> Piec
         ConfigurationError: texts that give no pieces, or too few places for all their letters.
         MissingExtra: there is no SentencePiece.
     """
-    try:
+    with needed("Making word pieces", "pieces"):
         import sentencepiece
-    except ImportError:
-        raise MissingExtra("Making word pieces", "pieces") from None
     made = sentencepiece.SentencePieceProcessor(model_proto=_train(sentencepiece, texts, size, across_words))
     numbers = [i for i in range(made.get_piece_size()) if not (made.is_control(i) or made.is_unknown(i))]
     return Pieces({made.id_to_piece(i): made.get_score(i) for i in numbers})

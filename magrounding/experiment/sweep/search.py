@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
 
-from magrounding.errors import MissingExtra
+from magrounding.errors import needed
 from magrounding.experiment.sweep.axis import Axis
 from magrounding.experiment.sweep.record import OPTUNA, Point, Sweep
 
@@ -56,10 +56,8 @@ class OptunaSearch:
     """
 
     def __init__(self, sweep: Sweep, known: dict[int, tuple[float | None, Sequence[float]]]) -> None:
-        try:
+        with needed("--optuna", "sweeps"):
             import optuna
-        except ImportError:
-            raise MissingExtra("--optuna", "sweeps") from None
         optuna.logging.set_verbosity(optuna.logging.WARNING)  # a sweep has a display of its own
         self._sweep, self._fail = sweep, optuna.trial.TrialState.FAIL
         self._pruned = optuna.trial.TrialState.PRUNED

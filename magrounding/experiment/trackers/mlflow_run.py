@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from magrounding.errors import MissingExtra
+from magrounding.errors import needed
 from magrounding.schema import flat
 
 _STEP = "total_steps"
@@ -28,11 +28,9 @@ class MLflow:
         self._half_sent = True  # a killed process may have sent a part of the first step that is missing
 
     def start(self, project: str, name: str, config: Mapping[str, Any]) -> int:
-        try:
+        with needed("MLflow", "trackers"):
             from mlflow import MlflowClient
             from mlflow.entities import Metric, Param
-        except ImportError:
-            raise MissingExtra("MLflow", "trackers") from None
         self._metric: Any = Metric
         self._client = MlflowClient()
         experiment = self._client.get_experiment_by_name(project)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 from urllib.request import urlopen
 
-from magrounding.errors import MissingExtra
+from magrounding.errors import needed
 
 _SECONDS = 30.0
 
@@ -19,10 +19,8 @@ class Trackio:
     def __init__(self, folder: Path) -> None: ...
 
     def start(self, project: str, name: str, config: Mapping[str, Any]) -> int:
-        try:
+        with needed("Trackio", "trackers"):
             import trackio
-        except ImportError:
-            raise MissingExtra("Trackio", "trackers") from None
         if server := os.environ.get("TRACKIO_SERVER_URL"):  # it does not say by itself what it could not ask
             urlopen(server, timeout=_SECONDS).close()
         own: Any = {"auto_log_cpu": False, "auto_log_gpu": False, "embed": False}

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from magrounding.errors import MissingExtra
+from magrounding.errors import needed
 
 _SECONDS = 30.0
 _SETTINGS = {
@@ -38,10 +38,8 @@ class WandB:
         self._folder = folder
 
     def start(self, project: str, name: str, config: Mapping[str, Any]) -> int | None:
-        try:
+        with needed("W&B", "trackers"):
             import wandb
-        except ImportError:
-            raise MissingExtra("W&B", "trackers") from None
         online = wandb.setup().settings.mode in ("online", "run", "shared")
         if online and not wandb.login(prompt=False):  # never asks a question in the middle of a run
             raise ValueError("it has no API key: use `wandb login`, or WANDB_MODE=offline")
