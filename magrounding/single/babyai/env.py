@@ -25,23 +25,15 @@ _CHANGES_A_CELL = frozenset(ACTIONS.index(name) for name in ("pickup", "drop", "
 
 
 class BabyAIEnv(OneAgentEnv):
-    """One game of BabyAI for agent_0.
+    """One game of BabyAI for agent_0; arguments, errors and infos as of `OneAgentEnv`.
 
-    Every array it returns is the caller's own. `infos["agent_0"]` has `action_mask` [7] int8, `text` (`goal`, the
-    mission as minigrid words it; `manual`, an empty list), `document` (equal keys mean equal missions); `won` in the
-    last step; and `expert_failed` (True) once the bot has given up in this episode.
-
-    Args:
-        config: which level, limit, view and split.
-        render_mode: None, "ansi" or "rgb_array".
+    `infos["agent_0"]` has `text` (`goal`, the mission as minigrid words it; `manual`, an empty list), too, and
+    `expert_failed` (True) once the bot has given up in this episode.
 
     Attributes:
         expert_failures: episodes in which the bot was asked and has failed.
         game: minigrid's game; look at it, do not change it.
         game_seed: the seed that it was last reset with.
-
-    Raises:
-        ConfigurationError: an unknown render mode.
     """
 
     id = "babyai"
@@ -54,7 +46,6 @@ class BabyAIEnv(OneAgentEnv):
         self._view = View(self.game) if config.fast_view else None
         self._mask = np.ones(self._num_actions, np.int8)
         self._goal = np.zeros(MAX_WORDS, np.int16)
-        self._document = 0
         self._expert: Expert | None = None
 
     def best_actions(self) -> np.ndarray:
@@ -132,11 +123,7 @@ class BabyAIEnv(OneAgentEnv):
         }
 
     def _info(self) -> dict[str, Any]:
-        info: dict[str, Any] = {
-            "action_mask": self._mask.copy(),
-            "text": {"manual": [], "goal": self.game.mission},
-            "document": self._document,
-        }
+        info: dict[str, Any] = {"text": {"manual": [], "goal": self.game.mission}}
         if self._expert is not None and self._expert.failed:
             info["expert_failed"] = True
         return info
