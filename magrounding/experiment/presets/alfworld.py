@@ -5,8 +5,8 @@ from __future__ import annotations
 from magrounding.experiment.config import REMAINING_STAGES, RunConfig
 from magrounding.experiment.evaluation_config import EvaluationConfig
 from magrounding.experiment.phase import Phase, Promotion
+from magrounding.experiment.presets.published import as_silg
 from magrounding.training.imitation import ImitationConfig
-from magrounding.training.impala import ImpalaConfig
 
 QUICK_ALFWORLD = RunConfig(
     preset="quick",
@@ -54,11 +54,7 @@ PAPER_ALFWORLD = RunConfig(
         "unrolls of 80. SILG also had a step cost 0.02."
     ),
     agent="sir_state",
-    phases={
-        REMAINING_STAGES: (
-            Phase(ImpalaConfig(unroll=80, learning_rate=5e-4, entropy=0.05), Promotion(steps=100_000_000), num_envs=10),
-        )
-    },
+    phases=as_silg(10),
     evaluation=EvaluationConfig(
         every=2_500_000,
         selection_set="valid",

@@ -8,8 +8,8 @@ from typing import Any
 from magrounding.experiment.config import REMAINING_STAGES, RunConfig
 from magrounding.experiment.evaluation_config import CHOSEN_ON_VALID, EvaluationConfig
 from magrounding.experiment.phase import Phase, Promotion
+from magrounding.experiment.presets.published import as_silg
 from magrounding.training.imitation import ImitationConfig
-from magrounding.training.impala import ImpalaConfig
 from magrounding.training.ppo import PPOConfig
 
 _VIEW = {"crop": 21, "characters": True}
@@ -85,11 +85,7 @@ PAPER_NETHACK = RunConfig(
         "50 steps an episode. Its best variant there is sir_local_conv."
     ),
     agent="sir",
-    phases={
-        REMAINING_STAGES: (
-            Phase(ImpalaConfig(unroll=64, learning_rate=5e-4, entropy=0.05), Promotion(steps=100_000_000), num_envs=8),
-        )
-    },
+    phases=as_silg(8, unroll=64),
     env_options={"max_cycles": 50},
     network={"embedding": 30, "hidden": 100},
     evaluation=EvaluationConfig(every=2_500_000, selection_games=100, report_games=500, **CHOSEN_ON_VALID),

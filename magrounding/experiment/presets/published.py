@@ -17,6 +17,12 @@ def _as_published(steps: int, num_envs: int) -> tuple[Phase, ...]:
     return (Phase(ImpalaConfig(), Promotion(steps=steps), num_envs),)
 
 
+def as_silg(num_envs: int, unroll: int = 80) -> dict[str, tuple[Phase, ...]]:
+    """V-trace as SILG trained SIR (appendix H): 1e8 environment steps for every stage."""
+    learner = ImpalaConfig(unroll=unroll, learning_rate=5e-4, entropy=0.05)
+    return {REMAINING_STAGES: (Phase(learner, Promotion(steps=100_000_000), num_envs),)}
+
+
 PAPER_MA_RTFM = RunConfig(
     preset="paper",
     about="EnDi's budgets (appendix B): 1.5e7 environment steps for S1, 5e7 for each later stage; 20 games at once.",
@@ -106,11 +112,7 @@ SILG_RTFM = replace(
     preset="silg",
     about="SIR as SILG trained it (appendix H): V-trace, 1e8 environment steps a stage; episodes of at most 80 steps.",
     agent="sir",
-    phases={
-        REMAINING_STAGES: (
-            Phase(ImpalaConfig(learning_rate=5e-4, entropy=0.05), Promotion(steps=100_000_000), num_envs=24),
-        )
-    },
+    phases=as_silg(24),
     env_options={"max_cycles": 80, "occupants": 1},
 )
 

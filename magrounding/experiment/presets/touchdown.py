@@ -7,8 +7,8 @@ from dataclasses import replace
 from magrounding.experiment.config import REMAINING_STAGES, RunConfig
 from magrounding.experiment.evaluation_config import CHOSEN_ON_VALID, EvaluationConfig
 from magrounding.experiment.phase import Phase, Promotion
+from magrounding.experiment.presets.published import as_silg
 from magrounding.training.imitation import ImitationConfig
-from magrounding.training.impala import ImpalaConfig
 from magrounding.training.ppo import PPOConfig
 
 _SIZES = {"embedding": 30, "hidden": 100, "width": 200, "channels": (16, 32, 64)}
@@ -79,11 +79,7 @@ PAPER_TOUCHDOWN = RunConfig(
         "Its best variant there is sir_state."
     ),
     agent="sir",
-    phases={
-        REMAINING_STAGES: (
-            Phase(ImpalaConfig(unroll=64, learning_rate=5e-4, entropy=0.05), Promotion(steps=100_000_000), num_envs=3),
-        )
-    },
+    phases=as_silg(3, unroll=64),
     network=_SIZES,
     evaluation=EvaluationConfig(every=2_500_000, selection_games=150, report_games=300, **CHOSEN_ON_VALID),
 )
