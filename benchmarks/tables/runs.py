@@ -8,11 +8,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from benchmarks.tables.branch import beginning, branch
 from benchmarks.tables.layout import Row, Table, Training
 from benchmarks.tables.lge import guide_of
 from magrounding.agents.guide import guide_digest
 from magrounding.errors import CheckpointError
-from magrounding.experiment.branch import beginning, branch
 from magrounding.experiment.config import RunConfig, make_config, read_config
 from magrounding.experiment.curriculum import run_curriculum
 from magrounding.experiment.results import RunResults, over_seeds, read_results

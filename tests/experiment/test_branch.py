@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 import torch
 
+from benchmarks.tables.branch import beginning, branch
 from magrounding.errors import CheckpointError
-from magrounding.experiment.branch import beginning, branch
 from magrounding.experiment.checkpoint import load_checkpoint, save_checkpoint
 from magrounding.experiment.curriculum import run_curriculum
 from magrounding.experiment.phase import Promotion
