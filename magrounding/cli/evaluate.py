@@ -12,7 +12,7 @@ import tyro
 
 from magrounding.agents.weights import versions
 from magrounding.cli.command import CommandLine, derived, distinct_names
-from magrounding.cli.game_arguments import DeviceArguments
+from magrounding.cli.game_arguments import DeviceArguments, QuietArguments
 from magrounding.cli.options import choose_workers, chosen_elsewhere, configure, names_of, parse_env_options
 from magrounding.errors import ConfigurationError, check_choice
 from magrounding.experiment.config import read_config
@@ -33,7 +33,7 @@ NAME = "zero_shot"
 
 
 @dataclass(frozen=True)
-class Arguments(DeviceArguments):
+class Arguments(QuietArguments, DeviceArguments):
     """Evaluate the teams of runs on evaluation sets, beside a random team and the oracle on the same games."""
 
     run: tuple[str, ...] = derived("none", ())
@@ -60,8 +60,6 @@ class Arguments(DeviceArguments):
     it is the only run, its own seeds are mixed."""
     out: Path | None = derived("no files")
     """Folder for zero_shot.json, zero_shot.md and zero_shot.png."""
-    quiet: bool = False
-    """Print nothing but where the report is (--out), and errors."""
 
 
 def run(arguments: Arguments, line: CommandLine) -> None:

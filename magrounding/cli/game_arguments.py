@@ -101,7 +101,7 @@ class DeviceArguments(WorkerArguments):
 
 @dataclass(frozen=True, kw_only=True)
 class QuietArguments:
-    """Output of commands that write a report."""
+    """Output of commands that write files."""
 
     quiet: bool = False
-    """Print nothing but where the report is, and errors."""
+    """Print nothing but where the output is, and errors."""

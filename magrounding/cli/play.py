@@ -11,7 +11,6 @@ from magrounding.cli.command import CommandLine, derived
 from magrounding.cli.game_arguments import ActionArguments, EvaluationArguments
 from magrounding.cli.options import configure
 from magrounding.errors import ConfigurationError, needed
-from magrounding.play.evaluate import GREEDY
 from magrounding.play.lineup import Lineup
 from magrounding.play.owner import owned
 from magrounding.play.saved_games import EpisodeWriter
@@ -34,8 +33,6 @@ class Arguments(ActionArguments, EvaluationArguments):
     random, overlap (the text on offer most like the task) or script:FILE."""
     seed: int = 0
     """Seed of the first game."""
-    play: str = GREEDY
-    """greedy (trained agents take the most likely action) or sampled (drawn)."""
     seconds: float = 0.5
     """Seconds between two steps where no person plays."""
     out: Path | None = derived("none")

@@ -11,7 +11,6 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
-from PIL import Image
 
 from magrounding.agents.weights import save_weights
 from magrounding.cli.command import CommandLine, derived
@@ -163,7 +162,6 @@ def _film(folder: Path, team: Team, settings: RunConfig, stage: str) -> str:
         print(f"the model card shows no game: {error}")
         return ""
     ending = GIF if len(frames) <= _FILMED else PNG
-    pictures = [Image.fromarray(np.asarray(frame)) for frame in frames]
-    write_atomic(folder / f"game{ending}", film(pictures, ending, _MILLISECONDS))
+    write_atomic(folder / f"game{ending}", film(frames, ending, _MILLISECONDS))
     end = f"{'won' if won else 'lost'} after {len(frames) - 1} steps"
     return f"![A game of the team](game{ending})\n\nGame 0 of `{held_out}`, not chosen: {end}."

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from magrounding.cli.command import CommandLine, derived
-from magrounding.cli.game_arguments import EnvArguments, WorkerArguments
+from magrounding.cli.game_arguments import EnvArguments, QuietArguments, WorkerArguments
 from magrounding.cli.options import choose_workers, chosen_elsewhere, configure, first_seed, parse_env_options
 from magrounding.envs.make import make, make_vec
 from magrounding.envs.render import ansi
@@ -40,7 +40,7 @@ STOP = "q"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Arguments(WorkerArguments, EnvArguments):
+class Arguments(QuietArguments, WorkerArguments, EnvArguments):
     """Let the oracle, a trained team or a person play, and keep the games in a file to learn from."""
 
     out: Path
@@ -57,8 +57,6 @@ class Arguments(WorkerArguments, EnvArguments):
     """Seed of the games."""
     max_cycles: int | None = derived("those of the run that plays; else 80 in RTFM, or the world's own limit")
     """Steps after which a game is over."""
-    quiet: bool = False
-    """Print nothing but where the file is, and errors."""
 
 
 def run(arguments: Arguments, line: CommandLine) -> None:

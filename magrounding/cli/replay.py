@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-import numpy as np
 import tyro
-from PIL import Image
 
 from magrounding.cli.command import CommandLine, derived
+from magrounding.cli.game_arguments import QuietArguments
 from magrounding.envs.make import make
 from magrounding.errors import ConfigurationError, check_choice
 from magrounding.experiment.progress import Display
@@ -27,7 +26,7 @@ _RULES = ("task", "goal", "manual")
 
 
 @dataclass(frozen=True)
-class Arguments:
+class Arguments(QuietArguments):
     """Play saved games again, refuse those that now go another way, and show one."""
 
     file: Annotated[Path, tyro.conf.Positional]
@@ -39,8 +38,6 @@ class Arguments:
     game."""
     milliseconds: int = 600
     """Duration of a step in a film."""
-    quiet: bool = False
-    """Print nothing but where the film is, and errors."""
 
 
 def run(arguments: Arguments, line: CommandLine) -> None:
@@ -91,11 +88,8 @@ def _show(arguments: Arguments, header: Header, episode: SavedEpisode) -> None:
         show_film(frames, end, arguments.out, arguments.milliseconds, quiet=arguments.quiet)
         return
     about = "\n".join(f"{name}: {_words(rules[name])}" for name in _RULES if name in rules)
-    title, pictures = (
-        f"{header.env}, seed {episode.seed}: {end}",
-        [Image.fromarray(np.asarray(each)) for each in frames],
-    )
-    write_atomic(arguments.out, page(title, pictures, texts, about, arguments.milliseconds))
+    title = f"{header.env}, seed {episode.seed}: {end}"
+    write_atomic(arguments.out, page(title, frames, texts, about, arguments.milliseconds))
     print(arguments.out if arguments.quiet else f"{arguments.out}: {end}")
 
 
@@ -104,8 +98,7 @@ def show_film(frames: Sequence[Any], end: str, out: Path | None, milliseconds: i
     if out is None:
         print("\n\n".join(map(str, frames)), f"\nThe game is {end}.", sep="\n")
         return
-    pictures = [Image.fromarray(np.asarray(frame)) for frame in frames]
-    write_atomic(out, film(pictures, out.suffix.lower(), milliseconds))
+    write_atomic(out, film(frames, out.suffix.lower(), milliseconds))
     print(out if quiet else f"{out}: {end}")
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import tyro
 
 from magrounding.cli.command import CommandLine, derived
-from magrounding.cli.game_arguments import ActionArguments
+from magrounding.cli.game_arguments import ActionArguments, QuietArguments
 from magrounding.cli.options import chosen_elsewhere, configure, parse_env_options
 from magrounding.cli.play import find_terminal, run_terminal
 from magrounding.cli.replay import show_film
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Arguments(ActionArguments):
+class Arguments(QuietArguments, ActionArguments):
     """Let a trained team play one game, and show it and what each agent takes for itself; or show saved games."""
 
     file: Annotated[Path | None, tyro.conf.Positional] = derived("none")
@@ -64,8 +64,6 @@ class Arguments(ActionArguments):
     """Seed of the game; of saved games its number, counted from 0."""
     milliseconds: int = 600
     """Duration of a step in a film, or on the terminal."""
-    quiet: bool = False
-    """Print nothing but where the pictures are (--out), and errors."""
 
 
 def run(arguments: Arguments, line: CommandLine) -> None:

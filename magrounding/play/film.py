@@ -30,12 +30,15 @@ _ON_PAGE = 960
 """Pixels that a picture on a page is wide at most."""
 
 
-def film(pictures: list[Image.Image], ending: str, milliseconds: int) -> bytes:
+def film(frames: Sequence[Any], ending: str, milliseconds: int) -> bytes:
     """Encode pictures in the format of a file's ending, one of ENDINGS; a film stays at its end for a while.
 
-    Another ending is a ConfigurationError, an .mp4 without imageio a MissingExtra.
+    Pictures are arrays [height, width, 3] uint8, or images of Pillow. Another ending is a ConfigurationError, an .mp4
+    without imageio a MissingExtra.
     """
-    if check_choice("ending of a film", ending, ENDINGS) == PNG:
+    check_choice("ending of a film", ending, ENDINGS)
+    pictures = [_image(frame) for frame in frames]
+    if ending == PNG:
         return sheet(pictures)
     shown = [*pictures, *pictures[-1:] * (_LAST_FRAMES - 1)]
     return animate(shown, milliseconds) if ending == GIF else encode(shown, milliseconds)
@@ -60,15 +63,15 @@ def encode(pictures: list[Image.Image], milliseconds: int) -> bytes:
         return path.read_bytes()
 
 
-def page(title: str, pictures: Sequence[Image.Image], texts: Sequence[str], about: str, milliseconds: int = 600) -> str:
+def page(title: str, frames: Sequence[Any], texts: Sequence[str], about: str, milliseconds: int = 600) -> str:
     """Return a self-contained page of HTML: a slider through the pictures, and beside each its text.
 
     Keys: left and right arrow, Home, End; space plays, each picture for so many milliseconds. `about` is a text of the
-    whole episode, such as its manual.
+    whole episode, such as its manual. Pictures are those of `film`.
     """
     sources = []
-    for picture in pictures:
-        small = picture.convert("RGB")
+    for frame in frames:
+        small = _image(frame).convert("RGB")
         small.thumbnail((_ON_PAGE, 2 * _ON_PAGE), Image.Resampling.LANCZOS)
         # The median cut merges rare colours, such as an element's, which decides what beats a monster.
         encoded = _saved(small.quantize(method=Image.Quantize.FASTOCTREE), "png", optimize=True)
@@ -103,6 +106,10 @@ def sheet(pictures: list[Image.Image]) -> bytes:
         part = picture if scale == 1 else picture.resize(size, Image.Resampling.LANCZOS)
         whole.paste(part, (k % columns * size[0], k // columns * size[1]))
     return _saved(whole, "png", optimize=True)
+
+
+def _image(frame: Any) -> Image.Image:
+    return Image.fromarray(np.asarray(frame))
 
 
 def _saved(picture: Image.Image, kind: str, **options: Any) -> bytes:
