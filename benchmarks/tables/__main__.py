@@ -23,6 +23,8 @@ from magrounding.cli.job_arguments import JobsArguments
 from magrounding.envs.messenger.manual import find_corpus
 from magrounding.errors import CheckpointError, ConfigurationError, DataNotFound, MissingExtra, check_choice
 from magrounding.experiment.curriculum import check_run
+from magrounding.experiment.jobs.job import check_outcomes
+from magrounding.experiment.jobs.runner import run_jobs
 from magrounding.experiment.progress import Display
 from magrounding.output import show_anything
 from magrounding.play.evaluate import PLAYS
@@ -152,7 +154,7 @@ def _train(wanted: Sequence[tuple[Table, Row]], arguments: Arguments) -> None:
     if arguments.side_by_side:
         threads = arguments.threads_of_job(None)
         waiting = Waiting(jobs, seeds, arguments.out, arguments.device, _command(), threads)
-        arguments.run(waiting.ready(), arguments.out, Display(), ended=waiting.ended)
+        check_outcomes(run_jobs(waiting.ready(), arguments.places(arguments.out), Display(), ended=waiting.ended))
         return
     for i, job in enumerate(jobs, 1):
         for seed in seeds:

@@ -1,16 +1,12 @@
-"""Arguments of commands whose work is divided among processes, and how they run them."""
+"""Arguments of commands whose work is divided among processes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from magrounding.cli.command import derived
 from magrounding.experiment.jobs.cluster import Cluster, RayPlaces
-from magrounding.experiment.jobs.job import Job, Outcome, check_outcomes
-from magrounding.experiment.jobs.runner import run_jobs
-from magrounding.experiment.progress import Display
 from magrounding.threads import divide_cores
 
 
@@ -39,34 +35,11 @@ class JobsArguments:
             return divide_cores(self.jobs or 0, threads)[1]
         return threads or self._cluster().threads
 
-    def run(
-        self,
-        jobs: Iterable[Job],
-        shared: Path,
-        display: Display,
-        threads: int | None = None,
-        ended: Callable[[Outcome], Iterable[Job] | None] | None = None,
-        stops: Callable[[Job], bool] | None = None,
-    ) -> list[Outcome]:
-        """Run jobs as asked; see `run_jobs`.
-
-        Args:
-            jobs: commands that have `threads_of_job` threads.
-            shared: the folder below which all of them write.
-            display: shows them.
-            threads: of each job, as the command has it by --threads.
-            ended: called as one ends.
-            stops: whether one is to end early.
-
-        Raises:
-            JobsFailed: some did not end well; the others have.
-        """
-        places = (
-            divide_cores(self.jobs or 0, threads)[0] if self.cluster is None else RayPlaces(self._cluster(), shared)
-        )
-        outcomes = run_jobs(jobs, places, display, ended=ended, stops=stops)
-        check_outcomes(outcomes)
-        return outcomes
+    def places(self, shared: Path, threads: int | None = None) -> int | RayPlaces:
+        """Return the places for `run_jobs`, of jobs with so many `threads` (--threads) that write below `shared`."""
+        if self.cluster is None:
+            return divide_cores(self.jobs or 0, threads)[0]
+        return RayPlaces(self._cluster(), shared)
 
     def repeated(self) -> tuple[str, ...]:
         """The same arguments as words, for the command that goes on."""

@@ -15,6 +15,8 @@ from magrounding.cli.train import RunArguments, computed_as, requested, words_of
 from magrounding.errors import CheckpointError, ConfigurationError
 from magrounding.experiment.config import RunConfig
 from magrounding.experiment.curriculum import check_run, run_curriculum
+from magrounding.experiment.jobs.job import check_outcomes
+from magrounding.experiment.jobs.runner import run_jobs
 from magrounding.experiment.progress import Display
 from magrounding.experiment.reports.sweep import REPORT_FILE, write_report
 from magrounding.experiment.sweep.axis import grid, one_by_one, parse_axes, random_points
@@ -62,7 +64,8 @@ def run(arguments: Arguments, line: CommandLine) -> None:
         jobs = SweepJobs(folder, sweep, at, begin, words_of_job(arguments))
         folder.write(sweep)
         try:
-            arguments.run(jobs.jobs(), folder.path, display, arguments.threads, jobs.ended, jobs.stops)
+            places = arguments.places(folder.path, arguments.threads)
+            check_outcomes(run_jobs(jobs.jobs(), places, display, ended=jobs.ended, stops=jobs.stops))
             _say_lacking(folder, sweep, display)
         finally:  # what is finished is worth a look, also where some failed or the sweep was stopped
             write_report(folder, sweep)

@@ -29,6 +29,8 @@ from magrounding.errors import CheckpointError, ConfigurationError, Diverged
 from magrounding.experiment.amendment import may_amend
 from magrounding.experiment.config import RunConfig, make_config, read_config
 from magrounding.experiment.curriculum import check_costs_to_go, run_curriculum
+from magrounding.experiment.jobs.job import check_outcomes
+from magrounding.experiment.jobs.runner import run_jobs
 from magrounding.experiment.jobs.seeds import seed_jobs
 from magrounding.experiment.presets import default_preset
 from magrounding.experiment.progress import Display
@@ -149,7 +151,8 @@ def run(arguments: Arguments, line: CommandLine) -> None:
 def train_side_by_side(arguments: Arguments, config: RunConfig, run: RunFolder, display: Display) -> None:
     """Train each seed of a run in a process of its own; JobsFailed where some do not end well."""
     run = RunFolder(run.path.absolute())  # jobs on other nodes have other folders to work in
-    arguments.run(seed_jobs(config, run, words_of_job(arguments)), run.path, display, arguments.threads)
+    jobs = seed_jobs(config, run, words_of_job(arguments))
+    check_outcomes(run_jobs(jobs, arguments.places(run.path, arguments.threads), display))
 
 
 def words_of_job(arguments: RunArguments) -> list[str]:

@@ -3,45 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 from magrounding.errors import needed
 from magrounding.experiment.sweep.axis import Axis
 from magrounding.experiment.sweep.record import OPTUNA, Point, Sweep
 
 
-class Search(Protocol):
-    """Choice of the points of a sweep."""
-
-    def numbers(self) -> Iterator[int]:
-        """Points to train, each as there is a place for it; one that is new is added to the sweep."""
-        ...
-
-    def ended(self, number: int, value: float | None) -> None:
-        """A point has ended with a result; None: it failed, or was given up."""
-        ...
-
-    def gives_up(self, number: int, values: Sequence[float]) -> bool:
-        """Return whether a point that runs is not worth going on with, by its evaluations so far."""
-        ...
-
-
-class Listed:
-    """The points that the sweep has: a grid's, or random ones."""
+class Search:
+    """Choice of the points of a sweep: here of those that it has, a grid's or random ones."""
 
     def __init__(self, sweep: Sweep) -> None:
         self._sweep = sweep
 
     def numbers(self) -> Iterator[int]:
+        """Points to train, each as there is a place for it; one that is new is added to the sweep."""
         return iter(range(len(self._sweep.points)))
 
-    def ended(self, number: int, value: float | None) -> None: ...
+    def ended(self, number: int, value: float | None) -> None:
+        """A point has ended with a result; None: it failed, or was given up."""
 
     def gives_up(self, number: int, values: Sequence[float]) -> bool:
+        """Return whether a point that runs is not worth going on with, by its evaluations so far."""
         return False
 
 
-class OptunaSearch:
+class OptunaSearch(Search):
     """Optuna's study of a sweep, made anew from what its points have reached: Optuna keeps no file of its own.
 
     Its sampler (TPE) chooses points that are likely to be better than those before. Its pruner gives up a point whose
@@ -59,8 +46,8 @@ class OptunaSearch:
         with needed("--optuna", "sweeps"):
             import optuna
         optuna.logging.set_verbosity(optuna.logging.WARNING)  # a sweep has a display of its own
-        self._sweep, self._fail = sweep, optuna.trial.TrialState.FAIL
-        self._pruned = optuna.trial.TrialState.PRUNED
+        super().__init__(sweep)
+        self._fail, self._pruned = optuna.trial.TrialState.FAIL, optuna.trial.TrialState.PRUNED
         self._distributions = {axis.path: _distribution(axis) for axis in sweep.axes}
         sampler = optuna.samplers.TPESampler(seed=len(sweep.points), constant_liar=True)
         self._study = optuna.create_study(direction="maximize", sampler=sampler, pruner=optuna.pruners.MedianPruner())
@@ -127,4 +114,4 @@ def _distribution(axis: Axis) -> Any:
 
 def make_search(sweep: Sweep, known: dict[int, tuple[float | None, Sequence[float]]]) -> Search:
     """The search of a sweep; see `OptunaSearch`."""
-    return OptunaSearch(sweep, known) if sweep.search == OPTUNA else Listed(sweep)
+    return OptunaSearch(sweep, known) if sweep.search == OPTUNA else Search(sweep)

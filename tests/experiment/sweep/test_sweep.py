@@ -23,7 +23,7 @@ from magrounding.experiment.sweep import jobs as sweep_jobs
 from magrounding.experiment.sweep.axis import grid, parse_axes
 from magrounding.experiment.sweep.jobs import SweepJobs
 from magrounding.experiment.sweep.record import GRID, OPTUNA, Point, Sweep, SweepFolder, measured
-from magrounding.experiment.sweep.search import Listed
+from magrounding.experiment.sweep.search import Search
 from magrounding.play.run_folder import RunFolder
 from magrounding.storage import read_json, write_json
 from tests.experiment.tiny_runs import phases_of, quiet, tiny_settings, weights_of
@@ -113,7 +113,7 @@ def test_a_sweep_is_stopped_and_goes_on_to_the_same_weights(tmp_path, capsys):
     assert {path: path.stat().st_mtime_ns for path in folder.path.glob("*/*/*")} == before
 
 
-class GivesUp(Listed):
+class GivesUp(Search):
     """Gives point 1 up after its second evaluation, whatever that is."""
 
     def __init__(self, sweep, known):
