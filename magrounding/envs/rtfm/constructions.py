@@ -40,7 +40,6 @@ _NAME_LENGTH = 4
 """Words of the longest name of a team."""
 
 _SLOT = re.compile(r"\{(a|b|ab|A|B)2?\}")
-_CLASS = re.compile(r"\{([a-z]{3,})\}")
 _LEGACY = {"{modifiers}": "{a}", "{monsters}": "{a}", "{element}": "{A}", "{team}": "{A}"}
 
 
