@@ -1,1 +1,1 @@
-"""What a checkout runs as `python -m benchmarks.<name>`: training, evaluation, speed, tables and measurements."""
+"""Commands of a checkout, `python -m benchmarks.<name>`: training, evaluation, speed, tables and measurements."""

@@ -45,7 +45,7 @@ class Arguments:
     rows: int = 8
     """Games at once."""
     seed: int | None = None
-    """Which of the run's seeds; the first by default."""
+    """Seed of the run whose team plays; the first by default."""
 
 
 class WithoutGoal(ShuffledManuals):

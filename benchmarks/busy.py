@@ -1,4 +1,4 @@
-"""How fast training is where other programs need the cores: `python -m benchmarks.busy`.
+"""Speed of training where other programs need the cores: `python -m benchmarks.busy`.
 
 It trains as the command of the README does (three agents, preset `demo`, S1) in a process of its own, and measures the
 environment steps a second in slices: alone, beside a process that computes without pause, and beside one of higher
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 NICENESS = 10
-"""Of the training process; a process beside it has the same, or 0: then it is served first."""
+"""Niceness of the training process; a process beside it has the same, or 0: then it is served first."""
 KINDS = {"alone": None, "beside one of equal priority": NICENESS, "beside one of higher priority": 0}
-"""What is measured → niceness of the process beside it."""
+"""Measurement → niceness of the process beside it."""
 WARM_UP = 8
 """Rounds of playing and learning before the first slice."""
 _SPAWN = multiprocessing.get_context("spawn")
@@ -54,7 +54,7 @@ class Arguments:
     rounds: int = 5
     """Slices of each kind."""
     seconds: float = 4.0
-    """Of a slice."""
+    """Seconds of a slice."""
     spinning: bool = False
     """Measure torch's own pool of threads, too."""
 

@@ -1,4 +1,4 @@
-"""How much faster the seeds of a run are trained side by side: `python -m benchmarks.jobs --jobs 2`.
+"""Speed-up of a run's seeds that are trained side by side: `python -m benchmarks.jobs --jobs 2`.
 
 Three runs of the same seeds, one after the other: by one process that has all cores, by one process with one thread,
 and by `--jobs`. Processor seconds of all of their processes are counted too, as they change little with what else the

@@ -43,9 +43,9 @@ class Arguments:
     stage: str = "s5"
     """Stage or task of the games."""
     ally: str = "oracle"
-    """Who plays the other agents, by the names of `magrounding serve`."""
+    """Player of the other agents, by its name in `magrounding serve`."""
     wait: tuple[float, float] = (0.3, 1.0)
-    """Between a picture and the next key, least and most, in seconds."""
+    """Seconds between a picture and the next key, least and most."""
     json: Path | None = None
     """File for the numbers."""
 

@@ -43,7 +43,7 @@ STUDY = Study(
     between=(Question("helpful", "Was it?", ("yes", "no")),),
 )
 STEPS = 6
-"""Of a participant: entering, two games, two answers, finishing."""
+"""Steps of a participant: entering, two games, two answers, finishing."""
 AT_ONCE = 40
 """Participants who take part at the same time."""
 FULL_EVERY, FULL_FOR, FULL_BYTES = 150, 15, 90
@@ -57,11 +57,11 @@ class Arguments:
     """Kill the server of a study again and again, and look for what was lost."""
 
     participants: int = 10_000
-    """Who take part."""
+    """Number of participants."""
     kills: int = 20
-    """How often the server is killed."""
+    """Number of times that the server is killed."""
     seed: int = 0
-    """Of the moments at which it is."""
+    """Seed of the moments at which it is killed."""
     folder: Path | None = derived("a temporary one")
     """Folder for the data."""
     json: Path | None = derived("none")

@@ -1,4 +1,4 @@
-"""How fast the worlds and the learners are: `python -m benchmarks.throughput --env ma_rtfm --json speed.json`."""
+"""Speed of worlds and learners: `python -m benchmarks.throughput --env ma_rtfm --json speed.json`."""
 
 from __future__ import annotations
 

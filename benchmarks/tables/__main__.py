@@ -49,7 +49,7 @@ class Arguments(JobsArguments):
     rows: str | None = None
     """Rows to train, separated by commas; by default all that belong to the preset."""
     budget: float = 1.0
-    """So many times the preset's environment steps."""
+    """Factor for the preset's environment steps."""
     play: str | None = None
     """greedy (the most likely action) or sampled (drawn); the table's own by default."""
     train: bool = True

@@ -40,7 +40,7 @@ MESSENGER: tuple[Table, ...] = (
 
 
 def takes_corpus(table: Table) -> bool:
-    """Whether the table's worlds read sentences of a folder."""
+    """Return whether the table's worlds read sentences of a folder."""
     return _CORPUS in env_entry(table.env).options
 
 

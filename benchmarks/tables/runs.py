@@ -119,12 +119,12 @@ def learn(job: Job, seed: int, out: Path, device: str, command: str, seeds: tupl
 
 
 def is_finished(folder: Path) -> bool:
-    """Whether a run's report is written, its last act."""
+    """Return whether a run's report is written, its last act."""
     return RunFolder(folder).report.exists()
 
 
 def check_folder(folder: Path, settings: RunConfig) -> bool:
-    """Whether a folder has a run; CheckpointError where it is of other settings."""
+    """Return whether a folder has a run; CheckpointError where it is of other settings."""
     if not RunFolder(folder).holds_run:
         return False
     found = read_config(folder)

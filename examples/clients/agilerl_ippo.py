@@ -59,7 +59,7 @@ def make_agent(env: BatchedVecEnv) -> IPPO:
 
 
 def collect(agent: IPPO, env: BatchedVecEnv, seen: dict[str, Any], done: dict[str, Any]) -> tuple[Any, ...]:
-    """So many steps of every game: what IPPO learns from, the last observations and ends, games ended and won."""
+    """Play STEPS of every game; return what IPPO learns from, the last observations and ends, games ended and won."""
     kept: dict[str, dict[str, list]] = {name: {each: [] for each in env.agents} for name in FIELDS}
     ended, won = 0, 0.0
     for _ in range(STEPS):

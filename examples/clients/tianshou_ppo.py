@@ -33,7 +33,7 @@ NUM_ENVS = 64
 
 
 class Head(nn.Module):
-    """What tianshou asks of an actor and of a critic, on top of one reader: logits of actions, or a value.
+    """Actor and critic for tianshou, on top of one reader: logits of actions, or a value.
 
     Args:
         reader: reads observations.

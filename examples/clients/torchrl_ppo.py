@@ -58,7 +58,7 @@ def make_loss(actor: ProbabilisticActor, critic: ValueOperator) -> tuple[ClipPPO
 
 
 def outcome(played: TensorDictBase) -> tuple[int, float]:
-    """How many games ended in a batch [B, T], and the share of them that was won."""
+    """Return the number of games that ended in a batch [B, T], and the share of them that was won."""
     ended = played["next", "done"].squeeze(-1)
     return int(ended.sum()), played["next", "agent", "info", "won"][..., 0][ended].mean().item()
 

@@ -49,7 +49,7 @@ def write_games(out: Path, scenes: dict[str, list[Scene]]) -> int:
 
 
 def task_of(scene: Scene) -> dict[str, Any]:
-    """What `traj_data.json` says: the task, for the scripted expert."""
+    """Return the content of `traj_data.json`: the task, for the scripted expert."""
     return {
         "task_type": scene.task,
         "pddl_params": {
@@ -70,7 +70,7 @@ def save_scenes(path: Path, scenes: dict[str, list[Scene]]) -> None:
 
 
 def solvable(scene: Scene, engine: Engine) -> bool:
-    """Whether the planner's commands win a scene."""
+    """Return whether the planner's commands win a scene."""
     won = engine.start(game_of(scene)).won
     for command in engine.plan():
         won = engine.step(command).won

@@ -91,7 +91,7 @@ def meanings(cls: type) -> dict[str, str]:
 
 
 def kind(hint: Any) -> str:
-    """What a value may be, in words: type, bounds and choices of an annotation."""
+    """Describe the values of an annotation in words: type, bounds and choices of an annotation."""
     origin, parts = get_origin(hint), get_args(hint)
     if origin is Annotated:
         return _bounded(parts[0], parts[1:])

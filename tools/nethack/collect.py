@@ -59,7 +59,7 @@ def main() -> None:
 
 
 def _names() -> list[str]:
-    """Of monsters, and of things: what they are, and what they look like."""
+    """Return the names of monsters, and of things: what they are, and what they look like."""
     nethack: Any = nle.nethack  # what comes from C is not declared
     things = [nethack.objclass(number) for number in range(nethack.NUM_OBJECTS)]
     names = [nethack.permonst(number).mname for number in range(nethack.NUMMONS)]

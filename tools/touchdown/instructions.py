@@ -55,7 +55,7 @@ AHEAD, TURNED = 35.0, 45.0
 
 
 def side_of(angle: float) -> str:
-    """Where a thing is seen, of the angle to it in degrees: "left", "right", "ahead" or "behind"."""
+    """Return the side on which a thing is seen, by the angle to it in degrees: "left", "right", "ahead" or "behind"."""
     if abs(angle) <= AHEAD:
         return "ahead"
     if abs(angle) >= 180 - AHEAD:

@@ -16,14 +16,14 @@ EYE = 2.5
 HALF_ROAD, HALF_STREET = 5.0, 9.0
 """From the middle of a street to the kerb, and to the buildings."""
 SPACING = 20.0
-"""Between places of a street."""
+"""Distance between places of a street."""
 SIGHT = 32.0
-"""How far things can be distinguished."""
+"""Distance up to which things can be distinguished."""
 
 _CLASS = {name: number for number, name in enumerate(CLASSES)}
 
 LANDMARKS = ("bus", "truck", "person", "motorcycle", "bicycle", "light", "sign", "fence", "wall", "trees")
-"""What instructions name."""
+"""Things that instructions name."""
 
 _SIZES = {
     "bus": (9.0, 0.0, 3.4),
@@ -201,7 +201,7 @@ def _stand(city: City, place: int, kind: str, direction: float, away: float) -> 
 
 
 def draw_panorama(city: City, place: int, yaw: float) -> np.ndarray:
-    """What is seen from a place: classes [47, 128] uint8, the yaw in the middle."""
+    """Draw the panorama of a place: classes [47, 128] uint8, the yaw in the middle."""
     directions = yaw + (np.arange(COLUMNS) - COLUMNS // 2) * DEGREES  # of columns
     free, lateral = _free_way(city, place, directions)
     elevation = (HORIZON + 0.5 - np.arange(ROWS))[:, None] * DEGREES - DEGREES / 2  # of rows, degrees

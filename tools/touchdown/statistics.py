@@ -16,12 +16,12 @@ from magrounding.single.touchdown.city import FAR, Graph
 from magrounding.single.touchdown.layout import LIMIT, SPLITS
 
 PUBLIC = {"nodes": 29_641, "links": 61_319, "least": 1, "most": 5}
-"""Of Touchdown's graph as it was published."""
+"""Statistics of Touchdown's graph as it was published."""
 
 
 @dataclass(frozen=True)
 class Statistics:
-    """Of a graph.
+    """Statistics of a graph.
 
     Attributes:
         nodes, links: how many.
@@ -35,7 +35,7 @@ class Statistics:
 
 
 def graph_statistics(folder: Path) -> Statistics:
-    """Of `nodes.txt` and `links.txt`; ConfigurationError for files that are no graph."""
+    """Compute the statistics of `nodes.txt` and `links.txt`; ConfigurationError for files that are no graph."""
     nodes, links = files.read_nodes(folder / files.NODES), files.read_links(folder / files.LINKS)
     degrees = [len(ways) for ways in Graph(nodes, links).ways]
     return Statistics(len(nodes), len(links), min(degrees), max(degrees))

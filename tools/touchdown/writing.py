@@ -59,7 +59,7 @@ def write_city(
 
 
 def require_empty(folder: Path) -> None:
-    """CheckpointError where a city would be written over other files."""
+    """Raise CheckpointError where a city would be written over other files."""
     if folder.exists() and any(folder.iterdir()):
         raise CheckpointError(f"{folder} has files: name another folder, or move those away")
 
