@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
 import numpy as np
-from scipy.special import betaincinv, ndtri
-from scipy.stats import trim_mean
 
 RESAMPLES = 2000
 """Bootstrap samples of an interval."""
@@ -61,6 +59,8 @@ class Reached:
         """
         if not self.varies:
             return np.full(len(quantiles), self.value)
+        from scipy.special import betaincinv, ndtri  # takes longer to import than many a command takes
+
         if self.is_share:
             won = min(1.0, max(0.0, self.value)) * self.games
             return betaincinv(won + 0.5, self.games - won + 0.5, quantiles)
@@ -104,6 +104,16 @@ def resampled(count: int, resamples: int = RESAMPLES) -> np.ndarray:
     return np.random.default_rng(0).integers(count, size=(resamples, count))
 
 
+def interquartile_mean(values: np.ndarray) -> np.ndarray:
+    """The means [...] of values [..., N] without the lowest and the highest quarter: SciPy's `trim_mean`, bit for bit.
+
+    To import `scipy.stats` takes half a second.
+    """
+    count = values.shape[-1]
+    cut = count // 4
+    return np.partition(values, (cut, count - cut - 1))[..., cut : count - cut].mean(-1)
+
+
 def mean_interval(outcomes: np.ndarray) -> Interval:
     """The mean of outcomes [G] of games; the difference of two is paired where theirs are subtracted one by one.
 
@@ -133,11 +143,11 @@ def statistics_of(scores: Sequence[float | Reached], metric: str = "") -> Statis
     found = [each if isinstance(each, Reached) else Reached(float(each)) for each in scores]
     values = np.array([each.value for each in found])
     known = len(found) > 1 or found[0].varies
-    iqm = low = high = float(trim_mean(values, 0.25))
+    iqm = low = high = float(interquartile_mean(values))
     if known:
         drawn = np.stack([each.drawn(_QUANTILES) for each in found])
         sampled = resampled(len(found)) if len(found) > 1 else np.zeros((RESAMPLES, 1), np.int64)
-        means = trim_mean(np.take_along_axis(drawn.T, sampled, 1), 0.25, axis=1)
+        means = interquartile_mean(np.take_along_axis(drawn.T, sampled, 1))
         low, high = (float(end) for end in np.quantile(means, [0.025, 0.975]))
     return Statistics(
         seeds=len(values),

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import beta, bootstrap, norm, trim_mean
 
-from magrounding.experiment.statistics import Reached, mean_interval, statistics_of
+from magrounding.experiment.statistics import Reached, interquartile_mean, mean_interval, statistics_of
 from magrounding.experiment.tables import Summary, tidy
 
 
@@ -13,6 +13,14 @@ def test_the_interquartile_mean_drops_a_quarter_at_each_end(size):
     scores = np.random.default_rng(size).normal(size=size)
     kept = np.sort(scores)[size // 4 : size - size // 4]
     assert statistics_of(scores).iqm == pytest.approx(kept.mean())
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 4, 5, 7, 8, 16, 40, 101])
+def test_it_is_scipys_to_the_bit(size):
+    scores = np.random.default_rng(size).normal(size=(50, size))
+    scores[:10] = scores[:10].round()  # many are equal
+    assert (interquartile_mean(scores) == trim_mean(scores, 0.25, axis=1)).all()
+    assert interquartile_mean(scores[0]) == trim_mean(scores[0], 0.25)
 
 
 def test_extremes_do_not_move_it():
