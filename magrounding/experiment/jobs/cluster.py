@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from magrounding.errors import ConfigurationError, MissingExtra
+from magrounding.experiment.jobs.forking import ForkServer
 from magrounding.experiment.jobs.job import Job
 from magrounding.experiment.jobs.process import JobProcess
 from magrounding.signals import GONE_HOSTS
@@ -216,13 +217,14 @@ def run_on_node(job: Job, environment: Mapping[str, str], cwd: Path) -> int:
     nodes = import_module(RAY).nodes()
     here = {node["NodeManagerHostname"] for node in nodes if node["Alive"]}
     gone = sorted({node["NodeManagerHostname"] for node in nodes} - here)
-    process = JobProcess(job, {**environment, GONE_HOSTS: ",".join(gone)}, cwd if cwd.is_dir() else None)
-    try:
-        code = process.wait(_LOOK_SECONDS)
-    except KeyboardInterrupt:  # the task is cancelled
-        process.stop()
-        process.wait()
-        raise
+    with ForkServer({**environment, GONE_HOSTS: ",".join(gone)}, cwd if cwd.is_dir() else None) as server:
+        process = JobProcess(job, server)
+        try:
+            code = process.wait(_LOOK_SECONDS)
+        except KeyboardInterrupt:  # the task is cancelled
+            process.stop()
+            process.wait()
+            raise
     if code < 0:
         raise JobKilled(f"{job.name} was ended by {signal.Signals(-code).name}")
     return code

@@ -22,8 +22,8 @@ class Job:
 
     Attributes:
         name: what people see, such as "seed 2"; each job's own.
-        argv: the words behind the interpreter's name, such as ("-m", "magrounding.cli.main", "train", …). They name
-            how many threads compute, and paths that are the same everywhere.
+        argv: a module and the words behind it, such as ("magrounding.cli.main", "train", …). They name how many
+            threads compute, and paths that are the same everywhere.
         folder: where it writes. Its output goes into `job.log` there, which stays if it fails.
     """
 

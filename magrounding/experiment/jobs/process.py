@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import os
+import select
 import signal
-import subprocess
-import sys
-from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from pathlib import Path
+from functools import cached_property
 from typing import Self
 
-from magrounding.experiment.jobs.job import Job
-from magrounding.signals import JOB
+from magrounding.experiment.jobs.forking import ForkServer
+from magrounding.experiment.jobs.job import Job, JobsFailed
 
 
 class JobProcess:
@@ -21,32 +19,30 @@ class JobProcess:
 
     Args:
         job: what to run.
-        environment: variables beside those of this process.
-        cwd: the folder it works in, by default this process's.
+        server: forks it.
 
-    It has a session of its own, so that Ctrl-C at a terminal reaches it once, by `stop`. Its standard input is a pipe
-    that nothing is written to: the process stops when that is closed (`signals.ends_with_parent`), however this process
-    ends.
+    It has a session of its own, so that Ctrl-C at a terminal reaches it once, by `stop`. Its standard input is a socket
+    that nothing more is written to: the process stops when that is closed (`signals.stop_with_parent`), however this
+    process ends.
+
+    Raises:
+        JobsFailed: the server was killed.
     """
 
-    def __init__(self, job: Job, environment: Mapping[str, str] | None = None, cwd: Path | None = None) -> None:
+    def __init__(self, job: Job, server: ForkServer) -> None:
         job.folder.mkdir(parents=True, exist_ok=True)
         with job.log.open("wb") as log:
-            self._process = subprocess.Popen(
-                [sys.executable, *job.argv],
-                stdin=subprocess.PIPE,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-                env={**os.environ, **(environment or {}), JOB: str(job.progress.absolute())},
-                cwd=cwd,
-            )
-        self._job, self._asked = job, False
+            self._line = server.fork(job.argv, job.progress, log)
+        self._answers = self._line.makefile("rb", buffering=0)
+        if not (pid := self._answer()):
+            self._close()
+            raise JobsFailed("the process that starts jobs was killed: the same command goes on")
+        self._job, self._pid, self._asked = job, int(pid), False
 
     def stop(self) -> None:
         """Ask it to save its state and end; asked again, it is killed: what it saved last is whole."""
         with suppress(ProcessLookupError):
-            self._process.send_signal(signal.SIGKILL if self._asked else signal.SIGTERM)
+            os.kill(self._pid, signal.SIGKILL if self._asked else signal.SIGTERM)
         self._asked = True
 
     def wait(self, look: float | None = None) -> int:
@@ -55,19 +51,24 @@ class JobProcess:
         Args:
             look: seconds after which this process looks whether it is interrupted itself; None: it cannot be.
         """
-        while (code := self._ended(look)) is None:
+        while not select.select([self._line], [], [], look)[0]:
             pass
-        self._process.stdin.close()  # type: ignore[union-attr]
+        code = int(self._answer() or -signal.SIGKILL)  # what watches it was killed: closing its input ends it
+        self._close()
         self._job.progress.unlink(missing_ok=True)
         if code == 0 or self._asked:  # of what failed, it stays
             self._job.log.unlink(missing_ok=True)
         return code
 
-    def _ended(self, seconds: float | None) -> int | None:
-        try:
-            return self._process.wait(seconds)
-        except subprocess.TimeoutExpired:
-            return None
+    def _answer(self) -> bytes:
+        """The next line of what watches the process; b"" where that was killed."""
+        with suppress(ConnectionError):
+            return self._answers.readline()
+        return b""
+
+    def _close(self) -> None:
+        self._answers.close()
+        self._line.close()
 
 
 class LocalPlaces:
@@ -78,9 +79,14 @@ class LocalPlaces:
         self._pool = ThreadPoolExecutor(count)
         self._processes: dict[Future[int], JobProcess] = {}
 
+    @cached_property
+    def _server(self) -> ForkServer:
+        """What jobs are forked from, started with the first."""
+        return ForkServer()
+
     def submit(self, job: Job) -> Future[int]:
         """Start a job; the future holds its exit code."""
-        process = JobProcess(job)
+        process = JobProcess(job, self._server)
         future = self._pool.submit(process.wait)
         self._processes[future] = process
         return future
@@ -97,3 +103,5 @@ class LocalPlaces:
     def __exit__(self, *_: object) -> None:
         self.stop()
         self._pool.shutdown()
+        if "_server" in vars(self):
+            self._server.__exit__()

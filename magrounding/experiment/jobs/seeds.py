@@ -9,7 +9,7 @@ from magrounding.experiment.jobs.job import Job
 from magrounding.experiment.seed_run import is_finished
 from magrounding.play.run_folder import RunFolder, SeedFolder
 
-TRAIN = ("-m", "magrounding.cli.main", "train")
+TRAIN = ("magrounding.cli.main", "train")
 
 
 def seed_words(run: RunFolder, seed: int) -> tuple[str, ...]:

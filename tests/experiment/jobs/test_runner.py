@@ -12,11 +12,20 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from magrounding.experiment.jobs import forking
 from magrounding.experiment.jobs.job import Job, JobsFailed, check_outcomes
+from magrounding.experiment.jobs.process import JobProcess
 from magrounding.experiment.jobs.runner import run_jobs
 from magrounding.experiment.progress import Display
 
 ROOT = Path(__file__).parents[3]
+PROGRAM = "tests.experiment.jobs.program"
+
+
+@pytest.fixture(autouse=True)
+def jobs_find_this_checkout_and_start_at_once(monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    monkeypatch.setattr(forking, "IMPORTED", ())
 
 
 def display(**changes):
@@ -28,13 +37,13 @@ def printed(shown):
 
 
 def code(name, program, tmp_path):
-    return Job(name, ("-c", program), tmp_path / name)
+    return Job(name, (PROGRAM, program), tmp_path / name)
 
 
 def test_so_many_run_at_a_time_and_each_in_its_turn(tmp_path):
     """Each notes when it begins and ends: never are there more than two between the two."""
     program = "import sys; f = open(sys.argv[1], 'a'); print('+', file=f, flush=True); print('-', file=f)"
-    jobs = [Job(f"job {i}", ("-c", program, str(tmp_path / "notes")), tmp_path / f"{i}") for i in range(6)]
+    jobs = [Job(f"job {i}", (PROGRAM, program, str(tmp_path / "notes")), tmp_path / f"{i}") for i in range(6)]
     outcomes = run_jobs(jobs, 2, display())
     assert sorted(outcome.job.name for outcome in outcomes) == [job.name for job in jobs]
     assert [outcome.code for outcome in outcomes] == [0] * 6
@@ -86,10 +95,8 @@ def test_the_progress_of_each_is_shown(tmp_path):
                 seen.touch()
 
     shown = Shown(Console(file=io.StringIO(), width=200), plain_every=0.0)
-    job = Job("seed 3", ("-c", program.format(seen)), tmp_path / "job")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PYTHONPATH", str(ROOT))
-        run_jobs([job], 1, shown)
+    job = Job("seed 3", (PROGRAM, program.format(seen)), tmp_path / "job")
+    run_jobs([job], 1, shown)
     assert "seed 3 s1 50%: 2 min 00 s left, wins 50.0%\n" in printed(shown)
 
 
@@ -122,7 +129,7 @@ DEAF = STOPS.replace("sys.exit(143)", "")
 def noting(name, program, tmp_path):
     """A job, and the file in which it notes what it does."""
     notes = tmp_path / f"{name}.notes"
-    return Job(name, ("-c", program, str(notes)), tmp_path / name), notes
+    return Job(name, (PROGRAM, program, str(notes)), tmp_path / name), notes
 
 
 def when(path, text, act):
@@ -167,10 +174,12 @@ def test_a_second_ctrl_c_ends_what_does_not_stop(tmp_path):
 PARENT = """
 import sys
 from pathlib import Path
+from magrounding.experiment.jobs import forking
 from magrounding.experiment.jobs.job import Job
 from magrounding.experiment.jobs.runner import run_jobs
 from magrounding.experiment.progress import Display
-run_jobs([Job("orphan", ("-c", sys.argv[2]), Path(sys.argv[1]))], 1, Display())
+forking.IMPORTED = ()
+run_jobs([Job("orphan", ("tests.experiment.jobs.program", sys.argv[2]), Path(sys.argv[1]))], 1, Display())
 """
 ORPHAN = """
 import time
@@ -186,11 +195,25 @@ run_command(work, lambda: "the state is saved")
 def test_jobs_stop_when_what_started_them_is_killed(tmp_path):
     job = Job("orphan", (), tmp_path / "orphan")
     line = [sys.executable, "-c", PARENT, str(job.folder), ORPHAN]
-    parent = subprocess.Popen(line, env={**os.environ, "PYTHONPATH": str(ROOT)}, stdout=subprocess.DEVNULL)
+    parent = subprocess.Popen(line, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     wait_for(job.log, "ready")
     parent.kill()
-    parent.wait()
     wait_for(job.log, "the state is saved")
+    assert parent.communicate()[1] == b""  # read to its end: the process that jobs are forked from has it open, too
+
+
+def test_a_job_goes_on_when_what_it_was_forked_from_is_killed_and_no_other_begins(tmp_path):
+    job, notes = noting("goes on", STOPS, tmp_path)
+    with forking.ForkServer() as server:
+        process = JobProcess(job, server)
+        wait_for(notes, "ready")
+        server._process.kill()
+        server._process.wait()
+        with pytest.raises(JobsFailed, match="the process that starts jobs was killed: the same command goes on"):
+            JobProcess(code("other", "", tmp_path), server)
+        process.stop()
+        assert process.wait() == 143
+    assert "saved" in notes.read_text()
 
 
 def wait_for(path, text):
