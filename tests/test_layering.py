@@ -19,6 +19,7 @@ LAYERS = (
         "machine",
         "output",
         "plain",
+        "ray_cluster",
         "schema",
         "seeding",
         "signals",

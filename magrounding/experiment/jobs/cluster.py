@@ -5,36 +5,28 @@ Ray only places: weights, states and logs go through the run's folder, which all
 
 from __future__ import annotations
 
-import os
 import secrets
-import shutil
 import signal
-import sys
-import tempfile
-import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from concurrent.futures import Future
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
 from math import ceil
 from pathlib import Path
 from typing import Any, Self
 
-from magrounding.errors import ConfigurationError, MissingExtra
+from magrounding.errors import ConfigurationError
 from magrounding.experiment.jobs.forking import ForkServer
 from magrounding.experiment.jobs.job import Job
 from magrounding.experiment.jobs.process import JobProcess
+from magrounding.ray_cluster import RAY, RayConnection, own_variables
 from magrounding.signals import GONE_HOSTS
 from magrounding.storage import read_text
-from magrounding.threads import available_cores
 
-RAY = "ray"
 _RETRIES = 5
 """Times that a job begins anew, where it stopped, after its node, its worker or its own process was killed."""
 _LOOK_SECONDS = 0.2
-_STORE = 100_000_000
-"""Bytes of Ray's object store on a machine where we start it: nothing goes through it."""
 
 
 class JobKilled(Exception):
@@ -72,6 +64,11 @@ class Cluster:
             )
 
     @property
+    def own_address(self) -> str:
+        """Address as Ray takes it; "" of a cluster that is started here."""
+        return self.address.partition("://")[2]
+
+    @property
     def threads(self) -> int:
         """Threads of a job: its whole cores."""
         return max(1, int(self.cpus))
@@ -92,7 +89,6 @@ class RayPlaces:
     def __init__(self, cluster: Cluster, shared: Path) -> None:
         self._cluster, self._shared = cluster, shared.absolute()
         self._refs: dict[Future[int], Any] = {}
-        self._own: Path | None = None  # Ray's files, where it is started here
         self._asked = False
 
     @property
@@ -104,7 +100,7 @@ class RayPlaces:
 
     def submit(self, job: Job) -> Future[int]:
         """Start a job, on whatever node has room; the future holds its exit code, or the error that Ray gave up by."""
-        ref = self._run.remote(job, _environment(), Path.cwd())
+        ref = self._run.remote(job, own_variables(), Path.cwd())
         future = ref.future()
         self._refs[future] = ref
         return future
@@ -118,12 +114,13 @@ class RayPlaces:
         self._asked = self._asked or only is None
 
     def __enter__(self) -> Self:
-        address = self._cluster.address.partition("://")[2]
-        self._ray = _import_ray(start=not address)
+        cluster = self._cluster
+        cores = ceil(cluster.jobs * cluster.cpus)
+        instead = "Leave out --cluster; --jobs needs no Ray"
+        self._connection = RayConnection(cluster.own_address, cores, feature="--cluster ray", instead=instead)
+        self._ray = self._connection.ray
         try:
-            with _same_signals():
-                self._connect(address)
-            resources = {"num_cpus": self._cluster.cpus, "num_gpus": self._cluster.gpus}
+            resources = {"num_cpus": cluster.cpus, "num_gpus": cluster.gpus}
             retries = {"max_retries": _RETRIES, "retry_exceptions": [JobKilled]}
             self._run = self._ray.remote(**resources, **retries)(run_on_node)
             self._check_nodes()
@@ -133,34 +130,11 @@ class RayPlaces:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._ray.shutdown()
-        if self._own is not None:
-            shutil.rmtree(self._own, ignore_errors=True)
-
-    def _connect(self, address: str) -> None:
-        """Join the cluster at an address, or start one of this machine where there is none."""
-        quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR", "configure_logging": False}
-        if address:
-            try:
-                self._ray.init(address=address, **quiet)
-            except (ConnectionError, ValueError, RuntimeError) as error:
-                why = f"{error}".partition("\n")[0]
-                raise ConfigurationError(f"there is no Ray cluster of this machine at {address!r}: {why}") from None
-            return
-        self._own = Path(tempfile.mkdtemp(prefix="ray-", dir="/tmp"))  # the path of a socket has 107 bytes at most
-        cores = max(available_cores(), ceil(self._cluster.jobs * self._cluster.cpus))  # Ray does not see all limits
-        own: dict[str, Any] = {"num_cpus": cores, "object_store_memory": _STORE, "include_dashboard": False}
-        try:
-            self._ray.init(address="local", _temp_dir=str(self._own), **own, **quiet)
-        except Exception as error:  # the class itself, where its processes take more than half a minute to start
-            why = f"{error}".partition("\n")[0]
-            raise ConfigurationError(
-                f"Ray did not start on this machine: {why} Leave out --cluster; --jobs needs no Ray"
-            ) from None
+        self._connection.close()
 
     def _nodes(self) -> list[dict[str, Any]]:
         """The nodes that have room for a job."""
-        return [node for node in self._ray.nodes() if node["Alive"] and self._room(node["Resources"])]
+        return [node for node in self._connection.nodes() if self._room(node["Resources"])]
 
     def _room(self, resources: Mapping[str, float]) -> int:
         """Jobs that fit on an empty node."""
@@ -228,42 +202,3 @@ def run_on_node(job: Job, environment: Mapping[str, str], cwd: Path) -> int:
     if code < 0:
         raise JobKilled(f"{job.name} was ended by {signal.Signals(-code).name}")
     return code
-
-
-def _environment() -> dict[str, str]:
-    """Variables of this process that a command needs on another node."""
-    return {
-        name: value for name, value in os.environ.items() if name == "PYTHONPATH" or name.startswith("MAGROUNDING_")
-    }
-
-
-def _import_ray(start: bool) -> Any:
-    """Ray, which reads some of its settings as it is imported; MissingExtra where it is not installed.
-
-    Args:
-        start: a cluster of this machine is to be started. Its processes know each other by a password of their own,
-            where the user has not chosen one: Ray would leave one in the user's home.
-    """
-    quiet = {"RAY_DEDUP_LOGS": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
-    settings = {**quiet, "RAY_USAGE_STATS_ENABLED": "0"}
-    if start:
-        settings["RAY_worker_niceness"] = "0"  # else jobs get what other programs leave
-    if start and RAY not in sys.modules and "RAY_AUTH_MODE" not in os.environ:
-        settings |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
-    for name, value in settings.items():
-        os.environ.setdefault(name, value)
-    try:
-        return import_module(RAY)
-    except ModuleNotFoundError:
-        raise MissingExtra("--cluster ray", RAY) from None
-
-
-@contextmanager
-def _same_signals() -> Iterator[None]:
-    """Undo Ray's handling of SIGTERM while entered."""
-    before = signal.getsignal(signal.SIGTERM)
-    try:
-        yield
-    finally:
-        if threading.current_thread() is threading.main_thread() and before is not None:
-            signal.signal(signal.SIGTERM, before)

@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
 
@@ -17,13 +16,12 @@ from magrounding.experiment.phase import Promotion
 from magrounding.play.run_folder import RunFolder
 from tests.experiment.kill_campaign import content
 from tests.experiment.tiny_runs import phases_of, quiet, tiny_settings
+from tests.ray_nodes import ROOT, below, in_temporary_places, processes, two_nodes
 
 ray = pytest.importorskip("ray")
-from ray.cluster_utils import Cluster as RayCluster  # noqa: E402  after it is known to be there
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]  # Ray's own, of its processes and its future
 
-ROOT = Path(__file__).parents[3]
 SEEDS = (0, 1, 2)
 SETTINGS = tiny_settings(
     stages=("s1",), seeds=SEEDS, phases=phases_of({"*": Promotion(steps=90)}), every=30, final_sets=("eval",)
@@ -39,23 +37,8 @@ def whole(tmp_path_factory):
 
 @pytest.fixture
 def cluster():
-    """Two nodes of one core each, on this machine; the second may be removed.
-
-    Ray gives each half a minute to start, which may be too little on a machine that is busy.
-    """
-    with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory(prefix="ray-", dir="/tmp") as place:
-        patch.setenv("RAY_AUTH_MODE", "disabled")  # else a password is left in the home
-        patch.setenv("RAY_worker_niceness", "0")  # on a busy machine jobs would wait for other programs
-        patch.setenv("PYTHONPATH", str(ROOT))
-        patch.setenv("RAY_TMPDIR", place)  # of all that belongs to it; the argument temp_dir is not heeded everywhere
-        made = RayCluster()
-        try:
-            made.add_node(num_cpus=1, include_dashboard=False)
-            made.second = made.add_node(num_cpus=1)
-            made.wait_for_nodes(timeout=300)
-            yield made
-        finally:
-            made.shutdown()
+    with two_nodes() as made:
+        yield made
 
 
 def begin(folder):
@@ -122,23 +105,8 @@ def test_a_job_whose_process_is_killed_goes_on(tmp_path, whole, cluster):
     assert learnt(run) == learnt(whole)
 
 
-def processes():
-    """Process → the one that started it, of those that have not ended."""
-    table = subprocess.run(["ps", "-eo", "pid=,ppid=,stat="], check=True, capture_output=True, text=True).stdout
-    lines = map(str.split, table.splitlines())
-    return {int(pid): int(parent) for pid, parent, state in lines if not state.startswith("Z")}
-
-
-def below(pid):
-    found, parents = [pid], processes()
-    for each in found:
-        found += [child for child, parent in parents.items() if parent == each]
-    return found[1:]
-
-
 def test_ctrl_c_leaves_no_process_and_no_file_outside_the_run(tmp_path, whole):
-    outside = Path("/tmp"), Path.home(), Path.home() / ".ray", Path("/dev/shm")
-    before = {folder: set(folder.iterdir()) if folder.exists() else set() for folder in outside}
+    before = in_temporary_places()
     run = begin(tmp_path / "run")
     process = train(run, "ray", "--jobs", "2")
     wait_until(process, lambda: all(run.seed(seed, 3).checkpoint.exists() for seed in (0, 1)))
@@ -153,9 +121,7 @@ def test_ctrl_c_leaves_no_process_and_no_file_outside_the_run(tmp_path, whole):
     )
     assert set(started).isdisjoint(processes())
     assert not list(run.path.rglob("owner.json"))
-    after = {folder: set(folder.iterdir()) if folder.exists() else set() for folder in outside}
-    ours = {folder: {path for path in after[folder] - before[folder] if "ray" in path.name} for folder in outside}
-    assert not any(ours.values())
+    assert in_temporary_places() <= before
     code, _, err = end(train(run, "ray", "--jobs", "2"))
     assert (code, err) == (0, ""), err
     assert learnt(run) == learnt(whole)
