@@ -6,7 +6,7 @@
 #                    scienceworld needs Java)
 #   make test-browser  the page of `magrounding serve` in a real Chromium; installs Playwright, and chromium where root
 #                    may on Debian
-#   make test-ray   jobs on a real Ray cluster of two nodes, on this machine
+#   make test-ray   jobs and simulators on a real Ray cluster of two nodes, on this machine
 #   make fuzz        ten thousand calls of what is public with wrong arguments, ten thousand games of foreign envs that
 #                    answer wrongly, and a hundred thousand messages of hostile clients to a server; `make test` makes a
 #                    few hundred of each
@@ -86,7 +86,7 @@ $(VENV)/.installed-ray: $(VENV)/.installed
 	@touch $@
 
 test-ray: $(VENV)/.installed-ray
-	$(BIN)/python -m pytest -rs tests/experiment/jobs $(ARGS)
+	$(BIN)/python -m pytest -rs tests/experiment/jobs tests/simulators/test_ray_workers.py $(ARGS)
 
 fuzz: setup
 	MAGROUNDING_FUZZ_DRAWS=10000 $(BIN)/python -m pytest -rP tests/test_fuzz.py tests/simulators/test_foreign_fuzz.py $(ARGS)

@@ -49,6 +49,6 @@ def below(pid):
 
 
 def in_temporary_places():
-    """What Ray leaves where it is let: outside of a run's folder."""
+    """Files that Ray has left outside of a run's folder."""
     folders = Path("/tmp"), Path.home(), Path.home() / ".ray", Path("/dev/shm")
     return {path for folder in folders if folder.exists() for path in folder.iterdir() if "ray" in path.name}

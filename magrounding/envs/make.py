@@ -52,7 +52,7 @@ def make_vec(
     num_envs: int,
     *,
     num_threads: int = 1,
-    workers: int = 0,
+    workers: int | str = 0,
     timeout: float = 60.0,
     copy: bool = False,
     **options: Any,
@@ -63,7 +63,8 @@ def make_vec(
         id: environment id.
         num_envs: B.
         num_threads: threads that share the rows of a world that simulates batches; the episodes do not depend on it.
-        workers: processes that share the rows of a simulator of one env; 0 plays them in this process.
+        workers: processes that share the rows of a simulator of one env; 0 plays them in this process, "ray:K" in K
+            actors of Ray (see `vectorize`).
         timeout: seconds without an answer after which a worker counts as hung and is replaced.
         copy: return fresh arrays instead of buffers that the next step overwrites.
         options: options of the environment.

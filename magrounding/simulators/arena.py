@@ -21,6 +21,7 @@ class Arena:
     """All arrays of B envs, one after the other in one block of memory.
 
     Attributes:
+        spec: of the envs.
         memory: the block, uint8.
         visible: its first bytes, everything that a step shows: `observation` to `episode`.
     """
@@ -48,7 +49,7 @@ class Arena:
 
     def __init__(self, spec: EnvSpec, num_envs: int, memory: Any = None) -> None:
         spec.require_memory(num_envs)
-        self._made_of = spec, num_envs
+        self.spec, self._num_envs = spec, num_envs
         size = arena_bytes(spec, num_envs)
         self.memory = np.zeros(size, np.uint8) if memory is None else np.frombuffer(memory, np.uint8, size)
         self.observation, self.final_observation = {}, {}
@@ -66,7 +67,7 @@ class Arena:
 
     def __reduce__(self) -> tuple[type[Arena], tuple[EnvSpec, int, np.ndarray]]:
         """Return what a copy is made of: memory of its own, which all its arrays are views of once more."""
-        return type(self), (*self._made_of, self.memory.copy())
+        return type(self), (self.spec, self._num_envs, self.memory.copy())
 
     def visible_arrays(self) -> list[np.ndarray]:
         """Return the arrays within `visible`."""

@@ -1,4 +1,4 @@
-"""ProcessVectorEnv: simulators in worker processes that are watched and replaced."""
+"""ProcessVectorEnv: simulators in workers that are watched and replaced."""
 
 from __future__ import annotations
 
@@ -13,8 +13,10 @@ from magrounding.errors import CallOrderError, ConfigurationError
 from magrounding.simulators import worker as command
 from magrounding.simulators.arena import Arena, View
 from magrounding.simulators.handle import WorkerHandle
+from magrounding.simulators.local_workers import LocalWorkers
+from magrounding.simulators.ray_workers import RayWorkers, ray_count
 from magrounding.simulators.simulator_env import SimulatorVectorEnv
-from magrounding.simulators.worker_pool import WorkerPool
+from magrounding.simulators.worker_pool import WorkerPool, shares_of
 from magrounding.spec import EnvSpec
 from magrounding.vector import Info, Observation, StepResult, alone, check_actions, check_count, check_rows, row_seeds
 
@@ -22,7 +24,7 @@ _BOTH = (0, 1)
 
 
 class ProcessVectorEnv(SimulatorVectorEnv, HasHalves):
-    """Envs of a simulator in worker processes; see `vectorize` and `VectorEnv`.
+    """Envs of a simulator in workers, which are processes here or actors of Ray; see `vectorize` and `VectorEnv`.
 
     The batch has two halves, `groups` of rows, each spread over all workers: while one is simulated the caller can
     think about the other, `send(actions, 0)`, …, `receive(0)`. `step` plays both.
@@ -42,7 +44,7 @@ class ProcessVectorEnv(SimulatorVectorEnv, HasHalves):
         self,
         make_env: Callable[[], Any],
         num_envs: int,
-        workers: int,
+        workers: int | str,
         *,
         id: str,
         options: Mapping[str, Any],
@@ -55,7 +57,9 @@ class ProcessVectorEnv(SimulatorVectorEnv, HasHalves):
         self._rows = slice(0, num_envs)
         self._halves = slice(0, half), slice(half, num_envs)
         self.groups = self._halves if num_envs > 1 else self._halves[:1]
-        self._pool = WorkerPool(command.Recipe(make_env, num_envs, spec), min(workers, num_envs), self._halves, timeout)
+        count, kind = (workers, LocalWorkers) if isinstance(workers, int) else (ray_count(workers), RayWorkers)
+        recipe, shares = command.Recipe(make_env, num_envs, spec), shares_of(self._halves, min(count, num_envs))
+        self._pool = WorkerPool(kind(recipe, shares), timeout)
         self.spec, self.faults = self._pool.spec, self._pool.faults
         self.num_agents = self.spec.num_agents
         self._arena = self._pool.arena()
@@ -71,7 +75,7 @@ class ProcessVectorEnv(SimulatorVectorEnv, HasHalves):
 
     @property
     def pids(self) -> list[int]:
-        """Process ids of the workers; 0 after the end."""
+        """Process ids of the workers, on the machines where they run; 0 after the end."""
         return [worker.pid for worker in self._pool.workers]
 
     @alone

@@ -13,7 +13,7 @@ from typing import Any
 
 from magrounding.simulators.faults import SimulatorError
 
-_ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 """Workers share the cores among simulators; their libraries start no threads unless the user sets these."""
 
 _Request = tuple[list[str], tuple[int, ...], str, SimpleQueue]
@@ -43,7 +43,7 @@ def spawn(command: list[str], files: tuple[int, ...], folder: str = "") -> subpr
 def _serve(requests: SimpleQueue[_Request]) -> None:
     while True:
         command, files, folder, result = requests.get()
-        environment = dict.fromkeys(_ONE_THREAD, "1") | os.environ | ({"TMPDIR": folder} if folder else {})
+        environment = dict.fromkeys(ONE_THREAD, "1") | os.environ | ({"TMPDIR": folder} if folder else {})
         try:
             # Of a process group of its own: Ctrl-C on the terminal passes it by, and its own children die with it.
             process = subprocess.Popen(

@@ -10,10 +10,12 @@ from typing import Any
 from magrounding.errors import ConfigurationError, check_bool
 from magrounding.plain import plain
 from magrounding.simulators.process import ProcessVectorEnv
+from magrounding.simulators.ray_workers import ray_count
 from magrounding.simulators.serial import SerialVectorEnv
 from magrounding.spec import EnvSpec
 from magrounding.vector import check_count
 
+TIMEOUT = 60.0
 MAX_ENVS, MAX_WORKERS = 2**16, 256
 """Each row is an env of its own, each worker a process: more than any machine is helped by."""
 
@@ -21,12 +23,12 @@ MAX_ENVS, MAX_WORKERS = 2**16, 256
 def vectorize(
     make_env: Callable[[], Any],
     num_envs: int,
-    workers: int = 0,
+    workers: int | str = 0,
     *,
     id: str = "",
     options: Mapping[str, Any] = MappingProxyType({}),
     spec: EnvSpec | None = None,
-    timeout: float = 60.0,
+    timeout: float = TIMEOUT,
     copy: bool = False,
 ) -> SerialVectorEnv | ProcessVectorEnv:
     """Play many copies of any PettingZoo parallel env, or single-agent Gymnasium env, as a `VectorEnv`.
@@ -40,7 +42,8 @@ def vectorize(
         make_env: makes one env; a lambda is fine, as it is pickled by value.
         num_envs: B.
         workers: 0 plays in this process; others are processes that share the rows evenly, are replaced when they die
-            or hang, and end with this one; no more than B are started.
+            or hang, and end with this one; no more than B are started. "ray:K" are K actors of Ray, on the cluster that
+            the variable RAY_ADDRESS names, or without it on one of this machine, which is started for them.
         id, options: how the envs were made, so that others can make them again.
         spec: what they show and take, where the env does not say and its spaces say too little.
         timeout: seconds without an answer after which a worker hangs; one that starts has a minute more.
@@ -68,8 +71,14 @@ def vectorize(
     return ProcessVectorEnv(make_env, num_envs, workers, **made, timeout=timeout)
 
 
-def check_workers(workers: int, timeout: float) -> int:
-    """Return the number of worker processes; ConfigurationError where it, or their time-out, is no such number."""
+def check_workers(workers: int | str, timeout: float = TIMEOUT) -> int | str:
+    """Return the number of worker processes, or "ray:K"; ConfigurationError where it, or their time-out, is neither."""
     if isinstance(timeout, bool) or not isinstance(timeout, Real) or not timeout > 0:
         raise ConfigurationError(f"timeout must be a number of seconds above 0, got {timeout!r}")
-    return check_count("workers", workers, 0, MAX_WORKERS)
+    if not isinstance(workers, str):
+        return check_count("workers", workers, 0, MAX_WORKERS)
+    if not 1 <= ray_count(workers) <= MAX_WORKERS:
+        raise ConfigurationError(
+            f"workers are a number of processes, or ray:K for K up to {MAX_WORKERS} actors of Ray, got {workers!r}"
+        )
+    return workers

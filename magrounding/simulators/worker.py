@@ -1,4 +1,4 @@
-"""A worker process: some rows of an arena, played on command."""
+"""A worker: some rows of an arena, played on command; here as a process that is sent bytes by a pipe."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import Any
 import cloudpickle
 
 from magrounding.simulators.arena import Arena, arena_bytes
-from magrounding.simulators.env_adapters import adapt
+from magrounding.simulators.env_adapters import EnvAdapter, adapt
 from magrounding.simulators.env_row import EnvRow
 from magrounding.simulators.faults import pack_error
 from magrounding.simulators.spaces import common_spec
@@ -40,6 +40,55 @@ class Recipe:
     spec: EnvSpec | None
 
 
+class Simulators:
+    """The envs of one worker, which play in their rows of an arena on command.
+
+    Args:
+        groups: its rows in the first and in the second half of the batch.
+    """
+
+    def __init__(self, groups: Sequence[range]) -> None:
+        self._groups = groups
+        self._adapters: list[EnvAdapter] = []
+        self._envs: dict[int, EnvRow] = {}
+
+    def make(self, packed: bytes) -> tuple[EnvSpec, int]:
+        """Make the envs by a pickled Recipe, and return their spec and the number of envs of the whole batch."""
+        recipe: Recipe = cloudpickle.loads(packed)
+        for rows in self._groups:
+            for _ in rows:
+                self._adapters.append(adapt(recipe.make_env()))
+        return common_spec(self._adapters, recipe.spec), recipe.num_envs
+
+    def enter(self, arena: Arena) -> None:
+        """Take the places of the envs in an arena of the whole batch."""
+        self._arena = arena
+        rows = [row for group in self._groups for row in group]
+        pairs = zip(rows, self._adapters, strict=True)
+        self._envs = {row: EnvRow(adapter, arena.spec, arena, row) for row, adapter in pairs}
+
+    def obey(self, command: bytes) -> None:
+        """Do what a command says, in the rows that it is for."""
+        arena, envs, steps = self._arena, self._envs, command in (*STEP_GROUP, STEP_BOTH)
+        for row in self._groups[STEP_GROUP.index(command)] if command in STEP_GROUP else envs:
+            if steps:
+                envs[row].step()
+            elif command == STATE:
+                envs[row].write_state()
+            elif command == RESET and not arena.selected[row]:
+                envs[row].rest()
+            elif command == RESET:
+                envs[row].reset()
+            elif arena.selected[row]:
+                envs[row].label()
+
+    def close(self) -> None:
+        """Close the envs; what one raises then is of no use, as the process ends."""
+        for adapter in self._adapters:
+            with contextlib.suppress(Exception):
+                adapter.env.close()
+
+
 def serve(packed: bytes, commands: int, answers: int, arena_file: int, groups: Sequence[range]) -> None:
     """Make envs for the rows of both groups, answer with their spec, then obey until the command pipe ends.
 
@@ -48,18 +97,14 @@ def serve(packed: bytes, commands: int, answers: int, arena_file: int, groups: S
         commands, answers, arena_file: descriptors; the arena's memory has its size from the first command on.
         groups: two ranges of rows.
     """
-    adapters = []
+    simulators = Simulators(groups)
     try:
-        recipe: Recipe = cloudpickle.loads(packed)
-        adapters = [adapt(recipe.make_env()) for rows in groups for _ in rows]
-        spec = common_spec(adapters, recipe.spec)
+        spec, num_envs = simulators.make(packed)
         _answer(answers, REPORTED, pickle.dumps(spec))
         if command := os.read(commands, 1):
-            arena = Arena(spec, recipe.num_envs, mmap.mmap(arena_file, arena_bytes(spec, recipe.num_envs)))
-            rows = [row for group in groups for row in group]
-            envs = {row: EnvRow(adapter, spec, arena, row) for row, adapter in zip(rows, adapters, strict=True)}
+            simulators.enter(Arena(spec, num_envs, mmap.mmap(arena_file, arena_bytes(spec, num_envs))))
             while command:
-                _run_command(command, arena, envs, groups)
+                simulators.obey(command)
                 os.write(answers, DONE)
                 command = os.read(commands, 1)
     except BrokenPipeError:  # the parent has closed meanwhile
@@ -67,24 +112,7 @@ def serve(packed: bytes, commands: int, answers: int, arena_file: int, groups: S
     except BaseException as error:  # whatever a simulator raises, SystemExit too
         with contextlib.suppress(BrokenPipeError):
             _answer(answers, FAILED, pack_error(error, traceback.format_exc()))
-    for adapter in adapters:
-        with contextlib.suppress(Exception):  # the process ends anyway
-            adapter.env.close()
-
-
-def _run_command(command: bytes, arena: Arena, envs: dict[int, EnvRow], groups: Sequence[range]) -> None:
-    steps = command in (*STEP_GROUP, STEP_BOTH)
-    for row in groups[STEP_GROUP.index(command)] if command in STEP_GROUP else envs:
-        if steps:
-            envs[row].step()
-        elif command == STATE:
-            envs[row].write_state()
-        elif command == RESET and not arena.selected[row]:
-            envs[row].rest()
-        elif command == RESET:
-            envs[row].reset()
-        elif arena.selected[row]:
-            envs[row].label()
+    simulators.close()
 
 
 def _answer(answers: int, kind: bytes, message: bytes) -> None:

@@ -1,25 +1,20 @@
-"""WorkerPool: the worker processes of a batch, started together, watched, replaced, ended."""
+"""WorkerPool: the workers of a batch, started together, watched, replaced, ended."""
 
 from __future__ import annotations
 
 import logging
-import mmap
 import os
-import pickle
-import sys
 import time
 import weakref
 from collections.abc import Mapping
 from itertools import pairwise
-
-import cloudpickle
+from typing import Any
 
 from magrounding.errors import MagroundingError
-from magrounding.simulators.arena import Arena, anonymous_file, arena_bytes
+from magrounding.simulators.arena import Arena
 from magrounding.simulators.faults import Fault, SimulatorError
-from magrounding.simulators.handle import Failure, WorkerHandle, wait
+from magrounding.simulators.handle import Failure, WorkerHandle, Workers
 from magrounding.simulators.spaces import equal_spec
-from magrounding.simulators.worker import Recipe
 from magrounding.spec import EnvSpec
 
 MAX_FAILURES = 5
@@ -34,35 +29,30 @@ _log = logging.getLogger("magrounding.simulators")
 
 
 class WorkerPool:
-    """The worker processes of a batch; garbage collection and the end of this process end them.
+    """The workers of a batch; garbage collection and the end of this process end them.
 
     Args:
-        halves: rows of the two groups of the batch, each of which is spread over all workers.
+        workers: not yet started; the pool closes them.
         timeout: seconds without an answer after which a worker counts as hung.
 
     Raises:
         SimulatorError: a worker that does not start; what make_env raises is raised as it is.
     """
 
-    def __init__(self, recipe: Recipe, workers: int, halves: tuple[slice, slice], timeout: float) -> None:
+    def __init__(self, workers: Workers[Any], timeout: float) -> None:
         self.faults: list[Fault] = []
-        self._timeout, self._num_envs = timeout, recipe.num_envs
-        self._arena_file, recipe_file = files = anonymous_file(), anonymous_file()
-        self.workers = [WorkerHandle(w, groups, files) for w, groups in enumerate(_share(halves, workers))]
-        self._finalizer = weakref.finalize(self, _end, self.workers, os.getpid(), files)
+        self.workers: list[WorkerHandle] = workers.handles
+        self._all, self._timeout = workers, timeout
+        self._finalizer = weakref.finalize(self, _end, workers, os.getpid())
         try:
-            with os.fdopen(os.dup(recipe_file), "wb") as file:
-                pickle.dump((sys.path, cloudpickle.dumps(recipe)), file)
             self.spec = self._start()
         except BaseException:
             self.end()
             raise
 
     def arena(self) -> Arena:
-        """Return the arrays that all workers share; call it before the first command to any of them."""
-        size = arena_bytes(self.spec, self._num_envs)
-        os.ftruncate(self._arena_file, size)
-        return Arena(self.spec, self._num_envs, mmap.mmap(self._arena_file, size))
+        """Return the arrays that workers write; call it before the first command to any of them."""
+        return self._all.arena(self.spec)
 
     def answered(self, tickets: Mapping[WorkerHandle, int]) -> list[WorkerHandle]:
         """Wait until every worker has answered its ticket; return those started anew, whose episodes are lost.
@@ -71,13 +61,13 @@ class WorkerPool:
             MagroundingError: an error that a simulator raises for its user; the pool has ended then.
             SimulatorError: a worker failed MAX_FAILURES times; the pool has ended then, too.
         """
-        failures = wait(tickets, self._timeout)
+        failures = self._all.wait(tickets, self._timeout)
         replaced = list(failures)
         try:
             while failures:
                 for worker, failure in failures.items():
                     self._note_failure(worker, failure)
-                failures = wait({worker: worker.start() for worker in failures}, _START_SECONDS + self._timeout)
+                failures = self._begin(list(failures))
         except BaseException:  # a worker is missing, so the pool is of no use
             self.end()
             raise
@@ -93,13 +83,16 @@ class WorkerPool:
         self._finalizer()
 
     def _start(self) -> EnvSpec:
-        failures = wait({worker: worker.start() for worker in self.workers}, _START_SECONDS + self._timeout)
-        for worker, failure in failures.items():
+        for worker, failure in self._begin(self.workers).items():
             if failure.error is not None:
                 failure.error.add_note(f"It was raised in a worker process:\n{failure.trace}")
                 raise failure.error
             raise SimulatorError(f"worker {worker.index} did not start: {failure.reason}")
-        return equal_spec(pickle.loads(worker.report) for worker in self.workers)
+        return equal_spec(worker.spec for worker in self.workers)
+
+    def _begin(self, workers: list[WorkerHandle]) -> dict[WorkerHandle, Failure]:
+        """Start workers together; return those that failed to, and why."""
+        return self._all.wait({worker: worker.start() for worker in workers}, _START_SECONDS + self._timeout)
 
     def _note_failure(self, worker: WorkerHandle, failure: Failure) -> None:
         worker.end()
@@ -117,7 +110,7 @@ class WorkerPool:
             ) from error
 
 
-def _share(halves: tuple[slice, slice], workers: int) -> list[tuple[slice, slice]]:
+def shares_of(halves: tuple[slice, slice], workers: int) -> list[tuple[slice, slice]]:
     """Rows of each worker in both halves: each half spread evenly, and all rows too.
 
     Where a half does not divide, the first workers get one more of the first half, the last ones of the second.
@@ -133,13 +126,12 @@ def _share(halves: tuple[slice, slice], workers: int) -> list[tuple[slice, slice
     return list(zip(*shares, strict=True))
 
 
-def _end(workers: list[WorkerHandle], owner: int, files: tuple[int, int]) -> None:
+def _end(workers: Workers[Any], owner: int) -> None:
     if os.getpid() != owner:  # a fork of the owner has the handles, but the workers are not its own
         return
-    for worker in workers:
+    for worker in workers.handles:
         worker.hang_up()
     deadline = time.monotonic() + _CLOSE_SECONDS
-    for worker in workers:
+    for worker in workers.handles:
         worker.end(deadline - time.monotonic())
-    for file in files:
-        os.close(file)
+    workers.close()

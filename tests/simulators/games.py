@@ -14,6 +14,7 @@ from pettingzoo import ParallelEnv
 
 HANG, RAISE, DIE, STOP, EXIT = range(2, 7)
 """What the actions of Trouble do."""
+NODE = "MAGROUNDING_TEST_NODE"
 
 
 class Walk(ParallelEnv):
@@ -106,6 +107,14 @@ class Guess(gymnasium.Env):
         right = action - 10 == self.number
         self.score -= not right
         return self.number, float(right), right, False, {"is_success": right, "score": self.score}
+
+
+class Placed(Guess):
+    """Its score is 1 where the variable NODE is set."""
+
+    def step(self, action):
+        *result, info = super().step(action)
+        return *result, {**info, "score": NODE in os.environ}
 
 
 class Counting(gymnasium.Env):

@@ -8,7 +8,7 @@ import pytest
 from magrounding.errors import CallOrderError, ConfigurationError, DataNotFound, MissingExtra
 from magrounding.simulators.faults import SimulatorError
 from magrounding.simulators.vectorize import vectorize
-from magrounding.simulators.worker_pool import _share
+from magrounding.simulators.worker_pool import shares_of
 from tests.simulators.games import Guess, Walk
 
 
@@ -120,7 +120,7 @@ def test_halves_out_of_turn_are_refused_and_a_reset_forgets_them():
 def test_games_are_shared_evenly(num_envs):
     half = num_envs - num_envs // 2
     for workers in range(1, num_envs + 1):
-        shares = _share((slice(0, half), slice(half, num_envs)), workers)
+        shares = shares_of((slice(0, half), slice(half, num_envs)), workers)
         rows = [[r for group in groups for r in range(group.start, group.stop)] for groups in shares]
         assert sorted(row for own in rows for row in own) == list(range(num_envs))
         assert max(map(len, rows)) - min(map(len, rows)) <= 1

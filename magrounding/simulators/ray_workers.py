@@ -1,0 +1,185 @@
+"""Workers as actors of a Ray cluster, on any of its nodes: arrays of their rows go through Ray's object store.
+
+Ray places them, carries the arrays, and says who died. The same envs play the same episodes as in workers of this
+machine.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import deque
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import cloudpickle
+
+from magrounding.errors import ConfigurationError, MagroundingError
+from magrounding.ray_cluster import RAY, RayConnection, own_variables
+from magrounding.simulators.arena import Arena
+from magrounding.simulators.faults import unpack_error
+from magrounding.simulators.handle import Failure, WorkerHandle, Workers
+from magrounding.simulators.ray_actor import SimulatorActor, groups_of, read_by, written_by
+from magrounding.simulators.worker import Recipe
+from magrounding.spec import EnvSpec
+
+CORES = 0.5
+"""Share of a core that Ray keeps free for an actor. A run has two batches at a time, one that it learns from and one
+that it is evaluated on, which are never played at once: a worker of each has a core together."""
+
+_ADDRESS = "RAY_ADDRESS"
+"""Ray's own variable: the cluster to connect to."""
+_MOST_SHOWN = 200
+"""Characters of Ray's reason for an actor's death that the log has."""
+
+
+class RayHandle(WorkerHandle):
+    """Handle of an actor. Answers are copied into the pool's arena as they are read."""
+
+    def __init__(self, index: int, groups: tuple[slice, slice], workers: RayWorkers) -> None:
+        super().__init__(index, groups)
+        self._workers, self._ray = workers, workers.ray
+        self._ranges = [range(group.start, group.stop) for group in groups]
+        self._actor: Any = None
+        self._awaited: deque[tuple[bytes, Any]] = deque()  # (command, reference of its answer); b"" of the report
+        self._spec: EnvSpec | None = None
+        self._where: Any = None
+        self._closing: Any = None
+
+    @property
+    def spec(self) -> EnvSpec:
+        assert self._spec is not None  # it has reported
+        return self._spec
+
+    @property
+    def pid(self) -> int:
+        return 0 if self._actor is None else self._ray.get(self._where)[1]
+
+    @property
+    def awaited(self) -> Any:
+        """Reference of the next answer."""
+        return self._awaited[0][1]
+
+    def start(self) -> int:
+        self.sent, self.answered = 1, 0
+        self._awaited.clear()
+        self._actor = self._workers.actor.remote(self._ranges)
+        self._where = self._actor.where.remote()
+        self._awaited.append((b"", self._actor.begin.remote(self._workers.packed, own_variables())))
+        return self.sent
+
+    def send(self, command: bytes) -> int:
+        arrays = read_by(command, self._workers.own_arena)
+        inputs = [[array[r.start : r.stop] for array in arrays] for r in groups_of(command, self._ranges)]
+        self._awaited.append((command, self._actor.obey.remote(command, inputs)))
+        self.sent += 1
+        return self.sent
+
+    def read(self) -> Failure | None:
+        """Read the next answer, which has come; a Failure where the worker has raised or is gone."""
+        command, reference = self._awaited.popleft()
+        try:
+            answer = self._ray.get(reference)
+        except self._ray.exceptions.RayError as error:
+            return Failure(_reason(error))
+        if isinstance(answer, bytes):
+            error, trace = unpack_error(answer)
+            reason = f"{type(error).__name__}: {error}"
+            if not command and isinstance(error, MagroundingError | ImportError | OSError):
+                error = ConfigurationError(f"node {self._ray.get(self._where)[0]} cannot make the games: {error}")
+            return Failure(reason, error, trace.strip())
+        if not command:
+            self._spec = answer
+        else:
+            shown, final = written_by(command, self._workers.own_arena)
+            for rows, arrays in zip(groups_of(command, self._ranges), answer, strict=True):
+                for mine, array in zip((*shown, *final), arrays, strict=False):  # no final ones where no game ended
+                    mine[rows.start : rows.stop] = array
+        self.answered += 1
+        return None
+
+    def hang_up(self) -> None:
+        if self._actor is not None and self._ray.is_initialized():
+            self._closing = self._actor.close.remote()
+
+    def end(self, seconds: float = 0.0) -> None:
+        if self._actor is not None and self._ray.is_initialized():
+            if self._closing is not None:
+                self._ray.wait([self._closing], timeout=max(seconds, 0))
+            self._ray.kill(self._actor)
+        self._actor = self._closing = None
+        self._awaited.clear()
+
+
+class RayWorkers(Workers[RayHandle]):
+    """Actors of the cluster of `RAY_ADDRESS`, or of one of this machine that is started for them.
+
+    Args:
+        recipe: of their envs.
+        shares: rows of each worker, as of a handle.
+
+    Raises:
+        ConfigurationError: no cluster there, or it is too small.
+        MissingExtra: Ray is not installed.
+    """
+
+    own_arena: Arena
+
+    def __init__(self, recipe: Recipe, shares: Sequence[tuple[slice, slice]]) -> None:
+        packed, self._num_envs, count = cloudpickle.dumps(recipe), recipe.num_envs, len(shares)
+        self._connection = RayConnection(
+            os.environ.get(_ADDRESS, "").removeprefix("ray://"),  # as --cluster has it
+            count,
+            feature=f"workers ray:{count}",
+            instead=f"Workers of this machine need no Ray: {count} instead of ray:{count}",
+        )
+        self.ray = self._connection.ray
+        try:
+            cores = sum(node["Resources"].get("CPU", 0.0) for node in self._connection.nodes())
+            if count * CORES > cores:
+                raise ConfigurationError(
+                    f"the Ray cluster has {cores:g} cores, too few for {count} workers: ray:{int(cores)} gives each one"
+                )
+            self.packed = self.ray.put(packed)
+            self.actor = self.ray.remote(num_cpus=CORES, scheduling_strategy="SPREAD")(SimulatorActor)
+        except BaseException:
+            self.close()
+            raise
+        self.handles = [RayHandle(w, groups, self) for w, groups in enumerate(shares)]
+
+    def arena(self, spec: EnvSpec) -> Arena:
+        self.own_arena = Arena(spec, self._num_envs)
+        return self.own_arena
+
+    def wait(self, tickets: Mapping[RayHandle, int], seconds: float) -> dict[RayHandle, Failure]:
+        pending = {handle.awaited: handle for handle, ticket in tickets.items() if handle.answered < ticket}
+        failures: dict[RayHandle, Failure] = {}
+        deadline = time.monotonic() + seconds
+        while pending:
+            come, _ = self.ray.wait(list(pending), timeout=max(0.0, deadline - time.monotonic()))
+            for reference in come:
+                handle = pending.pop(reference)
+                failure = handle.read()
+                if failure is not None:
+                    failures[handle] = failure
+                elif handle.answered < tickets[handle]:
+                    pending[handle.awaited] = handle
+            if not come:
+                failures |= dict.fromkeys(pending.values(), Failure(f"no answer for {seconds:g} s"))
+                break
+        return failures
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+def ray_count(workers: str) -> int:
+    """Return K of "ray:K"; -1 of any other text."""
+    kind, _, count = workers.partition(":")
+    return int(count) if kind == RAY and count.isascii() and count.isdecimal() else -1
+
+
+def _reason(error: Exception) -> str:
+    """Say in one line why Ray has no answer, without its guesses at the cause."""
+    line = f"{error}".strip().splitlines()[-1].partition(" Some common causes")[0]
+    return f"its actor gave no answer: {line.rpartition('exit detail: ')[2]}"[:_MOST_SHOWN]
