@@ -98,8 +98,9 @@ def explained(arguments: type[Arguments]) -> type[Arguments]:
         if get_origin(hints[each.name]) is Annotated:
             kinds, marks = get_args(kinds[0]), kinds[1:]
         shown = [_METAVARS[kind] for kind in kinds if kind in _METAVARS]
-        if len(shown) == 1 and NoneType in kinds:
-            says["metavar"] = f"[{shown[0]}]" if tyro.conf.Positional in marks else shown[0]
+        if shown and NoneType in kinds:
+            name = "|".join(shown)
+            says["metavar"] = f"[{name}]" if tyro.conf.Positional in marks else name
         hints[each.name] = Annotated[hints[each.name], tyro.conf.arg(**says)] if says else hints[each.name]
     known: dict[str, Any] = arguments.__dataclass_fields__  # type: ignore[attr-defined]
     ordered = {name: known[name] for name in sorted(known, key=_LAST.__contains__)}

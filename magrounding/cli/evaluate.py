@@ -116,7 +116,7 @@ def _env_options(arguments: Arguments, entry: EnvEntry) -> dict[str, Any]:
 
 
 def _in_games(
-    run: EvaluatedRun, options: Mapping[str, Any], workers: int | None, sets: Sequence[str] | None
+    run: EvaluatedRun, options: Mapping[str, Any], workers: int | str | None, sets: Sequence[str] | None
 ) -> EvaluatedRun:
     """The run in games with other options; ConfigurationError where its networks cannot look at them."""
     changed, entry = replace(run, games={**run.games, **options}), run.settings.entry

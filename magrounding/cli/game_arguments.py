@@ -85,8 +85,8 @@ class ActionArguments:
 class WorkerArguments:
     """Processes of simulators."""
 
-    workers: int | None = derived("2")
-    """Processes that share the games of a simulator of one game; 0 plays them in this one."""
+    workers: int | str | None = derived("2")
+    """Processes that share the games of a simulator of one game; 0 plays them in this one, ray:K in K actors of Ray."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,6 +11,7 @@ from magrounding.cli.command import items
 from magrounding.errors import ConfigurationError, check_choice
 from magrounding.registry import EnvConfig, EnvEntry, describe, is_simulator
 from magrounding.schema import assign, known_name
+from magrounding.simulators.vectorize import check_workers
 
 if TYPE_CHECKING:
     from magrounding.experiment.config import RunConfig
@@ -87,12 +88,11 @@ def configure(entry: EnvEntry, options: Mapping[str, Any]) -> EnvConfig:
     return config
 
 
-def choose_workers(asked: int | None, config: EnvConfig) -> int:
-    """Return the number of processes for a simulator's games, 0 for worlds that simulate batches themselves."""
+def choose_workers(asked: int | str | None, config: EnvConfig) -> int | str:
+    """Return the workers of a simulator's games as `make_vec` takes them; 0 for worlds that simulate batches."""
     if asked is None:
         return WORKERS if is_simulator(config) else 0
-    if asked < 0:
-        raise ConfigurationError(f"--workers is a number of processes, 0 or more, got {asked}")
+    check_workers(asked)
     if asked and not is_simulator(config):
         raise ConfigurationError("--workers is for simulators of one game: this world simulates batches, leave it out")
     return asked

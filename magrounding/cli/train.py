@@ -285,7 +285,7 @@ def _env_options(arguments: RunArguments, config: RunConfig) -> dict[str, Any]:
     return {name: value for name, value in asked.items() if value != known[name]}
 
 
-def _workers(asked: int | None, config: RunConfig) -> int:
+def _workers(asked: int | str | None, config: RunConfig) -> int | str:
     return choose_workers(asked, configure(config.entry, config.stage_options(config.stages[0])))
 
 

@@ -28,6 +28,7 @@ REMAINING_STAGES = "*"
 Seed = Annotated[int, Meta(ge=0, lt=2**31)]
 _BEFORE: Mapping[str, Mapping[str, Any]] = {"qmix": {"hypernetwork": 0}}
 """Algorithm → option → its value in runs before there was the option, where that is not its default."""
+RAY_WORKERS = r"^ray:[1-9][0-9]{0,2}$"
 _SMALL = 0.25
 """Part of a preset's budget below which evaluations spare time; the tables that we publish have this much or more."""
 
@@ -58,7 +59,8 @@ class RunConfig(Options):
         save_every: seconds between checkpoints.
         budget: how many times the registered preset's environment steps these are.
         demonstrations: path → SHA-256 of files that phases of imitation learn from; without any, an oracle teaches.
-        workers: processes that simulators are shared among; 0 plays them in this one. No result depends on it.
+        workers: processes that simulators are shared among; 0 plays them in this one, "ray:K" in K actors of Ray. No
+            result depends on it.
     """
 
     env: str = field(default="", kw_only=True)
@@ -80,7 +82,7 @@ class RunConfig(Options):
     save_every: NonNegative = 120.0
     budget: Positive = 1.0
     demonstrations: Mapping[str, str] = field(default_factory=dict)
-    workers: Natural = 0
+    workers: Natural | Annotated[str, Meta(pattern=RAY_WORKERS)] = 0
 
     def __post_init__(self) -> None:
         super().__post_init__()

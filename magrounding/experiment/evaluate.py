@@ -131,7 +131,7 @@ def play_baselines(
     games: int,
     *,
     diagnose: bool = False,
-    workers: int = 0,
+    workers: int | str = 0,
     display: Display | None = None,
 ) -> dict[str, Line]:
     """Let the players `compared` play an evaluation set of this `name`; return player → summary.

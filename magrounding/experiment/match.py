@@ -69,7 +69,7 @@ def play_match(
     folder: Path,
     seed: int = MATCH_SEED,
     greedy: bool = True,
-    workers: int = 0,
+    workers: int | str = 0,
     display: Display | None = None,
 ) -> Results:
     """Let line-ups play the games of seeds `seed`, `seed` + 1, …; every game is saved, and what is there is kept.

@@ -101,7 +101,7 @@ def evaluate(
     greedy: bool = True,
     manual: str = TRUE_MANUAL,
     num_threads: int = 1,
-    workers: int = 0,
+    workers: int | str = 0,
     diagnose: bool = False,
     on_progress: ProgressCallback = lambda finished: None,
 ) -> Evaluation:
