@@ -21,7 +21,7 @@ from magrounding.cli.options import (
     network_options,
     parse_env_options,
 )
-from magrounding.cli.speed import creation_cost, machine, single_speed, vector_speed
+from magrounding.cli.speed import Speed, creation_cost, machine, single_speed, vector_rates
 from magrounding.errors import ConfigurationError, check_choice
 from magrounding.schema import has, options_of, parsed
 from magrounding.storage import check_place, write_json
@@ -65,6 +65,8 @@ class Arguments(WorkerArguments, EnvArguments):
     """Compute that learner's networks in bfloat16."""
     beside: str | None = derived("none")
     """Other settings of that learner or its network to measure in turn with it, e.g. chunk=0,bf16=false."""
+    beside_workers: int | str | None = derived("none")
+    """Other workers of the vector env to measure in turn with --workers, e.g. ray:2."""
     json: Path | None = derived("none")
     """File to write everything to."""
 
@@ -81,7 +83,8 @@ def check(options: Arguments) -> None:
         if not options.json.absolute().parent.is_dir():
             raise ConfigurationError(f"--json {options.json}: its folder does not exist; make it first")
         check_place(options.json)
-    _workers(options)
+    for asked in (options.workers, options.beside_workers):
+        _choose(options, asked)
     from magrounding.experiment.curriculum import check_run
 
     if options.learner is not None:
@@ -111,10 +114,17 @@ def run(options: Arguments, line: CommandLine) -> dict[str, Any]:
         f"create one game        {cost['create_seconds']:.3f} s, first reset {cost['first_reset_seconds']:.3f} s, "
         f"{cost['megabytes']:.0f} MB"
     )
-    speed = vector_speed(options.env, env_options, options.num_envs, threads, workers, options.seconds)
-    results["vector_env_steps_per_second"] = asdict(speed)
-    shared = f"{workers} processes" if workers else f"{threads} threads"
-    print(f"vector env             {speed}  env steps, {options.num_envs} games, {shared}", flush=True)
+    ways = [workers] if options.beside_workers is None else [workers, _choose(options, options.beside_workers)]
+    rates = vector_rates(options.env, env_options, options.num_envs, threads, ways, options.seconds)
+    for way, name, found in zip(ways, ("", "_beside"), zip(*rates, strict=True), strict=False):
+        speed = Speed.of(found)
+        results[f"vector_env{name}_steps_per_second"] = asdict(speed)
+        shared = f"workers={way}" if way else f"{threads} threads"
+        print(f"vector env             {speed}  env steps, {options.num_envs} games, {shared}", flush=True)
+    if len(ways) == 2:
+        ratio = Speed.of([beside / own for own, beside in rates])
+        results |= {"beside_workers": ways[1], "vector_env_ratio": asdict(ratio)}
+        print(f"workers={ways[1]} by {ways[0]}  {ratio.median:.2f}  ({ratio.slowest:.2f} … {ratio.fastest:.2f})")
     speed = single_speed(options.env, env_options, options.seconds)
     results["single_env_steps_per_second"] = asdict(speed)
     print(f"one game (PettingZoo)  {speed}  env steps", flush=True)
@@ -210,8 +220,12 @@ def _asked(options: Arguments) -> dict[str, Any]:
     return parse_env_options(options.env_option, options.entry, reserved)
 
 
-def _workers(options: Arguments) -> int:
-    return choose_workers(options.workers, configure(options.entry, _env_options(options)))
+def _workers(options: Arguments) -> int | str:
+    return _choose(options, options.workers)
+
+
+def _choose(options: Arguments, asked: int | str | None) -> int | str:
+    return choose_workers(asked, configure(options.entry, _env_options(options)))
 
 
 def _learner_settings(options: Arguments) -> RunConfig:

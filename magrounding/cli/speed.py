@@ -6,8 +6,8 @@ import os
 import platform
 import statistics
 import time
-from collections.abc import Callable, Mapping
-from contextlib import closing
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -32,38 +32,61 @@ class Speed:
     slowest: float
     fastest: float
 
+    @classmethod
+    def of(cls, rates: Sequence[float]) -> Speed:
+        return cls(statistics.median(rates), min(rates), max(rates))
+
     def __str__(self) -> str:
         return f"{self.median:,.0f} /s  ({self.slowest:,.0f} … {self.fastest:,.0f})"
 
 
 def measure(play: Callable[[], int], seconds: float) -> Speed:
     """Call `play`, which returns how many steps it made, over and over; one window of warm-up is thrown away."""
-    rates = []
-    for _ in range(WINDOWS + 1):
-        start = time.perf_counter()
-        end, steps = start + seconds / WINDOWS, 0
-        while (now := time.perf_counter()) < end or not steps:
-            steps += play()
-        rates.append(steps / (now - start))
-    rates = rates[1:]
-    return Speed(statistics.median(rates), min(rates), max(rates))
+    return Speed.of([rate for (rate,) in rates_in_turn([play], seconds)])
 
 
-def vector_speed(
-    env: str, options: Mapping[str, Any], num_envs: int, threads: int, workers: int, seconds: float
-) -> Speed:
-    """Env steps/s of `make_vec`."""
-    with closing(mg.make_vec(env, num_envs, num_threads=threads, workers=workers, **options)) as vec:
-        shape = (DRAWN_STEPS, num_envs, vec.num_agents)
-        actions = np.random.default_rng(0).integers(0, vec.spec.num_actions, shape)
-        vec.reset(seed=0)
+def rates_in_turn(plays: Sequence[Callable[[], int]], seconds: float) -> list[tuple[float, ...]]:
+    """Return the rate of each of several in each window, in which they take turns; see `measure`.
 
-        def play() -> int:
-            for row in actions:
-                vec.step(row)
-            return DRAWN_STEPS * num_envs
+    What else the machine does slows all of them.
+    """
+    return [tuple(_rate(play, seconds / WINDOWS) for play in plays) for _ in range(WINDOWS + 1)][1:]
 
-        return measure(play, seconds)
+
+def _rate(play: Callable[[], int], seconds: float) -> float:
+    start = time.perf_counter()
+    end, steps = start + seconds, 0
+    while (now := time.perf_counter()) < end or not steps:
+        steps += play()
+    return steps / (now - start)
+
+
+def vector_rates(
+    env: str,
+    options: Mapping[str, Any],
+    num_envs: int,
+    threads: int,
+    workers: Sequence[int | str],
+    seconds: float,
+) -> list[tuple[float, ...]]:
+    """Env steps/s of `make_vec` with each of several `workers`, in windows of `rates_in_turn`."""
+    with ExitStack() as stack:
+
+        def player(workers: int | str) -> Callable[[], int]:
+            vec = mg.make_vec(env, num_envs, num_threads=threads, workers=workers, **options)
+            stack.enter_context(closing(vec))
+            shape = (DRAWN_STEPS, num_envs, vec.num_agents)
+            actions = np.random.default_rng(0).integers(0, vec.spec.num_actions, shape)
+            vec.reset(seed=0)
+
+            def play() -> int:
+                for row in actions:
+                    vec.step(row)
+                return DRAWN_STEPS * num_envs
+
+            return play
+
+        return rates_in_turn([player(each) for each in workers], seconds)
 
 
 def single_speed(env: str, options: Mapping[str, Any], seconds: float) -> Speed:

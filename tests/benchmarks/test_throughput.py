@@ -40,6 +40,19 @@ def test_everything_is_measured_and_written(tmp_path, capsys):
     assert len(capsys.readouterr().out.splitlines()) == 4
 
 
+def test_two_ways_of_workers_are_measured_in_turn(tmp_path, capsys):
+    pytest.importorskip("minigrid", reason="the extra `babyai` is absent: minigrid")
+    options = replace(QUICK, env="babyai", stage=None, num_envs=2, workers=0, beside_workers=1)
+    results = bench.run(options, CommandLine("magrounding bench", ()))
+    own, beside = (results[f"vector_env{name}_steps_per_second"]["median"] for name in ("", "_beside"))
+    ratio = results["vector_env_ratio"]
+    assert results["beside_workers"] == 1
+    assert own > 0
+    assert beside > 0
+    assert 0 < ratio["slowest"] <= ratio["median"] <= ratio["fastest"]
+    assert "workers=1 by 0 " in capsys.readouterr().out
+
+
 def test_the_learner_is_measured_with_the_settings_asked_for(monkeypatch):
     phase = find_preset("quick", "ma_rtfm").of_stage("s2")[-1]
     quick = find_preset("quick", "ma_rtfm", "conv")

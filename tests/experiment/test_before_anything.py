@@ -55,7 +55,7 @@ def test_a_network_that_the_world_refuses_is_refused_before_it_is_measured(monke
     def measure(*_, **__):
         raise AssertionError("the world is measured")
 
-    for name in ("creation_cost", "vector_speed", "single_speed", "get_context"):
+    for name in ("creation_cost", "vector_rates", "single_speed", "get_context"):
         monkeypatch.setattr(bench, name, measure)
     line = ("--env", "messenger", "--learner", learner, "--preset", "quick", "--seconds", "0.1")
     assert CommandLine("magrounding bench", line).run(bench) == 2
