@@ -22,6 +22,9 @@ from magrounding.threads import available_cores
 RAY = "ray"
 _STORE = 100_000_000
 """Bytes of Ray's object store on a machine where we start it: what goes through it is read at once."""
+_DIRECT = 2**20
+"""Bytes of an answer that Ray sends back by itself, where we start it: by way of the object store, which is Ray's rule
+from a tenth of that on, a call of an actor takes 1 ms of a core more."""
 _REACH_SECONDS = 10.0
 """Time for a TCP connection to a cluster's address. Ray itself waits for minutes where nothing listens."""
 
@@ -143,6 +146,7 @@ def _import_ray(feature: str, start: bool) -> Any:
     }
     if start:
         settings["RAY_worker_niceness"] = "0"  # else jobs get what other programs leave
+        settings["RAY_max_direct_call_object_size"] = f"{_DIRECT}"
     if start and RAY not in sys.modules and "RAY_AUTH_MODE" not in os.environ:
         settings |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
     for name, value in settings.items():

@@ -19,7 +19,15 @@ from magrounding.ray_cluster import RAY, RayConnection, own_variables
 from magrounding.simulators.arena import Arena
 from magrounding.simulators.faults import unpack_error
 from magrounding.simulators.handle import Failure, WorkerHandle, Workers
-from magrounding.simulators.ray_actor import SimulatorActor, groups_of, read_by, written_by
+from magrounding.simulators.ray_actor import (
+    SimulatorActor,
+    groups_of,
+    pack,
+    read_by,
+    rows_of,
+    unpack,
+    written_by,
+)
 from magrounding.simulators.worker import Recipe
 from magrounding.spec import EnvSpec
 
@@ -69,9 +77,9 @@ class RayHandle(WorkerHandle):
         return self.sent
 
     def send(self, command: bytes) -> int:
-        arrays = read_by(command, self._workers.own_arena)
-        inputs = [[array[r.start : r.stop] for array in arrays] for r in groups_of(command, self._ranges)]
-        self._awaited.append((command, self._actor.obey.remote(command, inputs)))
+        groups = groups_of(command, self._ranges)
+        read = pack(rows_of(read_by(command, self._workers.own_arena), groups))
+        self._awaited.append((command, self._actor.obey.remote(command, read)))
         self.sent += 1
         return self.sent
 
@@ -91,10 +99,9 @@ class RayHandle(WorkerHandle):
         if not command:
             self._spec = answer
         else:
+            groups = groups_of(command, self._ranges)
             shown, final = written_by(command, self._workers.own_arena)
-            for rows, arrays in zip(groups_of(command, self._ranges), answer, strict=True):
-                for mine, array in zip((*shown, *final), arrays, strict=False):  # no final ones where no game ended
-                    mine[rows.start : rows.stop] = array
+            unpack(answer, rows_of(shown, groups) + rows_of(final, groups))  # no final ones where no game ended
         self.answered += 1
         return None
 
