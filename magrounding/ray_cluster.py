@@ -124,7 +124,7 @@ def own_variables() -> dict[str, str]:
 
 
 def _reach(address: str) -> None:
-    """OSError where nothing listens at an address of a host and a port; others, such as "auto", are Ray's to find."""
+    """Raise OSError where nothing listens at a host and a port; other addresses, such as "auto", are Ray's to find."""
     host, _, port = address.rpartition(":")
     if host and port.isdecimal():
         socket.create_connection((host.strip("[]"), int(port)), _REACH_SECONDS).close()

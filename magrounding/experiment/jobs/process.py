@@ -81,7 +81,7 @@ class LocalPlaces:
 
     @cached_property
     def _server(self) -> ForkServer:
-        """What jobs are forked from, started with the first."""
+        """Process that jobs are forked from, started with the first."""
         return ForkServer()
 
     def submit(self, job: Job) -> Future[int]:
