@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from importlib.util import find_spec
 from numbers import Real
 from types import MappingProxyType
 from typing import Any
 
-from magrounding.errors import ConfigurationError, check_bool
+from magrounding.errors import ConfigurationError, MissingExtra, check_bool
 from magrounding.plain import plain
+from magrounding.ray_cluster import RAY
 from magrounding.simulators.process import ProcessVectorEnv
 from magrounding.simulators.ray_workers import ray_count
 from magrounding.simulators.serial import SerialVectorEnv
@@ -72,7 +74,12 @@ def vectorize(
 
 
 def check_workers(workers: int | str, timeout: float = TIMEOUT) -> int | str:
-    """Return the number of worker processes, or "ray:K"; ConfigurationError where it, or their time-out, is neither."""
+    """Return the number of worker processes, or "ray:K".
+
+    Raises:
+        ConfigurationError: it, or their time-out, is neither.
+        MissingExtra: Ray is not installed.
+    """
     if isinstance(timeout, bool) or not isinstance(timeout, Real) or not timeout > 0:
         raise ConfigurationError(f"timeout must be a number of seconds above 0, got {timeout!r}")
     if not isinstance(workers, str):
@@ -81,4 +88,6 @@ def check_workers(workers: int | str, timeout: float = TIMEOUT) -> int | str:
         raise ConfigurationError(
             f"workers are a number of processes, or ray:K for K up to {MAX_WORKERS} actors of Ray, got {workers!r}"
         )
+    if find_spec(RAY) is None:  # said before anything is written; a batch that is made would say it later
+        raise MissingExtra(f"workers {workers}", RAY)
     return workers
