@@ -39,15 +39,18 @@ class Renderings(NamedTuple):
     beside: np.ndarray  # [V] bool, the map shows it beside a word that manuals speak of
 
 
-def learn_edges(spec: EnvSpec, renderings: Renderings, seed: int = 0, assume: tuple[str, ...] = ()) -> Edges:
+def learn_edges(
+    spec: EnvSpec, renderings: Renderings, seed: int = 0, steps: int | None = None, assume: tuple[str, ...] = ()
+) -> Edges:
     """Train a reader of edges; torch's own random state is left alone.
 
-    There are STEPS of gradient descent, and half as many more for each assumption about language (ASSUMPTIONS).
+    By default there are STEPS of gradient descent, and half as many more for each assumption about language
+    (ASSUMPTIONS).
 
     Raises:
         ConfigurationError: plain manuals of one row, or manuals without any word of the map.
     """
-    rows, steps = renderings.rows, STEPS + STEPS // 2 * len(assume)
+    rows, steps = renderings.rows, STEPS + STEPS // 2 * len(assume) if steps is None else steps
     check_statements("edges", rows)
     if not renderings.places[rows].any():
         raise ConfigurationError(
