@@ -8,7 +8,6 @@ is closed, and with it the exit codes of jobs that save their states at that mom
 from __future__ import annotations
 
 import gc
-import json
 import os
 import runpy
 import signal
@@ -22,6 +21,7 @@ from pathlib import Path
 from typing import IO, Any, Self
 
 from magrounding.signals import CTRL_C, JOB, OTHERS
+from magrounding.storage import json_text, parse_json
 
 IMPORTED = ("magrounding.cli.train", "torch._dynamo", "torch.utils.tensorboard") if sys.platform == "linux" else ()
 """Modules whose imports take long; torch's optimizers import `_dynamo`. On macOS a fork may lose what torch loads."""
@@ -63,7 +63,7 @@ class ForkServer:
         """
         line, theirs = socket.socketpair()
         with theirs, suppress(ConnectionError):
-            line.sendall(json.dumps([str(progress.absolute()), *argv]).encode() + b"\n")
+            line.sendall(f"{json_text([str(progress.absolute()), *argv], compact=True)}\n".encode())
             socket.send_fds(self._requests, [b"\n"], [theirs.fileno(), log.fileno()])
         return line
 
@@ -120,7 +120,7 @@ def run(handlers: Mapping[int, Any]) -> None:
     for signum, handler in handlers.items():
         signal.signal(signum, handler)
     with open(0, "rb", buffering=0, closefd=False) as file:
-        os.environ[JOB], *sys.argv = json.loads(file.readline())
+        os.environ[JOB], *sys.argv = parse_json(file.readline())
     runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
 
 
