@@ -149,7 +149,7 @@ def test_processes_are_for_simulators():
     assert [choose_workers(number, simulator) for number in (None, 0, 3)] == [2, 0, 3]
     with pytest.raises(ConfigurationError, match="this world simulates batches"):
         choose_workers(2, batches)
-    with pytest.raises(ConfigurationError, match="0 or more, got -1"):
+    with pytest.raises(ConfigurationError, match="workers must be an integer from 0 to 256, got -1"):
         choose_workers(-1, simulator)
 
 
