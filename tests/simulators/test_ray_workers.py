@@ -1,30 +1,23 @@
 """Workers on Ray: a real cluster of two nodes; `make test-ray` installs Ray and runs these."""
 
-import json
 import logging
 import os
 import platform
 import signal
 import subprocess
 import sys
-from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
 import pytest
 
 from magrounding.errors import ConfigurationError, MissingExtra
-from magrounding.experiment import stage
-from magrounding.experiment.curriculum import run_curriculum
-from magrounding.experiment.phase import Phase, Promotion
-from magrounding.experiment.presets.babyai import QUICK_RL_BABYAI
 from magrounding.simulators.faults import SimulatorError
 from magrounding.simulators.vectorize import vectorize
-from magrounding.training.ppo import PPOConfig
-from tests.experiment.tiny_runs import quiet
+from tests.experiment.struck_run import train_while_struck
 from tests.ray_nodes import ROOT, below, in_temporary_places, processes, two_nodes
 from tests.simulators.games import HANG, NODE, RAISE, Guess, Placed, Trouble, Walk
-from tests.simulators.test_workers import assert_equal, copied
+from tests.simulators.test_workers import assert_equal, copied, played_alike
 
 PATIENCE = 10.0
 """Seconds without an answer: as long as a healthy worker may take on a busy machine."""
@@ -46,18 +39,9 @@ class TestOnTwoNodes:
 
     @pytest.mark.parametrize(("num_envs", "workers"), [(1, 1), (5, 2), (4, 3)])
     def test_the_same_episodes_as_here(self, cluster, num_envs, workers):
-        rng = np.random.default_rng(0)
         with vectorize(Walk, num_envs, f"ray:{workers}") as vec, vectorize(Walk, num_envs, workers) as local:
-            assert vec.spec == local.spec
-            for seed in (7, None, 2):
-                (a, info), (b, other) = vec.reset(seed), local.reset(seed)
-                assert_equal(a, b)
-                np.testing.assert_array_equal(info.document, other.document)
-                for _ in range(40):
-                    actions = rng.integers(0, 3, (num_envs, 3))
-                    ours, theirs = vec.step(actions), local.step(actions)
-                    assert_equal(copied(ours), copied(theirs))
-                    assert not ours[4].fault.any()
+            for _ in played_alike(vec, local):
+                pass
             rows = [0] if num_envs == 1 else [0, num_envs - 1]
             for asked in (None, rows):
                 np.testing.assert_array_equal(vec.best_actions(asked), local.best_actions(asked))
@@ -129,29 +113,8 @@ class TestOnTwoNodes:
 
     def test_training_goes_on_and_every_event_is_in_the_log(self, cluster, tmp_path, monkeypatch):
         pytest.importorskip("minigrid", reason="the extra `babyai` is absent: minigrid")
-        monkeypatch.setattr(stage, "HANGING_SECONDS", PATIENCE)
-        struck, times = [], 10
-        iterate = stage.StageSession.iterate
-
-        def struck_while_training(session, steps):
-            if len(struck) < times:
-                struck.append(signal.SIGKILL if len(struck) % 2 else signal.SIGSTOP)
-                os.kill(session.vec.pids[len(struck) // 2 % 2], struck[-1])
-            return iterate(session, steps)
-
-        monkeypatch.setattr(stage.StageSession, "iterate", struck_while_training)
-        learner = PPOConfig(unroll=8, epochs=1, minibatches=2)
-        settings = replace(
-            QUICK_RL_BABYAI,
-            env="babyai",
-            stages=("GoToObj",),
-            phases={"*": (Phase(learner, Promotion(steps=(times + 2) * 8 * 8), num_envs=8),)},
-            evaluation=replace(QUICK_RL_BABYAI.evaluation, every=None, selection_games=4, report_games=4),
-            log_every=1,
-            workers="ray:2",
-        )
-        run_curriculum(settings, tmp_path / "run", display=quiet(), device="cpu")
-        lines = [json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
+        times, run = 10, tmp_path / "run"
+        struck, lines = train_while_struck(monkeypatch, run, workers="ray:2", times=times, more=2, patience=PATIENCE)
         faults = [line for line in lines if line["kind"] == "fault"]
         assert len(faults) == times == len(struck)
         assert {tuple(line["rows"]) for line in faults} == {(0, 1, 4, 5), (2, 3, 6, 7)}
