@@ -84,7 +84,7 @@ def check(options: Arguments) -> None:
             raise ConfigurationError(f"--json {options.json}: its folder does not exist; make it first")
         check_place(options.json)
     for asked in (options.workers, options.beside_workers):
-        _choose(options, asked)
+        _workers(options, asked)
     from magrounding.experiment.curriculum import check_run
 
     if options.learner is not None:
@@ -95,7 +95,7 @@ def check(options: Arguments) -> None:
 def run(options: Arguments, line: CommandLine) -> dict[str, Any]:
     """Measure everything, printing each number as it comes, and return what the JSON file holds."""
     check(options)
-    env_options, workers = _env_options(options), _workers(options)
+    env_options, workers = _env_options(options), _workers(options, options.workers)
     threads = options.threads or available_cores()
     results: dict[str, Any] = {
         "env": options.env,
@@ -114,7 +114,7 @@ def run(options: Arguments, line: CommandLine) -> dict[str, Any]:
         f"create one game        {cost['create_seconds']:.3f} s, first reset {cost['first_reset_seconds']:.3f} s, "
         f"{cost['megabytes']:.0f} MB"
     )
-    ways = [workers] if options.beside_workers is None else [workers, _choose(options, options.beside_workers)]
+    ways = [workers] if options.beside_workers is None else [workers, _workers(options, options.beside_workers)]
     rates = vector_rates(options.env, env_options, options.num_envs, threads, ways, options.seconds)
     for way, name, found in zip(ways, ("", "_beside"), zip(*rates, strict=True), strict=False):
         speed = Speed.of(found)
@@ -220,11 +220,7 @@ def _asked(options: Arguments) -> dict[str, Any]:
     return parse_env_options(options.env_option, options.entry, reserved)
 
 
-def _workers(options: Arguments) -> int | str:
-    return _choose(options, options.workers)
-
-
-def _choose(options: Arguments, asked: int | str | None) -> int | str:
+def _workers(options: Arguments, asked: int | str | None) -> int | str:
     return choose_workers(asked, configure(options.entry, _env_options(options)))
 
 
@@ -235,7 +231,7 @@ def _learner_settings(options: Arguments) -> RunConfig:
     settings = make_config(options.env, options.learner or "", options.agents, options.preset, (stage,))
     size = {} if options.size is None else {"size": options.size}
     env_options = {**settings.env_options, **size, **_asked(options)}
-    return replace(settings, env_options=env_options, workers=_workers(options))
+    return replace(settings, env_options=env_options, workers=_workers(options, options.workers))
 
 
 def _changed(settings: RunConfig, changes: Sequence[tuple[str, str]]) -> RunConfig:

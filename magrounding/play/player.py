@@ -145,10 +145,11 @@ class Player:
         if output.memory is not None:
             after = output.memory[0]
             self.memory = after if every or self.memory is None else self.memory.index_copy(0, self._index(rows), after)
-        self.last_action[slice(None) if every else rows] = action.numpy()
+        chosen = action.numpy()
+        self.last_action[slice(None) if every else rows] = chosen
         self.aux = {name: _array(each[0]) for name, each in aux.items()}
         replayed = {name: _array(each[0]) for name, each in output.record.items()}
-        return Choice(action.numpy(), logits.numpy(), output.value[0].float().cpu().numpy(), replayed)
+        return Choice(chosen, logits.numpy(), output.value[0].float().cpu().numpy(), replayed)
 
     def batch(
         self,

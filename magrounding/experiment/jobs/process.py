@@ -7,7 +7,6 @@ import select
 import signal
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from functools import cached_property
 from typing import Self
 
 from magrounding.experiment.jobs.forking import ForkServer
@@ -78,14 +77,11 @@ class LocalPlaces:
         self.count = count
         self._pool = ThreadPoolExecutor(count)
         self._processes: dict[Future[int], JobProcess] = {}
-
-    @cached_property
-    def _server(self) -> ForkServer:
-        """Process that jobs are forked from, started with the first."""
-        return ForkServer()
+        self._server: ForkServer | None = None  # started with the first job
 
     def submit(self, job: Job) -> Future[int]:
         """Start a job; the future holds its exit code."""
+        self._server = self._server or ForkServer()
         process = JobProcess(job, self._server)
         future = self._pool.submit(process.wait)
         self._processes[future] = process
@@ -103,5 +99,5 @@ class LocalPlaces:
     def __exit__(self, *_: object) -> None:
         self.stop()
         self._pool.shutdown()
-        if "_server" in vars(self):
+        if self._server is not None:
             self._server.__exit__()
