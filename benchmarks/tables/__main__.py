@@ -43,7 +43,8 @@ class Arguments(JobsArguments):
     list: bool = False
     """Print the tables and their rows, and do nothing."""
     preset: str = "quick"
-    """quick (imitation, then PPO: two CPU cores), quick_rl (PPO alone) or paper (a GPU)."""
+    """quick (imitation, then PPO: two CPU cores), quick_rl (PPO alone), quick_reasons (txt2π, whose teacher gives its
+    reasons) or paper (a GPU)."""
     seeds: str = "0,1,2"
     """Seeds separated by commas."""
     rows: str | None = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from benchmarks.tables.layout import PAPER, QUICK, Cell, Row, Table, Training
+from benchmarks.tables.layout import PAPER, QUICK, REASONS, Cell, Row, Table, Training
 from magrounding.envs.messenger.published import MA_MESSENGER
 from magrounding.envs.published import PublishedResult, PublishedResults
 from magrounding.envs.rtfm.published import MA_RTFM, MA_RTFM_ABLATIONS
@@ -134,8 +134,8 @@ ENDI: tuple[Table, ...] = (
             for agent, label, presets in (
                 ("endi_dis_relread", "EnDi(dis) on relread", QUICK),
                 ("relread", "relread, no division", QUICK),
-                ("endi_dis", "EnDi(dis)", PAPER),
-                ("txt2pi", "txt2π", PAPER),
+                ("endi_dis", "EnDi(dis)", REASONS),
+                ("txt2pi", "txt2π", REASONS),
             )
         ),
         note="The paper has curves only, with EnDi(dis) above txt2π.",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from benchmarks.tables.layout import PAPER, QUICK, QUICK_ONLY, Cell, Row, Table, Training
+from benchmarks.tables.layout import QUICK, QUICK_ONLY, REASONS, Cell, Row, Table, Training
 from magrounding.envs.published import PublishedResult
 
 _FIRST = "simple_stationary"
@@ -23,12 +23,12 @@ _SETS = {"train 6×6": "train", "eval 6×6": "eval", "eval 10×10": "eval_10x10"
 
 _MODELS: dict[str, tuple[str, Mapping[str, str], tuple[tuple[float, float], ...]]] = {
     "relread": ("relread", QUICK, ()),
-    "conv": ("conv", PAPER, ((0.24, 0.00), (0.25, 0.01), (0.13, 0.01))),
-    "film": ("FiLM", PAPER, ((0.49, 0.01), (0.49, 0.02), (0.32, 0.03))),
-    "txt2pi_no_task_attn": ("no_task_attn", PAPER, ((0.49, 0.02), (0.49, 0.02), (0.35, 0.06))),
-    "txt2pi_no_vis_attn": ("no_vis_attn", PAPER, ((0.49, 0.02), (0.49, 0.01), (0.40, 0.12))),
-    "txt2pi_no_text_mod": ("no_text_mod", PAPER, ((0.49, 0.01), (0.49, 0.02), (0.35, 0.02))),
-    "txt2pi": ("txt2π", PAPER, ((0.84, 0.21), (0.83, 0.21), (0.66, 0.22))),
+    "conv": ("conv", REASONS, ((0.24, 0.00), (0.25, 0.01), (0.13, 0.01))),
+    "film": ("FiLM", REASONS, ((0.49, 0.01), (0.49, 0.02), (0.32, 0.03))),
+    "txt2pi_no_task_attn": ("no_task_attn", REASONS, ((0.49, 0.02), (0.49, 0.02), (0.35, 0.06))),
+    "txt2pi_no_vis_attn": ("no_vis_attn", REASONS, ((0.49, 0.02), (0.49, 0.01), (0.40, 0.12))),
+    "txt2pi_no_text_mod": ("no_text_mod", REASONS, ((0.49, 0.01), (0.49, 0.02), (0.35, 0.02))),
+    "txt2pi": ("txt2π", REASONS, ((0.84, 0.21), (0.83, 0.21), (0.66, 0.22))),
 }
 """Agent → what the paper calls it, where it is trained, and its win rates in the columns of table 1."""
 
@@ -78,7 +78,7 @@ _TRANSFERS: dict[str, tuple[str, tuple[str, ...], dict[str, tuple[float, float]]
 }
 """Row of table 2 → what it is called, what was learnt before, and the paper's win rates."""
 
-_READERS: tuple[tuple[str, str, Mapping[str, str]], ...] = (("relread", "relread", QUICK), ("txt2pi", "txt2π", PAPER))
+_READERS: tuple[tuple[str, str, Mapping[str, str]], ...] = (("relread", "relread", QUICK), ("txt2pi", "txt2π", REASONS))
 _ON_LARGE = (
     "What learnt on 10×10 was counted in the last 1,000 games that it learnt from, and its weights are those that are "
     "best on training games of 6×6."
