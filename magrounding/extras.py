@@ -27,6 +27,7 @@ FEATURES: Mapping[str, str] = {
     "ray": "training on a Ray cluster (train --cluster)",
     "trackers": "runs in W&B, MLflow and Trackio (train --tracker)",
     "sweeps": "sweeps by Optuna (magrounding sweep --optuna)",
+    "efficiency": "estimates of sample efficiency (python -m benchmarks.sample_efficiency)",
     "clients": "envs for TorchRL, BenchMARL and Stable-Baselines3",
     "agilerl": "envs for AgileRL",
     "docs": "building the documentation site",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from benchmarks.tables.babyai import BABYAI
 from benchmarks.tables.endi import ENDI
 from benchmarks.tables.layout import Table
 from benchmarks.tables.lge import LGE
@@ -9,4 +10,4 @@ from benchmarks.tables.messenger import MESSENGER
 from benchmarks.tables.rtfm import RTFM
 from benchmarks.tables.silg import SILG
 
-TABLES: dict[str, Table] = {table.id: table for table in (*ENDI, *MESSENGER, *RTFM, *LGE, *SILG)}
+TABLES: dict[str, Table] = {table.id: table for table in (*BABYAI, *ENDI, *MESSENGER, *RTFM, *LGE, *SILG)}

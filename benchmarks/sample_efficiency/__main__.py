@@ -1,0 +1,139 @@
+"""Fill BabyAI's table 3: `python -m benchmarks.sample_efficiency --levels GoToRedBallGrey --jobs 2`.
+
+For each level a sweep over numbers of demonstrations, spaced by √2, and a curve that is fitted to its success rates;
+or, with `--reinforcement`, a run of PPO for each seed, and the episodes after which it solves the level.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from math import log2
+from pathlib import Path
+
+from benchmarks.sample_efficiency.page import Demonstrations, Episodes, markdown, plot, to_json
+from benchmarks.sample_efficiency.posterior import fit
+from magrounding.cli import sweep, train
+from magrounding.cli.command import REPEATABLE, CommandLine, items, run_command
+from magrounding.cli.job_arguments import JobsArguments
+from magrounding.errors import ConfigurationError, check_choice
+from magrounding.experiment.config import parse_config
+from magrounding.experiment.metrics import read_metrics
+from magrounding.experiment.sweep.record import SweepFolder, scores
+from magrounding.play.run_folder import RunFolder
+from magrounding.storage import write_atomic, write_json
+
+PROG = "python -m benchmarks.sample_efficiency"
+LEVELS = {
+    "GoToRedBallGrey": (125, 4_000),
+    "GoToRedBall": (500, 8_000),
+    "GoToLocal": (1_000, 16_000),
+    "PickupLoc": (4_000, 64_000),
+    "PutNextLocal": (2_000, 32_000),
+    "GoTo": (2_000, 32_000),
+}
+"""Level of the paper's table 3 → fewest and most demonstrations, from not enough to more than enough."""
+TEST, SOLVED = "test", 0.99
+
+
+@dataclass(frozen=True)
+class Arguments(JobsArguments):
+    """Measure how many demonstrations, or episodes, BabyAI's levels take; what is finished is not run again."""
+
+    levels: str = "GoToRedBallGrey"
+    """Levels separated by commas."""
+    reinforcement: bool = False
+    """Episodes of PPO instead of demonstrations."""
+    demonstrations: str = ""
+    """Fewest and most demonstrations, e.g. 250,8000; by default those of the level."""
+    octave: int = 2
+    """Runs between a number of demonstrations and twice as many; the paper has 5."""
+    agent: str = "viewread"
+    """Id of the network."""
+    seeds: str = "0"
+    """Seeds separated by commas."""
+    budget: float = 1.0
+    """Factor for the environment steps of the level's preset, which are the same for every number of demonstrations."""
+    missions: int = 1_000
+    """Missions of `test` after each run; the paper has 512 of validation."""
+    out: Path = Path("runs/sample_efficiency")
+    """Folder of the runs, of the table and of the figure."""
+
+
+def main() -> int:
+    """Run the command and return its exit code."""
+    line = CommandLine.of_process(PROG)
+    arguments = line.parse(Arguments)
+    stopped = "stopped; the state is saved, and the same command goes on"
+    return run_command(lambda: measure(arguments, line), lambda: stopped, REPEATABLE)
+
+
+def measure(arguments: Arguments, line: CommandLine) -> None:
+    """Train what is missing, and write the table and the figure."""
+    levels = [check_choice("level", level, LEVELS) for level in items(arguments.levels)]
+    numbers = {level: numbers_of(arguments, level) for level in levels}
+    way = _episodes if arguments.reinforcement else _demonstrations
+    found = [way(arguments, level, numbers[level]) for level in levels]
+    write_atomic(arguments.out / "efficiency.png", plot(found))
+    write_json(arguments.out / "efficiency.json", to_json(found))
+    write_atomic(arguments.out / "efficiency.md", markdown(found, str(line)))
+    print(f"report: {arguments.out / 'efficiency.md'}")
+
+
+def numbers_of(arguments: Arguments, level: str) -> list[int]:
+    """Return the numbers of demonstrations, spaced evenly by their logarithms."""
+    typed = items(arguments.demonstrations)
+    if typed and not (len(typed) == 2 and all(word.isdecimal() for word in typed)):
+        raise ConfigurationError(f"--demonstrations takes the fewest and the most, got {arguments.demonstrations!r}")
+    low, high = map(int, typed) if typed else LEVELS[level]
+    if not 1 <= low < high or arguments.octave < 1:
+        raise ConfigurationError(f"from {low} to {high} demonstrations, {arguments.octave} an octave, is no range")
+    count = round(log2(high / low) * arguments.octave)
+    return sorted({round(low * (high / low) ** (k / max(count, 1))) for k in range(max(count, 1) + 1)})
+
+
+def _demonstrations(arguments: Arguments, level: str, numbers: list[int]) -> Demonstrations:
+    """The success rates of a level's sweep, and their curve."""
+    folder = SweepFolder(arguments.out / f"{level}-{arguments.agent}")
+    over = (f"learning.demonstrations={','.join(map(str, numbers))}",)
+    _train(sweep, sweep.Arguments, arguments, level, "quick", folder.path, folder.file.exists(), over=over)
+    points = [
+        (int(point.values["learning.demonstrations"]), score.value)
+        for number, point in enumerate(folder.read().points)
+        if (results := folder.results(number)) is not None
+        for score in scores(results, TEST)
+    ]
+    try:
+        curve, why = fit(*zip(*points, strict=True)), ""
+    except ConfigurationError as error:
+        curve, why = None, str(error)
+    return Demonstrations(level, points, curve, why)
+
+
+def _episodes(arguments: Arguments, level: str, _: list[int]) -> Episodes:
+    """The episodes after which PPO solves a level, a number for each seed; None where it does not."""
+    run = RunFolder(arguments.out / f"{level}-{arguments.agent}-reinforcement")
+    if not run.report.exists():
+        _train(train, train.Arguments, arguments, level, "quick_rl", run.path, run.holds_run)
+    window, found = parse_config(run.config()).of_stage(level)[-1].until.window, []
+    for folder in run.of_seeds([int(seed) for seed in items(arguments.seeds)]).values():
+        lines = [line for line in read_metrics(folder.metrics) if line["kind"] == "train"]
+        episodes = [sum(line["games"] for line in lines[: k + 1]) for k in range(len(lines))]
+        wins = [line.get("window_win_rate", 0.0) for line in lines]
+        solved = (n for n, won in zip(episodes, wins, strict=True) if won >= SOLVED and n >= window)
+        found.append(next(solved, None))
+    return Episodes(level, found)
+
+
+def _train(command, kind, arguments: Arguments, level: str, preset: str, out: Path, begun: bool, **more) -> None:
+    """Run a command of magrounding for a level, or go on with it."""
+    computed = {"jobs": arguments.jobs, "cluster": arguments.cluster}
+    computed |= {"cpus_per_job": arguments.cpus_per_job, "gpus_per_job": arguments.gpus_per_job}
+    options = {"env": "babyai", "agent": arguments.agent, "preset": preset, "stages": level, "seeds": arguments.seeds}
+    options |= {"budget": arguments.budget, "games": arguments.missions, **more}
+    words = kind(out=out, resume=begun, **computed, **({} if begun else options))
+    command.run(words, CommandLine(PROG, tuple(sys.argv[1:])))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

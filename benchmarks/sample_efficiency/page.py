@@ -1,0 +1,189 @@
+"""The measured sample efficiency as Markdown, JSON and a figure, with the paper's numbers beside."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from benchmarks.sample_efficiency.posterior import CREDIBLE, LOWEST, TARGET, Curve
+from magrounding.experiment.markdown import code
+from magrounding.experiment.plots import COLOURS, make_figure, to_png
+from magrounding.experiment.tables import Table, page
+
+PAPER: Mapping[str, tuple[tuple[float, float], tuple[float, float]]] = {
+    "GoToRedBallGrey": ((8_431, 12_430), (15_900, 17_400)),
+    "GoToRedBall": ((49_670, 62_010), (261_100, 333_600)),
+    "GoToLocal": ((148_500, 193_200), (903_000, 1_114_000)),
+    "PickupLoc": ((204_300, 241_200), (1_447_000, 1_643_000)),
+    "PutNextLocal": ((244_600, 322_700), (2_186_000, 2_727_000)),
+    "GoTo": ((341_100, 408_500), (816_000, 1_964_000)),
+}
+"""Level → the paper's 99 % intervals: demonstrations of its imitation, episodes of its PPO (BabyAI table 3)."""
+
+
+@dataclass(frozen=True)
+class Demonstrations:
+    """A level by imitation.
+
+    Attributes:
+        level: its name.
+        points: (demonstrations, success rate) of each run.
+        curve: fitted to them; None where there are too few, which `why` says.
+    """
+
+    level: str
+    points: Sequence[tuple[int, float]]
+    curve: Curve | None
+    why: str = ""
+
+    @property
+    def paper(self) -> tuple[float, float]:
+        return PAPER[self.level][0]
+
+    @property
+    def estimate(self) -> float | None:
+        """Median of the smallest number of demonstrations."""
+        return None if self.curve is None else self.curve.median
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        if self.curve is None or self.curve.low is None or self.curve.high is None:
+            return None
+        return self.curve.low, self.curve.high
+
+    @property
+    def note(self) -> str:
+        """Remark on what the interval leaves open."""
+        if self.curve is None:
+            return self.why
+        notes = []
+        if self.curve.below > 1 - CREDIBLE:
+            notes.append(f"reached at the smallest number with probability {self.curve.below:.2f}")
+        if self.curve.above > 1 - CREDIBLE:
+            notes.append(f"not reached at the largest with probability {self.curve.above:.2f}")
+        return "; ".join(notes)
+
+
+@dataclass(frozen=True)
+class Episodes:
+    """A level by reinforcement.
+
+    Attributes:
+        level: its name.
+        episodes: of each seed until 99 % of a window of training games are won; None where that is never so.
+    """
+
+    level: str
+    episodes: Sequence[int | None]
+
+    @property
+    def paper(self) -> tuple[float, float]:
+        return PAPER[self.level][1]
+
+    @property
+    def estimate(self) -> float | None:
+        """Mean over seeds, where all of them solve the level."""
+        return None if None in self.episodes else float(np.mean([each for each in self.episodes if each is not None]))
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """The interval of the t-test over seeds, as in the paper's appendix A.1; None of one seed."""
+        solved = [each for each in self.episodes if each is not None]
+        if len(solved) < len(self.episodes) or len(solved) < 2:
+            return None
+        from scipy.stats import t  # takes longer to import than many a command takes
+
+        half = t.ppf((1 + CREDIBLE) / 2, len(solved) - 1) * np.std(solved, ddof=1) / len(solved) ** 0.5
+        return float(np.mean(solved) - half), float(np.mean(solved) + half)
+
+    @property
+    def note(self) -> str:
+        unsolved = sum(each is None for each in self.episodes)
+        return f"not solved by {unsolved} of {len(self.episodes)} seeds" if unsolved else ""
+
+
+Level = Demonstrations | Episodes
+
+
+def markdown(levels: Sequence[Level], command: str) -> str:
+    """The table, how to read it, and the points."""
+    imitation = isinstance(levels[0], Demonstrations)
+    what = "demonstrations" if imitation else "episodes of PPO"
+    table = Table.of(
+        levels,
+        {
+            "level": lambda each: each.level,
+            what: lambda each: None if each.estimate is None else f"{each.estimate:,.0f}",
+            f"{CREDIBLE:.0%} interval": lambda each: _range(each.interval),
+            "the paper's": lambda each: _range(each.paper),
+            "ratio": lambda each: None if each.estimate is None else f"{np.mean(each.paper) / each.estimate:.0f}",
+            "": lambda each: each.note or None,
+        },
+    )
+    how = (
+        "A run for each number of demonstrations of the bot, all of as many environment steps; success is that of "
+        "greedy play in missions of `test`. The number is the median of the posterior of a Gaussian process (appendix "
+        f"A.2 of the paper) that is fitted to runs of {LOWEST:.0%} and more. The paper takes the best smoothed "
+        "validation success of a training run, which is higher, and other networks."
+        if imitation
+        else "Episodes until 99 % of a window of training games are won: mean over seeds, and the interval of a t-test."
+    )
+    points = "\n".join(
+        f"* {each.level}: " + ", ".join(f"{k:,}: {rate:.1%}" for k, rate in each.points)
+        for each in levels
+        if isinstance(each, Demonstrations)
+    )
+    return page(
+        f"# BabyAI table 3: {what} until {TARGET:.0%} of missions succeed",
+        how,
+        table.markdown(),
+        "![success over numbers of demonstrations, with the fitted curves](efficiency.png)" if imitation else "",
+        points,
+        f"Command: {code(command)}",
+    )
+
+
+def _range(ends: tuple[float, float] | None) -> str | None:
+    return None if ends is None else f"{ends[0]:,.0f} to {ends[1]:,.0f}"
+
+
+def to_json(levels: Sequence[Level]) -> dict[str, Any]:
+    """All numbers."""
+    found = {}
+    for each in levels:
+        entry = {"estimate": each.estimate, "interval": each.interval, "paper": each.paper, "note": each.note}
+        measured = {"points": list(each.points)} if isinstance(each, Demonstrations) else {"episodes": each.episodes}
+        found[each.level] = {**entry, **measured}
+        if isinstance(each, Demonstrations) and each.curve is not None:
+            curve = asdict(each.curve)
+            found[each.level]["curve"] = {k: v.tolist() if hasattr(v, "tolist") else v for k, v in curve.items()}
+    return found
+
+
+def plot(levels: Sequence[Level]) -> bytes:
+    """A PNG with a panel for each level: its runs, and the fitted curve with two deviations around it."""
+    figure, panels = make_figure(len(levels), alike=False)
+    for each, panel in zip(levels, panels, strict=True):
+        panel.set_title(each.level, fontsize=10)
+        if isinstance(each, Episodes):
+            solved = [(seed, n) for seed, n in enumerate(each.episodes) if n is not None]
+            panel.plot([seed for seed, _ in solved], [n for _, n in solved], "o", color=COLOURS[0])
+            panel.set_xlabel("seed")
+            continue
+        panel.set_xscale("log", base=2)
+        rates = [100 * rate for _, rate in each.points]
+        panel.plot([k for k, _ in each.points], rates, "o", color=COLOURS[0], markersize=4)
+        if (curve := each.curve) is not None:
+            band = 100 * (curve.mean - 2 * curve.std), np.minimum(100 * (curve.mean + 2 * curve.std), 100)
+            panel.fill_between(curve.samples, *band, color=COLOURS[1], alpha=0.2, linewidth=0)
+            panel.plot(curve.samples, 100 * curve.mean, color=COLOURS[1])
+            if each.interval is not None:
+                panel.axvspan(*each.interval, color="0.85", zorder=0)
+        panel.axhline(100 * TARGET, color="0.4", linewidth=0.8, linestyle="--")
+        panel.set_xlabel("demonstrations")
+        panel.grid(alpha=0.3)
+    panels[0].set_ylabel("episodes" if isinstance(levels[0], Episodes) else "missions of test (%)")
+    return to_png(figure)
