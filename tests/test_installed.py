@@ -13,7 +13,10 @@ from urllib.request import urlopen
 
 import pytest
 
-from tests.wheels import NEEDED, ROOT, build_wheels, clean_environment, install, run
+from magrounding.play.actor import make_expert
+from magrounding.play.evaluate import evaluate
+from tests.forked import Forked
+from tests.wheels import NEEDED, ROOT, bring_kernels, build_wheels, clean_environment, install, run
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900), NEEDED]
 
@@ -31,7 +34,10 @@ def wheel(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def programs(wheel, tmp_path_factory):
-    return install(tmp_path_factory.mktemp("venv"), wheel)
+    programs = install(tmp_path_factory.mktemp("venv"), wheel)
+    evaluate(make_expert, GAME[1], {}, 2)  # compiles its kernels here, if nothing has
+    bring_kernels(programs)
+    return programs
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +52,14 @@ def folder(programs, tmp_path_factory):
 @pytest.fixture(scope="module")
 def command(programs, folder):
     """Call a command there, and return what it printed."""
-    return lambda *words, **options: run(programs / "magrounding", *words, cwd=folder, **options)
+    with Forked(programs / "python", clean_environment(), folder) as forked:
+
+        def command(*words, succeeds=True, **options):
+            done = forked.run("magrounding", *words, cwd=folder, env=clean_environment(), **options)
+            assert (done.returncode == 0) == succeeds, f"{words}\n{done.stdout}\n{done.stderr}"
+            return done.stdout + ("" if succeeds else done.stderr)
+
+        yield command
 
 
 def test_the_wheel_is_small(wheel):
@@ -62,7 +75,7 @@ def test_what_is_imported_is_the_wheel_and_no_torch(programs, tmp_path):
 
 def test_it_says_what_there_is(programs, command, folder):
     version = command("--version")
-    assert run(programs / "python", "-m", "magrounding", "--version", cwd=folder) == version
+    assert run(programs / "magrounding", "--version", cwd=folder) == version
     assert "rock_paper_scissors" in command("list", "envs")
     listed = json.loads(command("list", "extras", "--json"))["extras"]
     assert {row["id"] for row in listed} >= {"nethack", "web", "all"}

@@ -53,3 +53,12 @@ def install(folder, *wheels):
     # A folder on the path, not a site folder: .pth files in it, an editable install's among them, are not read.
     (own / "dependencies.pth").write_text("\n".join({sysconfig.get_path(kind) for kind in ("purelib", "platlib")}))
     return programs
+
+
+def bring_kernels(programs):
+    """Give an installed package the kernels that this checkout has compiled: numba goes by the age of their source."""
+    own = Path(sysconfig.get_path("purelib", vars={"base": str(programs.parent)}))
+    for compiled in (ROOT / "magrounding").rglob("__pycache__/*.nb[ic]"):
+        source = compiled.parents[1] / f"{compiled.name.partition('.')[0]}.py"
+        shutil.copystat(source, own / source.relative_to(ROOT))
+        shutil.copy2(compiled, own / compiled.relative_to(ROOT))

@@ -1,7 +1,6 @@
 """Teams on a model hub, by the real client against a hub on the loopback."""
 
 import os
-import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,6 +11,7 @@ import magrounding as mg
 from magrounding.errors import CheckpointError, ConfigurationError, MissingExtra
 from magrounding.pretrained import hub
 from tests.experiment.tiny_runs import tiny_run
+from tests.forked import Forked
 from tests.hub_server import Repository, hub_server
 
 ROOT = Path(__file__).parents[2]
@@ -64,16 +64,20 @@ def finished(tmp_path_factory):
     return tiny_run(tmp_path_factory.mktemp("runs") / "run", "s1")
 
 
+@pytest.fixture(scope="module")
+def forked():
+    with Forked(cwd=ROOT) as forked:
+        yield forked
+
+
 @pytest.fixture
-def call(served, tmp_path):
+def call(served, forked, tmp_path):
     """Call Python in a process of its own, as the client reads its address once."""
     own = {"HF_ENDPOINT": served.address, "HF_TOKEN": served.token, "HF_HOME": str(tmp_path / "home")}
     own |= {"HF_HUB_DISABLE_XET": "1", "HF_HUB_DISABLE_TELEMETRY": "1", "HF_HUB_DISABLE_PROGRESS_BARS": "1"}
 
-    def call(*arguments, **changed):
-        command = [sys.executable, *map(str, arguments)]
-        environment = {**os.environ, **own, **changed}
-        return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=600)
+    def call(module, *arguments, **changed):
+        return forked.run(module, *arguments, cwd=ROOT, env={**os.environ, **own, **changed})
 
     return call
 
@@ -93,7 +97,7 @@ def find(call):
 
 @pytest.fixture
 def published(served, finished, call):
-    done = call("-m", "magrounding", "publish", "--run", finished, "--hub", NAME, "--license", "mit")
+    done = call("magrounding", "publish", "--run", finished, "--hub", NAME, "--license", "mit")
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -117,7 +121,7 @@ def test_other_files_stay_there_and_those_of_an_earlier_team_go(served, publishe
     planted = {"s2/agent_9.safetensors": b"1", "model.pkl": b"cos", "s1/evil.py": b"1", "notes.txt": b"1"}
     repository.commit({**repository.at("main")[1], **planted})
     assert find(NAME)[:2] == (0, TEAM | {"s2/agent_9.safetensors"})
-    again = call("-m", "magrounding", "publish", "--run", finished, "--hub", NAME, "--seed", "1")
+    again = call("magrounding", "publish", "--run", finished, "--hub", NAME, "--seed", "1")
     assert again.returncode == 0, again.stderr
     assert set(repository.at("main")[1]) == TEAM | KEPT | {"model.pkl", "s1/evil.py", "notes.txt"}
 
@@ -140,6 +144,6 @@ def test_no_repository_and_no_connection_are_one_sentence(find, name, changed):
 
 
 def test_an_upload_that_is_refused_is_one_sentence(finished, call):
-    done = call("-m", "magrounding", "publish", "--run", finished, "--hub", NAME, HF_TOKEN="hf_wrong")
+    done = call("magrounding", "publish", "--run", finished, "--hub", NAME, HF_TOKEN="hf_wrong")
     assert done.returncode == 2
     assert f"cannot be uploaded to hub:{NAME}" in done.stderr
