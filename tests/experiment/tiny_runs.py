@@ -18,6 +18,7 @@ from magrounding.experiment.evaluation_config import EvaluationConfig
 from magrounding.experiment.metrics import read_metrics
 from magrounding.experiment.phase import Phase, Promotion
 from magrounding.experiment.progress import Display
+from magrounding.experiment.reports import run as report
 from magrounding.play.run_folder import METRICS_FILE
 from magrounding.play.scripted import RandomTeam
 from magrounding.registry import ENVS
@@ -77,6 +78,7 @@ def tiny_run(folder: Path, *stages: str, **changes: Any) -> Path:
     changes = {"seeds": (0, 1), **brief, **changes}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(evaluation, "make_expert", lambda vec: RandomTeam(vec.num_agents, 5))
+        patch.setattr(report, "plot_curves", lambda run: b"")  # figures have tests of their own
         curriculum.run_curriculum(tiny_settings(stages=stages, **changes), folder, display=quiet())
     return folder
 

@@ -1,6 +1,7 @@
 import pytest
 
 from magrounding.experiment import evaluate as evaluation
+from magrounding.experiment.reports import run as report
 from magrounding.play.scripted import RandomTeam
 from magrounding.threads import ThreadPlan, using
 
@@ -17,4 +18,19 @@ def weak_oracle():
     """A random team in the place of the reports' ceiling, which is not what these tests are about."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(evaluation, "make_expert", lambda vec: RandomTeam(vec.num_agents, vec.spec.num_actions))
+        yield
+
+
+@pytest.fixture(autouse=True, scope="module")
+def curves_drawn_once():
+    """The curves of a module's first run in the place of those of the others: figures have tests of their own."""
+    drawn, draw = [], report.plot_curves
+
+    def plot_curves(results):
+        if not drawn:
+            drawn.append(draw(results))
+        return drawn[0]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(report, "plot_curves", plot_curves)
         yield
