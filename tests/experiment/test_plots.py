@@ -29,8 +29,7 @@ def check_legend(figure):
         assert panel.get_tightbbox().y0 >= box.y1 - 1
 
 
-@pytest.mark.parametrize("stages", [1, 2, 5, 20])
-@pytest.mark.parametrize("labels", [1, 8, 30])
+@pytest.mark.parametrize(("stages", "labels"), [(1, 1), (1, 30), (2, 8), (5, 30), (6, 8), (20, 1)])
 def test_panels_stand_in_rows_and_the_legend_fits(saved, stages, labels):
     figure, panels = make_figure(stages)
     for panel in panels:
