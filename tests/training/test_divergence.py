@@ -115,7 +115,9 @@ def settings_of(config, **changes):
     if config.algorithm == "qmix":
         small = {"agent": "qmix", "network": {}, "share_parameters": True}
         changes = {**small, **changes}
-    return tiny_settings(stages=("s1",), phases=phases, every=None, **{"log_every": 1, **changes})
+    return tiny_settings(
+        stages=("s1",), phases=phases, every=None, **{"log_every": 1, "final_sets": ("train",), **changes}
+    )
 
 
 def mended(settings):
