@@ -243,14 +243,33 @@ class Watch:
 def watch_run(package: Path) -> dict[str, Way]:
     """Run `magrounding train` in this process, watched in every thread, and count the three ways through it.
 
+    What is entered while numba compiles is not watched: a kernel is compiled once, and then read from numba's cache.
+
     Raises:
         SystemExit: the run failed.
     """
+    from numba.core.event import Listener, install_listener
     from torch.optim.optimizer import register_optimizer_step_pre_hook
 
     from magrounding.cli.main import main
 
-    with tempfile.TemporaryDirectory() as folder, redirect_stdout(StringIO()):
+    class Compilation(Listener):
+        depth = 0
+
+        def on_start(self, event: object) -> None:
+            self.depth += 1
+            sys.setprofile(None)
+
+        def on_end(self, event: object) -> None:
+            self.depth -= 1
+            if self.depth == 0:
+                sys.setprofile(watch)
+
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        redirect_stdout(StringIO()),
+        install_listener("numba:compiler_lock", Compilation()),
+    ):
         out = Path(folder).resolve() / "run"
         watch = Watch(package, out)
         hook = register_optimizer_step_pre_hook(lambda *_: setattr(watch, "learnt", True))
