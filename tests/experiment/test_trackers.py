@@ -1,9 +1,8 @@
 """Real trackers: each shows the curve of `metrics.jsonl`, to its last step, whatever was killed."""
 
 import importlib.util
+import os
 import signal
-import subprocess
-import sys
 from collections import defaultdict
 from pathlib import Path
 
@@ -13,8 +12,10 @@ from magrounding.experiment.metrics import read_metrics
 from magrounding.play.run_folder import METRICS_FILE
 from magrounding.storage import read_json
 from tests.experiment.tracker_readers import READERS, SERVICES, environment
+from tests.forked import Forked
 
 ROOT = Path(__file__).parents[2]
+ONE_THREAD = {"OMP_NUM_THREADS": "1", "NUMBA_NUM_THREADS": "1"}
 INSTALLED = [name for name in SERVICES if importlib.util.find_spec(name)]
 
 pytestmark = pytest.mark.slow
@@ -33,11 +34,16 @@ def measured(folder):
     return dict(curves)
 
 
-def tracked(folder, store, trackers, kill_at=0, **more):
+@pytest.fixture(scope="module")
+def forked():
+    with Forked(environment={**os.environ, **ONE_THREAD}, cwd=ROOT) as forked:
+        yield forked
+
+
+def tracked(forked, folder, store, trackers, kill_at=0, **more):
     """Train, or go on, in a process of its own; what it says of trackers."""
-    line = [sys.executable, "-m", "tests.experiment.tracked_run", str(folder), ",".join(trackers), str(kill_at)]
-    env = {**environment(store), **more, "OMP_NUM_THREADS": "1", "NUMBA_NUM_THREADS": "1"}
-    done = subprocess.run(line, cwd=ROOT, env=env, capture_output=True, text=True, check=False)
+    env = {**environment(store), **more, **ONE_THREAD}
+    done = forked.run("tests.experiment.tracked_run", folder, ",".join(trackers), kill_at, cwd=ROOT, env=env)
     assert done.returncode == (-signal.SIGKILL if kill_at else 0), done.stdout + done.stderr
     return [each for each in done.stdout.splitlines() if each.startswith("tracker ")]
 
@@ -59,26 +65,25 @@ def check(tracker, folder, store, monkeypatch):
 
 
 @pytest.fixture(scope="module")
-def killed(tmp_path_factory):
+def killed(forked, tmp_path_factory):
     """A run that was killed twice and resumed, shown by all that is installed."""
     store = tmp_path_factory.mktemp("killed")
-    tracked(store / "run", store, ["tensorboard", *INSTALLED], kill_at=4)
-    tracked(store / "run", store, [], kill_at=3)
-    tracked(store / "run", store, [])
+    tracked(forked, store / "run", store, ["tensorboard", *INSTALLED], kill_at=4)
+    tracked(forked, store / "run", store, [], kill_at=3)
+    tracked(forked, store / "run", store, [])
     return store
 
 
 @pytest.fixture(scope="module")
-def afterwards(tmp_path_factory):
+def afterwards(forked, tmp_path_factory):
     """A run without trackers that was stopped, sent, resumed and sent again."""
     store = tmp_path_factory.mktemp("afterwards")
-    send = [sys.executable, "-m", "magrounding.cli.main", "track", str(store / "run"), "--project", "tests"]
-    send += ["--tracker", ",".join(["tensorboard", *INSTALLED])]
-    tracked(store / "run", store, ["tensorboard"], kill_at=5)
+    send = ["track", store / "run", "--project", "tests", "--tracker", ",".join(["tensorboard", *INSTALLED])]
+    tracked(forked, store / "run", store, ["tensorboard"], kill_at=5)
     for resumed in (False, False, True):
         if resumed:
-            tracked(store / "run", store, ["tensorboard"])
-        done = subprocess.run(send, cwd=ROOT, env=environment(store), capture_output=True, text=True, check=False)
+            tracked(forked, store / "run", store, ["tensorboard"])
+        done = forked.run("magrounding.cli.main", *send, cwd=ROOT, env=environment(store))
         assert done.returncode == 0, done.stdout + done.stderr
     return store
 
@@ -101,14 +106,13 @@ GONE = {
 
 
 @pytest.mark.parametrize("tracker", SERVICES)
-def test_a_run_finishes_without_the_server_and_is_sent_later(tracker, tmp_path, monkeypatch):
+def test_a_run_finishes_without_the_server_and_is_sent_later(forked, tracker, tmp_path, monkeypatch):
     pytest.importorskip(tracker)
-    said = tracked(tmp_path / "run", tmp_path, [tracker], **GONE[tracker])
+    said = tracked(forked, tmp_path / "run", tmp_path, [tracker], **GONE[tracker])
     assert len(said) == 1
     assert said[0].startswith(f"tracker {tracker}: it ")
     assert said[0].endswith(f"send what is missing with: magrounding track {tmp_path / 'run'} --tracker {tracker}")
     assert (tmp_path / "run" / "report.md").exists()
-    send = [sys.executable, "-m", "magrounding.cli.main", "track", str(tmp_path / "run")]
-    done = subprocess.run(send, cwd=ROOT, env=environment(tmp_path), capture_output=True, text=True, check=False)
+    done = forked.run("magrounding.cli.main", "track", tmp_path / "run", cwd=ROOT, env=environment(tmp_path))
     assert done.returncode == 0, done.stdout + done.stderr
     check(tracker, tmp_path / "run", tmp_path, monkeypatch)
