@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -12,6 +12,9 @@ from magrounding.errors import ConfigurationError
 
 PAD = 0
 PAD_WORD = "<pad>"
+
+CONTINUATION = "##"
+"""Token before a letter that continues a word."""
 
 
 class Vocabulary:
@@ -49,3 +52,8 @@ class Vocabulary:
     def decode(self, row: Iterable[int]) -> str:
         """The text of a row of ids, padding dropped."""
         return " ".join(self.words[i] for i in row if i != PAD)
+
+
+def plain_text(words: Sequence[str], row: Iterable[int]) -> str:
+    """Return the text of some ids, given the word of each: lower case, a space between words and signs, no padding."""
+    return " ".join(words[i] for i in row if i != PAD).replace(" " + CONTINUATION, "")

@@ -20,9 +20,9 @@ from magrounding.agents.guide import Guide, load_guide
 from magrounding.agents.policy import Batch, TextEncoding
 from magrounding.errors import ConfigurationError
 from magrounding.schema import Count
-from magrounding.single.tokenizer import plain_text
 from magrounding.spec import CHOICES, EnvSpec
 from magrounding.storage import user_path
+from magrounding.vocabulary import plain_text
 
 NAVIGATION = ("go to ", "teleport to ")
 """Prefixes of navigation actions."""

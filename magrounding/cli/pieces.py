@@ -17,11 +17,11 @@ from magrounding.envs.make import make_vec
 from magrounding.errors import CheckpointError, ConfigurationError, check_choice
 from magrounding.play.owner import owned
 from magrounding.registry import env_entry
-from magrounding.single.tokenizer import plain_text
 from magrounding.spec import CHOICES
 from magrounding.storage import check_place, write_atomic
 from magrounding.texts import content_keys
 from magrounding.vector import VectorEnv
+from magrounding.vocabulary import plain_text
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from magrounding.errors import ConfigurationError
-from magrounding.single.tokenizer import plain_text
 from magrounding.spec import CHOICES, EnvSpec, TextChoices
+from magrounding.vocabulary import plain_text
 
 
 def action_name(spec: EnvSpec, obs: Mapping[str, np.ndarray], game: int, agent: int, action: int) -> str:

@@ -9,8 +9,8 @@ import numpy as np
 
 from magrounding.errors import InvalidAction
 from magrounding.play.action_names import action_name
-from magrounding.single.tokenizer import plain_text
 from magrounding.spec import CHOICES, EnvSpec
+from magrounding.vocabulary import plain_text
 
 MoveFunction = Callable[[dict[str, np.ndarray], dict[str, int], dict[str, Any]], Any]
 """(observation, legal_actions, info) → action, see `FunctionTeam`."""

@@ -12,9 +12,10 @@ import numpy as np
 
 from magrounding.brief import brief
 from magrounding.errors import ConfigurationError, DataNotFound, check_choice
-from magrounding.single.tokenizer import plain_text, split
+from magrounding.single.tokenizer import split
 from magrounding.spec import CHOICES, EnvSpec, TextChoices
 from magrounding.storage import NOTE, lines_of, read_text, reason, user_path
+from magrounding.vocabulary import plain_text
 
 ANY, AGAIN = "?", "*"
 _COMMENT = "#"

@@ -19,8 +19,8 @@ from magrounding.play.episodes import Episodes
 from magrounding.play.evaluate import GREEDY, SAMPLED
 from magrounding.play.lineup import Lineup
 from magrounding.play.saved_games import Header, Recorder, SavedEpisode, SavedLineup
-from magrounding.single.tokenizer import plain_text
 from magrounding.spec import SCENE
+from magrounding.vocabulary import plain_text
 
 MANUAL = "manual"
 """The field whose rows are statements."""

@@ -5,8 +5,8 @@ its texts. A word of the list is one id; any other is spelt, its first letter as
 before it ("zinc" is "z ##i ##n ##c"): no text is lost, no two words look the same, and no list has to be complete. Text
 is lower case, split into words (letters and digits) and single other signs; white space only separates.
 
-An env writes its texts by `Tokenizer.row` and its valid actions by `ChoiceTable.rows`; `plain_text` is the way back,
-for networks with a tokenizer of their own.
+An env writes its texts by `Tokenizer.row` and its valid actions by `ChoiceTable.rows`; `vocabulary.plain_text` is the
+way back, for networks with a tokenizer of their own.
 """
 
 from __future__ import annotations
@@ -18,13 +18,10 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from magrounding.errors import ConfigurationError
-from magrounding.vocabulary import PAD, Vocabulary
+from magrounding.vocabulary import CONTINUATION, Vocabulary
 
 UNKNOWN = "<unk>"
 """Token of a sign that is not printable ASCII."""
-
-CONTINUATION = "##"
-"""Token before a letter that continues a word."""
 
 _WORD = re.compile(r"[a-z0-9]+|[^\sa-z0-9]")
 _LETTERS = string.ascii_lowercase + string.digits
@@ -124,8 +121,3 @@ class ChoiceTable:
 def split(text: str) -> list[str]:
     """Return the words and signs of a text, in lower case."""
     return _WORD.findall(text.lower())
-
-
-def plain_text(words: Sequence[str], row: Iterable[int]) -> str:
-    """Return the text of some ids, given the word of each: lower case, a space between words and signs, no padding."""
-    return " ".join(words[i] for i in row if i != PAD).replace(" " + CONTINUATION, "")

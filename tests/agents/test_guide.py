@@ -16,7 +16,8 @@ from magrounding.agents.guide.learning import GuideLearning, contrastive_loss, e
 from magrounding.agents.guide.metrics import guide_metrics, top_k
 from magrounding.errors import CheckpointError, ConfigurationError, Diverged
 from magrounding.single.scienceworld.trajectories import Trajectory
-from magrounding.single.tokenizer import Tokenizer, plain_text
+from magrounding.single.tokenizer import Tokenizer
+from magrounding.vocabulary import plain_text
 from tests.agents.language_models import tiny_bert
 
 THINGS = ("water", "lead", "soap", "gallium", "mercury", "butter")

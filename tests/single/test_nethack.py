@@ -17,8 +17,8 @@ from magrounding.single.nethack import expert as explorer
 from magrounding.single.nethack.options import SEEDS
 from magrounding.single.nethack.words import BLANK, HERO, all_words, first_ids, status_text, tokenizer
 from magrounding.single.one_agent import AGENT
-from magrounding.single.tokenizer import plain_text
 from magrounding.single.tokenizer import split as words_of
+from magrounding.vocabulary import plain_text
 from tests.full import in_full, in_the_full_suite
 
 pytest.importorskip("nle", reason="the extra `nethack` is absent: nle")

@@ -16,8 +16,9 @@ from magrounding.errors import CallOrderError, ConfigurationError
 from magrounding.registry import env_entry
 from magrounding.single.scienceworld import SPLITS, TASKS, ScienceWorld
 from magrounding.single.scienceworld.options import task_name, tokenizer, variations
-from magrounding.single.tokenizer import plain_text, split
+from magrounding.single.tokenizer import split
 from magrounding.spec import SCORE, TextChoices
+from magrounding.vocabulary import plain_text
 
 AGENT = "agent_0"
 HEAP = ScienceWorld().heap

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from magrounding.errors import ConfigurationError
-from magrounding.single.tokenizer import UNKNOWN, ChoiceTable, Tokenizer, plain_text, split
+from magrounding.single.tokenizer import UNKNOWN, ChoiceTable, Tokenizer, split
+from magrounding.vocabulary import plain_text
 
 TOKENIZER = Tokenizer(["look", "at", "the", "cup", "10"])
 

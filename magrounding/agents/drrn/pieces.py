@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 
 from magrounding.errors import CheckpointError, ConfigurationError, needed
-from magrounding.single.tokenizer import plain_text
 from magrounding.storage import WRONG_JSON, json_text, parse_json, read_bytes, reason, text_of, unpacked
 from magrounding.texts import content_keys
+from magrounding.vocabulary import plain_text
 
 SHIPPED = Path(__file__).with_name("data") / "pieces.json.gz"
 """Pieces of the texts of ScienceWorld's training variations."""
