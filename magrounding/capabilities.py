@@ -101,6 +101,19 @@ class HasFacts(Protocol):
         ...
 
 
+class HasTextView(Protocol):
+    """Vector envs that put observations into words. All of this package do; what they say is in their spec."""
+
+    def describe(self, row: int, agent: int) -> str:
+        """Return what an agent's observation of one row holds, and what its last action has come to, as plain text.
+
+        It is made of the agent's own arrays alone, see `text_view.TextView`: manual and goal first, then the map, what
+        the agent holds, teammates, legal moves, and what happened. A row that has begun anew says nothing of the game
+        before. A ConfigurationError for a row or an agent that there is not, a CallOrderError before `reset`.
+        """
+        ...
+
+
 class HasHalves(Protocol):
     """Vector envs that play a step of some rows while the caller thinks about the others.
 

@@ -107,6 +107,8 @@ class EnvEntry:
         multi_agent: whether it takes `agents`; the others are for one agent, and Gymnasium knows them too.
         layouts: values of its option `layout`, in which the same manual's statements lie in other rows; in the first
             each has one of its own.
+        text_view: entry point of a `text_view.TextView` that puts its observations into better words than the spec has;
+            "": those of the spec.
         evaluation: in which of its games agents are judged; by default in those that it makes without options.
         version: of its id in other registries, "<id>-v0"; a change of dynamics, texts, rewards or masks raises it.
         played_limit: `max_cycles` of games that are played to be seen, compared or learnt from (`match`, `play`,
@@ -125,6 +127,7 @@ class EnvEntry:
     other_oracles: Mapping[str, str] = field(default_factory=dict)
     multi_agent: bool = False
     layouts: tuple[str, ...] = ()
+    text_view: str = ""
     evaluation: EvaluationPlan = field(default_factory=EvaluationPlan)
     version: int = 0
     played_limit: int | None = None

@@ -287,7 +287,7 @@ BY_NAME = {
     "timeout": st.just(5.0),
     "seed": st.none() | st.integers(0, 2**61),
     "copy": st.booleans(),
-    "render_mode": st.sampled_from([None, "ansi", "rgb_array"]),
+    "render_mode": st.sampled_from([None, "ansi", "ansi_full", "rgb_array"]),
     "agent": st.sampled_from(["agent_0", "agent_1"]),
     "make_env": st.sampled_from([Walk, lambda: gymnasium.make("CartPole-v1"), lambda: None, lambda: 3]),
     "spec": st.sampled_from([None, *(mg.ENVS[id].describe() for id in ("rtfm", "ma_messenger"))]),

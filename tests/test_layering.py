@@ -29,7 +29,7 @@ LAYERS = (
         "vocabulary",
     ),
     ("spec",),
-    ("capabilities", "texts", "vector", "evaluation_plan", "registry"),
+    ("capabilities", "texts", "vector", "evaluation_plan", "registry", "text_view"),
     ("options",),
     ("envs", "simulators"),
     ("single", "adapters"),

@@ -14,6 +14,7 @@ from magrounding.errors import ConfigurationError, check_bool
 from magrounding.plain import plain
 from magrounding.registry import describe, env_entry, is_simulator
 from magrounding.simulators.vectorize import check_workers, vectorize
+from magrounding.text_view import find_text_view
 from magrounding.vector import VectorEnv, check_count
 
 if TYPE_CHECKING:
@@ -25,7 +26,8 @@ def make(id: str, *, render_mode: str | None = None, **options: Any) -> Parallel
 
     Args:
         id: environment id, e.g. "ma_rtfm".
-        render_mode: None, "ansi" or "rgb_array"; "ansi" of an env that draws nothing gives what its agents see.
+        render_mode: None, "rgb_array", "ansi" (what agents see, in words, see `text_view.TextView`) or "ansi_full" (the
+            whole game as text, for developers). An env of your own may lack all but "ansi".
         options: options of the environment, see its documentation.
 
     Raises:
@@ -43,7 +45,7 @@ def make(id: str, *, render_mode: str | None = None, **options: Any) -> Parallel
                 f"{id} makes Gymnasium's {type(env).__name__}, where one game is a PettingZoo ParallelEnv: "
                 f"make_vec({id!r}, num_envs), training and matches play it as it is"
             )
-        return with_render_mode(env, spec, render_mode)
+        return with_render_mode(env, find_text_view(id, spec), render_mode)
     return WorldEnv(config.make_world(1, 1), id=id, options=options, render_mode=render_mode)
 
 

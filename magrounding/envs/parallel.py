@@ -17,9 +17,10 @@ from magrounding.envs.world import BatchedWorld
 from magrounding.errors import CallOrderError, ConfigurationError, check_choice
 from magrounding.registry import ENVS
 from magrounding.spec import SCENE, SCORES, STATE, EnvSpec, Grid
+from magrounding.text_view import Happened, TextViewEnv, find_text_view, observation_of
 from magrounding.vector import DeepCopied, Observation, action_numbers, row_seeds
 
-RENDER_MODES = ("ansi", "rgb_array")
+RENDER_MODES = ("ansi", "ansi_full", "rgb_array")
 FRAMES_PER_SECOND = 4
 _CLOSED = "the env is closed: make another"
 
@@ -57,7 +58,7 @@ def observation_space(spec: EnvSpec) -> spaces.Dict:
     return spaces.Dict(parts)
 
 
-class WorldEnv(DeepCopied, ParallelEnv[str, Observation, SupportsIndex]):
+class WorldEnv(DeepCopied, TextViewEnv, ParallelEnv[str, Observation, SupportsIndex]):
     """One environment of n agents, agent_0 … agent_{n-1}.
 
     Every array and list it returns is the caller's own. An observation has the fields of `spec` and, where an agent
@@ -70,7 +71,8 @@ class WorldEnv(DeepCopied, ParallelEnv[str, Observation, SupportsIndex]):
     Args:
         world: a BatchedWorld of one row; the env takes it over.
         id, options: how the world was made, so that others can make it again.
-        render_mode: None, "ansi" or "rgb_array".
+        render_mode: None, "ansi" (what each agent sees, in words), "ansi_full" (the whole game as text, for developers)
+            or "rgb_array".
 
     Raises:
         ConfigurationError: an unknown render mode, or a world of several rows.
@@ -110,6 +112,7 @@ class WorldEnv(DeepCopied, ParallelEnv[str, Observation, SupportsIndex]):
         self._index = {agent: i for i, agent in enumerate(self.possible_agents)}
         self._holds, self._masks = "inventory" in self.spec, "action_mask" in self.spec
         self._num_actions = self.spec.num_actions
+        self._after: dict[str, Happened] = {}
         self._started = self._closed = False
         self._document: int | None = None
         self._manual: list[str] = []
@@ -142,6 +145,7 @@ class WorldEnv(DeepCopied, ParallelEnv[str, Observation, SupportsIndex]):
         self.world.reset(row_seeds(seed, 1) if seed is not None or not self._started else None)
         self._started = True
         self.agents = self.possible_agents.copy()
+        self._after = dict.fromkeys(self.agents, Happened())
         return self._observations(), self._infos()
 
     def step(
@@ -184,6 +188,14 @@ class WorldEnv(DeepCopied, ParallelEnv[str, Observation, SupportsIndex]):
         terminations = dict(zip(acting, terminated, strict=True))
         truncations = dict(zip(acting, truncated, strict=True))
         self.agents = [agent for agent in acting if not (terminations[agent] or truncations[agent])]
+        won = bool(out.won[0]) if out.done[0] else None
+        for agent in self.possible_agents:
+            if agent not in rewards:
+                self._after[agent] = Happened(over=True, won=won)
+                continue
+            illegal = bool(out.illegal[0, self._index[agent]])
+            action = int(actions[agent])
+            self._after[agent] = Happened(action, illegal, rewards[agent], agent not in self.agents, won)
         return observations, rewards, terminations, truncations, infos
 
     def state(self) -> np.ndarray:
@@ -193,21 +205,33 @@ class WorldEnv(DeepCopied, ParallelEnv[str, Observation, SupportsIndex]):
         return self.world.state()[0].copy()
 
     def render(self, marks: np.ndarray | None = None) -> str | np.ndarray | None:
-        """Return text ("ansi") or a picture [height, width, 3] uint8 ("rgb_array"); None without a render mode.
+        """Return text or a picture [height, width, 3] uint8 ("rgb_array"); None without a render mode.
 
         Args:
             marks: [n, H, W] int8, to be shown as well: 1 a cell that agent i claims, 0 one that it leaves to others, −1
-                nothing there.
+                nothing there. A ConfigurationError in mode "ansi": no observation has them.
         """
         if self.render_mode is None:
             return None
+        if self.render_mode == "ansi":
+            self._require_start("render")
+            if marks is not None:
+                raise ConfigurationError('marks are in no observation: show them in mode "ansi_full" or "rgb_array"')
+            seen = {agent: self._seen(agent) for agent in self.possible_agents}
+            return find_text_view(self.id, self.spec).describe_all(seen, self._after)
         self._require(SCENE)
         self._require_start("render")
         scene = self.world.scene(0)
         if marks is not None:
             self._check_marks(marks, scene)
             scene = scene.marked(marks)
-        return ansi(scene) if self.render_mode == "ansi" else rgb_array(scene)
+        return ansi(scene) if self.render_mode == "ansi_full" else rgb_array(scene)
+
+    def _seen(self, agent: str) -> Observation:
+        return observation_of(self.spec, self.world.observation, 0, self._index[agent])
+
+    def _happened(self, agent: str) -> Happened:
+        return self._after[agent]
 
     def close(self) -> None:
         """End the game: it can be neither played nor looked at any more. Twice is fine."""

@@ -7,16 +7,25 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from magrounding.capabilities import HasFacts, HasPlaces, HasSnapshots, HasState, Relate, require_capability
+from magrounding.capabilities import (
+    HasFacts,
+    HasPlaces,
+    HasSnapshots,
+    HasState,
+    HasTextView,
+    Relate,
+    require_capability,
+)
 from magrounding.envs.world import BatchedWorld
 from magrounding.errors import CallOrderError, ConfigurationError
 from magrounding.spec import SCORES
+from magrounding.text_view import describe_row, find_text_view
 from magrounding.vector import DeepCopied, Info, Observation, StepResult, alone, check_actions, check_count, row_seeds
 
 _CLOSED = "the games are closed: make others"
 
 
-class WorldVectorEnv(DeepCopied, HasState, HasSnapshots, HasPlaces, HasFacts):
+class WorldVectorEnv(DeepCopied, HasState, HasSnapshots, HasPlaces, HasFacts, HasTextView):
     """A BatchedWorld as a VectorEnv; `copy` returns fresh arrays instead of buffers that the next step overwrites."""
 
     def __init__(self, world: BatchedWorld, id: str, options: dict[str, Any], *, copy: bool = False) -> None:
@@ -30,6 +39,7 @@ class WorldVectorEnv(DeepCopied, HasState, HasSnapshots, HasPlaces, HasFacts):
         self._origin = id, world.spec
         self._scores = SCORES in world.spec.capabilities
         self._started = self._closed = False
+        self._played = np.full((self.num_envs, self.num_agents), -1, np.int64)
 
     @alone
     def reset(self, seed: int | None = None) -> tuple[Observation, Info]:
@@ -46,6 +56,7 @@ class WorldVectorEnv(DeepCopied, HasState, HasSnapshots, HasPlaces, HasFacts):
         self._require_start("step")
         actions = check_actions(actions, (self.num_envs, self.num_agents), self.spec.num_actions)
         self.world.step(actions, True)
+        self._played[:] = actions
         out = self.world.out
         flags = (out.rewards, out.terminated, out.truncated)
         rewards, terminated, truncated = (array.copy() for array in flags) if self.copy else flags
@@ -65,6 +76,12 @@ class WorldVectorEnv(DeepCopied, HasState, HasSnapshots, HasPlaces, HasFacts):
         self._require_start("state")
         state = self.world.state()
         return state.copy() if self.copy else state
+
+    def describe(self, row: int, agent: int) -> str:
+        self._require_start("describe")
+        row, agent = check_count("row", row, 0, self.num_envs - 1), check_count("agent", agent, 0, self.num_agents - 1)
+        view = find_text_view(self.id, self.spec)
+        return describe_row(view, self.world.observation, self.world.out, self._played, row, agent)
 
     def entity_places(self) -> np.ndarray:
         self._require_start("entity_places")
@@ -94,6 +111,7 @@ class WorldVectorEnv(DeepCopied, HasState, HasSnapshots, HasPlaces, HasFacts):
         if self._closed:
             raise CallOrderError(_CLOSED)
         self.world.restore(snapshot)
+        self._played[:] = -1
         self._started = True
         return self._own(self.world.observation), self._collect()
 

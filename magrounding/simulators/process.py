@@ -163,6 +163,11 @@ class ProcessVectorEnv(SimulatorVectorEnv, HasHalves):
         self._settle({worker: worker.send(command.STATE) for worker in self._pool.workers})
         return self._arena.state.copy()
 
+    def _on_show(self) -> Arena:
+        self._require_start()
+        self._require_rest("describing a game")
+        return self._shown
+
     def close(self) -> None:
         """End all workers: ask them, wait for a moment, kill them. Garbage collection closes too."""
         self._started = False

@@ -105,6 +105,10 @@ class SerialVectorEnv(DeepCopied, SimulatorVectorEnv):
             row.write_state()
         return self._arena.state.copy()
 
+    def _on_show(self) -> Arena:
+        self._require_start()
+        return self._arena
+
     def close(self) -> None:
         if not self._closed:
             self._closed = True

@@ -9,13 +9,14 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from magrounding.capabilities import Expert, HasState
+from magrounding.capabilities import Expert, HasState, HasTextView
 from magrounding.simulators.arena import Arena
 from magrounding.spec import EnvSpec
-from magrounding.vector import Info, Observation, check_flags
+from magrounding.text_view import describe_row, find_text_view
+from magrounding.vector import Info, Observation, check_count, check_flags
 
 
-class SimulatorVectorEnv(HasState, Expert):
+class SimulatorVectorEnv(HasState, Expert, HasTextView):
     """Base of the vector envs that `vectorize` makes; see there for their arguments.
 
     A subclass sets `spec`, `num_agents` and `_arena`.
@@ -43,6 +44,16 @@ class SimulatorVectorEnv(HasState, Expert):
             ConfigurationError: a wrong seed or wrong rows.
             CallOrderError: after `close`; for some of the rows, before a reset of all.
         """
+
+    def describe(self, row: int, agent: int) -> str:
+        shown = self._on_show()
+        row, agent = check_count("row", row, 0, self.num_envs - 1), check_count("agent", agent, 0, self.num_agents - 1)
+        view = find_text_view(self.id, self.spec)
+        return describe_row(view, shown.observation, shown, self._arena.actions, row, agent)
+
+    @abstractmethod
+    def _on_show(self) -> Arena:
+        """Return the arrays of the last step; CallOrderError before `reset`, and while a step is being played."""
 
     @abstractmethod
     def close(self) -> None:

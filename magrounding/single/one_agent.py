@@ -11,7 +11,8 @@ from pettingzoo import ParallelEnv
 
 from magrounding.errors import CallOrderError, check_choice
 from magrounding.registry import ENVS
-from magrounding.spec import EnvSpec
+from magrounding.spec import WON, EnvSpec
+from magrounding.text_view import Happened, TextViewEnv
 from magrounding.vector import DeepCopied, Observation, action_numbers, row_seeds
 from magrounding.vocabulary import Vocabulary
 
@@ -20,7 +21,7 @@ Shown = tuple[dict[str, Observation], dict[str, dict[str, Any]]]
 """Observations and infos, by agent."""
 
 
-class OneAgentEnv(DeepCopied, ParallelEnv[str, Observation, SupportsIndex]):
+class OneAgentEnv(DeepCopied, TextViewEnv, ParallelEnv[str, Observation, SupportsIndex]):
     """One game for agent_0; a subclass begins it (`_begin`), plays it (`_play`) and shows it (`_observe`, `_info`).
 
     Every array it returns is the caller's own. `infos["agent_0"]` has `action_mask` [A] int8, `document` (equal keys
@@ -73,6 +74,7 @@ class OneAgentEnv(DeepCopied, ParallelEnv[str, Observation, SupportsIndex]):
         self._begun = False  # a first reset that fails leaves a seed and no game
         self._over = self._won = self._illegal = self._closed = False
         self._document = 0
+        self._reward = 0.0
 
     def observation_space(self, agent: str) -> spaces.Dict:
         check_choice("agent", agent, self.possible_agents)
@@ -119,21 +121,31 @@ class OneAgentEnv(DeepCopied, ParallelEnv[str, Observation, SupportsIndex]):
         self.played.append(action)
         self.agents = []  # of no game, if the simulator is lost now
         reward, terminated, truncated = self._play(action)
-        self._over = terminated or truncated
+        self._reward, self._over = reward, terminated or truncated
         if not self._over:
             self.agents = acting
         observations, infos = self._show_step()
         return observations, {AGENT: reward}, {AGENT: terminated}, {AGENT: truncated}, infos
 
     def render(self) -> str | np.ndarray | None:
-        """Return the game as text ("ansi") or as a picture [height, width, 3] uint8; None without a render mode.
+        """Return the game as text or as a picture [height, width, 3] uint8; None without a render mode.
 
-        A CallOrderError before `reset` and after `close`.
+        "ansi" is what the agent sees, in words (`describe`), "ansi_full" what people who develop it want to see. A
+        CallOrderError before `reset` and after `close`.
         """
         if self.render_mode is None:
             return None
         self._require_start("render")
-        return self._draw(self.render_mode)
+        return self.describe(AGENT) if self.render_mode == "ansi" else self._draw(self.render_mode)
+
+    def _seen(self, agent: str) -> Observation:
+        return self._observe()
+
+    def _happened(self, agent: str) -> Happened:
+        if not self.played:
+            return Happened()
+        won = self._won if self._over and self.spec.outcome == WON else None
+        return Happened(self.played[-1], self._illegal, self._reward, self._over, won)
 
     def close(self) -> None:
         """Release what the simulator holds."""
@@ -174,7 +186,7 @@ class OneAgentEnv(DeepCopied, ParallelEnv[str, Observation, SupportsIndex]):
         self._begun = True
         for action in actions:
             self.played.append(action)
-            _, terminated, truncated = self._play(action)
+            self._reward, terminated, truncated = self._play(action)
             self._over = terminated or truncated
 
     def _show_step(self) -> Shown:
@@ -195,7 +207,7 @@ class OneAgentEnv(DeepCopied, ParallelEnv[str, Observation, SupportsIndex]):
         raise NotImplementedError
 
     def _draw(self, mode: str) -> str | np.ndarray:
-        """Return the game as text or as a picture."""
+        """Return the whole game as text ("ansi_full") or as a picture."""
         raise NotImplementedError
 
     def _observe(self) -> Observation:

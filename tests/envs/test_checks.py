@@ -324,13 +324,13 @@ class RendersNothing(Toy):
 class RendersFloats(Toy):
     def render(self):
         picture = super().render()
-        return picture if self.render_mode == "ansi" else picture / 255
+        return picture if isinstance(picture, str) else picture / 255
 
 
 class PicturesGrow(Toy):
     def render(self):
         picture = super().render()
-        return picture if self.render_mode == "ansi" else picture[: 800 + int(self.world.out.length[0])]
+        return picture if isinstance(picture, str) else picture[: 800 + int(self.world.out.length[0])]
 
 
 class RenderingPlays(Toy):

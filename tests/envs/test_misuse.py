@@ -135,7 +135,7 @@ def test_maps_of_any_supported_size_take_memory_in_proportion_to_their_cells():
 
 @pytest.mark.parametrize("marks", [3, "x", np.zeros((1, 6, 6)), np.zeros((2, 6, 6), int), np.zeros(3, int)])
 def test_marks_that_are_none(marks):
-    env = mg.make("rtfm", render_mode="ansi")
+    env = mg.make("rtfm", render_mode="ansi_full")
     env.reset(seed=0)
     with pytest.raises(ConfigurationError, match=r"marks are an array of integers \[1, 6, 6\], got"):
         env.render(marks)

@@ -346,7 +346,7 @@ def test_an_observation_has_what_the_world_has(missing, egocentric):
 
 
 def test_what_a_world_cannot_do_is_refused():
-    env = WorldEnv(ToyWorld(without=("state", "scene")), "toy", {}, "ansi")
+    env = WorldEnv(ToyWorld(without=("state", "scene")), "toy", {}, "ansi_full")
     env.reset(seed=0)
     assert not hasattr(env, "state_space")
     with pytest.raises(ConfigurationError, match="'toy' has no state; it offers: nothing"):

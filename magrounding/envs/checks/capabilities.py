@@ -1,4 +1,4 @@
-"""Checks of capabilities: an expert's labels, and pictures."""
+"""Checks of capabilities: an expert's labels, pictures, and observations in words."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 
 from magrounding.envs.checks.episode import Episode, difference, require
 from magrounding.envs.checks.step import MASK
+from magrounding.text_view import HAPPENED, find_text_view
 
 
 def check_expert(env: Any, seed: int, episode: Episode) -> None:
@@ -44,6 +45,23 @@ def check_copied_expert(env: Any, seed: int, episode: Episode, copies: Mapping[s
         env.step(dict(actions))
 
 
+def check_text_view(env: Any, seed: int, episode: Episode) -> None:
+    """Check that `describe` is the text of each agent's observation alone, and that asking for it changes nothing."""
+    view = find_text_view(getattr(env, "id", ""), env.spec)
+    result = env.reset(seed=seed)
+    for actions, expected in zip([*episode.actions, None], episode.results, strict=True):
+        for agent in result[0]:
+            text = env.describe(agent)
+            require(isinstance(text, str), "words", f"describe({agent!r}) gives {type(text).__name__}, no text")
+            require(text == env.describe(agent), "words", f"two texts of one moment of {agent} differ")
+            only = view.describe({field.name: np.asarray(expected[0][agent][field.name]) for field in env.spec.fields})
+            seen_alone = text.startswith(f"{only}\n\n{HAPPENED}\n")
+            require(seen_alone, "words", f"describe({agent!r}) is not the text of what {agent} observes")
+        if actions is not None:
+            result = env.step(dict(actions))
+    require(not difference(result, episode.results[-1]), "words", "describe() changes the game")
+
+
 def check_rendering(make: Callable[[], Any], seed: int, episode: Episode) -> None:
     """Check that every mode shows every moment, in frames of one size, and that looking changes nothing."""
     for mode in make().metadata["render_modes"]:
@@ -59,8 +77,8 @@ def check_rendering(make: Callable[[], Any], seed: int, episode: Episode) -> Non
             if len(frames) < 6 or not env.agents:
                 frames.append(env.render())
         for frame in frames:
-            if mode == "ansi":
-                require(isinstance(frame, str) and bool(frame), "rendering", "mode 'ansi' gives no text")
+            if mode.startswith("ansi"):
+                require(isinstance(frame, str) and bool(frame), "rendering", f"mode {mode!r} gives no text")
             elif mode == "rgb_array":
                 good = isinstance(frame, np.ndarray) and frame.dtype == np.uint8 and frame.shape[2:] == (3,)
                 require(good, "rendering", "mode 'rgb_array' gives no picture [height, width, 3] uint8")

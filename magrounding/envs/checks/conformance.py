@@ -15,7 +15,12 @@ from typing import Any
 import numpy as np
 from pettingzoo import ParallelEnv
 
-from magrounding.envs.checks.capabilities import check_copied_expert, check_expert, check_rendering
+from magrounding.envs.checks.capabilities import (
+    check_copied_expert,
+    check_expert,
+    check_rendering,
+    check_text_view,
+)
 from magrounding.envs.checks.episode import (
     ConformanceError,
     Episode,
@@ -29,6 +34,7 @@ from magrounding.envs.checks.episode import (
 from magrounding.envs.checks.step import MASK, check_declarations, check_flags, check_illegal, check_step, check_texts
 from magrounding.errors import CallOrderError
 from magrounding.spec import EXPERT, SCENE, STATE
+from magrounding.text_view import TextViewEnv
 
 COPIES: dict[str, Callable[[Any], Any]] = {
     "a pickle": lambda env: pickle.loads(pickle.dumps(env)),
@@ -52,7 +58,7 @@ def check_parallel_env(
     dict, observations against their spaces, rewards and flags; then plays it again, in the same env, in a fresh one,
     from a pickle taken in the middle, and with every array that it was given scribbled over. In the end it closes the
     env, which must then refuse all calls with `magrounding.errors.CallOrderError`. Masks, texts, state,
-    labels, score and pictures are checked where the spec has them as fields, capabilities or outcome.
+    labels, score, pictures and `describe` are checked where the spec has them as fields, capabilities or outcome.
 
     Infos hold `action_mask` where observations do, `illegal` after an action that was masked, and in the last step
     `won` (a bool, where the spec's outcome is WON) and `score` (a float, where the spec has one). These are promises
@@ -103,6 +109,8 @@ def check_parallel_env(
             check_expert(env, seed, episode)
             if copies:
                 check_copied_expert(env, seed, episode, COPIES)
+        if isinstance(env, TextViewEnv):
+            check_text_view(env, seed, episode)
     if render and SCENE in spec.capabilities:
         check_rendering(make, seeds[0], episodes[0])
     _check_closed(env, episodes[0])

@@ -17,6 +17,7 @@ ENVS = (
     EnvEntry(
         id="alfworld",
         game="magrounding.single.alfworld:ALFWorld",
+        text_view="magrounding.single.alfworld.text_view:ALFWorldText",
         evaluation=EvaluationPlan(
             sets=by_split(SPLITS),
             rules_text="goal",

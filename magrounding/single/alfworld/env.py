@@ -30,7 +30,7 @@ from magrounding.single.tokenizer import UNKNOWN, ChoiceTable
 from magrounding.texts import content_keys
 from magrounding.vector import Observation
 
-RENDER_MODES = ("ansi",)
+RENDER_MODES = ("ansi", "ansi_full")
 GO = "go to "
 Thing = tuple[str, str]
 """Kind and number."""

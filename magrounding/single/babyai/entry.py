@@ -43,6 +43,7 @@ ENVS = (
         stage_option="level",
         stages=LEVELS,
         curriculum=("GoToLocal",),
+        text_view="magrounding.single.babyai.text_view:BabyAIText",
         evaluation=EvaluationPlan(
             sets=by_split(SPLITS),
             rules_text="goal",

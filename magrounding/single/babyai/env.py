@@ -19,7 +19,7 @@ from magrounding.single.one_agent import OneAgentEnv
 from magrounding.texts import content_keys
 from magrounding.vector import Observation
 
-RENDER_MODES = ("ansi", "rgb_array")
+RENDER_MODES = ("ansi", "ansi_full", "rgb_array")
 FRAMES_PER_SECOND = 10
 _CHANGES_A_CELL = frozenset(ACTIONS.index(name) for name in ("pickup", "drop", "toggle"))
 
@@ -69,7 +69,7 @@ class BabyAIEnv(OneAgentEnv):
         return picture.scene(self.game, outcome)
 
     def _draw(self, mode: str) -> str | np.ndarray:
-        return picture.ansi(self.game) if mode == "ansi" else self.game.get_frame()
+        return picture.ansi(self.game) if mode == "ansi_full" else self.game.get_frame()
 
     def close(self) -> None:
         """Release what minigrid holds."""

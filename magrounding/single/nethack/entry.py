@@ -19,6 +19,7 @@ ENVS = (
         stage_option="task",
         stages=TASKS,
         curriculum=(SILG,),
+        text_view="magrounding.single.nethack.text_view:NetHackText",
         evaluation=EvaluationPlan(
             sets=by_split(SPLITS),
             rules_text="goal",

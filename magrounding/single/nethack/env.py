@@ -30,7 +30,7 @@ from magrounding.single.one_agent import OneAgentEnv
 from magrounding.texts import content_keys
 from magrounding.vector import Observation
 
-RENDER_MODES = ("ansi", "rgb_array")
+RENDER_MODES = ("ansi", "ansi_full", "rgb_array")
 STEP_COST = 0.02
 _REMEMBERED = 2**14
 """Messages and status lines that are kept as ids: most come up again and again."""
@@ -107,7 +107,7 @@ class NetHackEnv(OneAgentEnv):
         engine, (message, _), (status, _) = self._engine, *self._read()
         lines = (f"goal: {self._goal}", message)
         footer = (status, f"step {len(self.played)} of {self._limit}, gained {self.gained:g}")
-        if mode == "ansi":
+        if mode == "ansi_full":
             return _text(engine.characters, lines, footer)
         return _picture(engine.characters, engine.colours, lines, footer)
 

@@ -17,6 +17,12 @@ WORDS_FILE = Path(__file__).with_name("data") / "words.json"
 GLYPHS, CHARACTERS, COLOURS = 5976, 128, 16
 """Numbers of glyphs, characters and colours of NetHack 3.6.6, as the NetHack Learning Environment builds it."""
 
+SHADES = (
+    "black,red,green,brown,blue,magenta,cyan,grey,no colour,orange,bright green,yellow,bright blue,bright magenta,"
+    "bright cyan,white"
+).split(",")
+"""Names of the colours, in their order."""
+
 HEIGHT, WIDTH = 21, 79
 
 BLANK, MAP_END = 2359, 2446

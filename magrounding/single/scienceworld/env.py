@@ -29,7 +29,7 @@ from magrounding.spec import CHOICES
 from magrounding.texts import content_keys
 from magrounding.vector import Observation, check_count
 
-RENDER_MODES = ("ansi", "rgb_array")
+RENDER_MODES = ("ansi", "ansi_full", "rgb_array")
 FRAMES_PER_SECOND = 2
 
 WIDTH, HEIGHT = 960, 720
@@ -103,7 +103,7 @@ class ScienceWorldEnv(OneAgentEnv):
     def _draw(self, mode: str) -> str | np.ndarray:
         moment = self._now
         text = _text(self._task_text, moment, len(self.played), self.config.max_cycles)
-        return text if mode == "ansi" else _picture(text)
+        return text if mode == "ansi_full" else _picture(text)
 
     def close(self) -> None:
         """Let the game go; Java ends with the last game of this process."""

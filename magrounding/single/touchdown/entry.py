@@ -16,6 +16,7 @@ ENVS = (
     EnvEntry(
         id="touchdown",
         game="magrounding.single.touchdown:Touchdown",
+        text_view="magrounding.single.touchdown.text_view:TouchdownText",
         evaluation=EvaluationPlan(
             sets=by_split(SPLITS),
             rules_text="goal",

@@ -18,7 +18,7 @@ from magrounding.spec import COLUMNS as TOWARDS
 from magrounding.texts import content_keys
 from magrounding.vector import Observation
 
-RENDER_MODES = ("ansi", "rgb_array")
+RENDER_MODES = ("ansi", "ansi_full", "rgb_array")
 HOP = 0.1
 """Reward of coming a link nearer."""
 
@@ -87,7 +87,7 @@ class TouchdownEnv(OneAgentEnv):
             max_cycles=self.config.max_cycles,
             left=int(self._far[self.place]),
         )
-        if mode == "ansi":
+        if mode == "ansi_full":
             return picture.ansi(view)
         route = [self._graph.number(id) for id in self.route.nodes]
         return picture.rgb_array(view, picture.Map(self._graph, route, self.visited, self.place, self.heading))

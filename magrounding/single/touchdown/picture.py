@@ -12,6 +12,7 @@ import numpy as np
 
 from magrounding.single.touchdown.city import Graph
 from magrounding.single.touchdown.layout import CLASSES, COLUMNS, DEGREES, ROWS, turn
+from magrounding.single.touchdown.text_view import LETTERS
 
 SCALE, MAP, MARGIN, LINE = 7, 420, 12, 18
 WIDTH = COLUMNS * SCALE + 2 * MARGIN
@@ -27,9 +28,6 @@ _COLOURS = np.array([tuple(bytes.fromhex(colour)) for colour in _HEX.split()], n
 _ROUTE, _WALK, _START, _GOAL, _AGENT = "#7aa7e0", "#d01030", "#3c78c8", "#1a9a50", "#d01030"
 _KEY = (("start", _START, 7), ("goal", _GOAL, 7), ("agent", _AGENT, 5), ("route", _ROUTE, 0), ("walk", _WALK, 0))
 """Key of the map: name, colour, and a dot's radius, 0 being a line."""
-
-_LETTERS = " ,#W=|LSTt.pRcKBNMb"
-"""Signs of the classes, in text."""
 
 
 class View(NamedTuple):
@@ -77,10 +75,10 @@ def ansi(view: View) -> str:
     marks[view.looks_at] = "v"
     for number, (column, _) in enumerate(view.directions):
         marks[column] = str(number)
-    letters = np.array(list(_LETTERS))
+    letters = np.array(list(LETTERS))
     rows = ["".join(letters[row]).rstrip() for row in view.panorama[::2]]
     ways = [f"{number}: column {column}, {angle:+d}°" for number, (column, angle) in enumerate(view.directions)]
-    key = "  ".join(f"{letter} {name}" for letter, name in zip(_LETTERS, CLASSES, strict=True) if letter != " ")
+    key = "  ".join(f"{letter} {name}" for letter, name in zip(LETTERS, CLASSES, strict=True) if letter != " ")
     lines = [view.caption, *textwrap.wrap(view.instruction, COLUMNS), "", *rows, "".join(marks).rstrip(), *ways, key]
     return "\n".join(lines)
 
