@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,8 +13,7 @@ import numpy as np
 from magrounding.cli.command import CommandLine, derived
 from magrounding.cli.game_arguments import EnvArguments, QuietArguments, WorkerArguments
 from magrounding.cli.options import choose_workers, chosen_elsewhere, configure, first_seed, parse_env_options
-from magrounding.envs.make import make, make_vec
-from magrounding.envs.render import ansi
+from magrounding.envs.make import make_vec
 from magrounding.errors import CheckpointError, ConfigurationError, check_choice
 from magrounding.experiment.config import read_config
 from magrounding.experiment.progress import Display
@@ -27,8 +25,7 @@ from magrounding.play.owner import owned
 from magrounding.play.recording import RECORDING_SEED, StopRecording, record
 from magrounding.play.saved_games import ReplayActor, read_episodes, replayed
 from magrounding.pretrained import find_run
-from magrounding.registry import EnvConfig, describe, is_simulator
-from magrounding.simulators.vectorize import vectorize
+from magrounding.registry import EnvConfig
 from magrounding.storage import check_place, user_path
 from magrounding.threads import plan_threads, using
 from magrounding.vector import VectorEnv
@@ -137,15 +134,11 @@ def _make_player(
     arguments: Arguments, config: EnvConfig, options: dict[str, Any], kind: str, source: str
 ) -> tuple[VectorEnv, Actor, str]:
     """Make the vector env, the actor, and the name of the player in reports."""
-    entry, simulator = arguments.entry, is_simulator(config)
+    entry = arguments.entry
     workers = choose_workers(arguments.workers, config)
     if kind == KEYBOARD:
-        if simulator:  # only an env of its own shows what a person has to see
-            env = make(entry.id, render_mode="ansi", **options)
-            vec: Any = vectorize(lambda: env, 1, id=entry.id, options=options, spec=describe(config))
-            return vec, Keyboard(vec, env.render), "a person"
-        vec = make_vec(entry.id, 1, **options)
-        return vec, Keyboard(vec, lambda: ansi(vec.world.scene(0))), "a person"
+        vec: Any = make_vec(entry.id, 1, **options)
+        return vec, Keyboard(vec), "a person"
     team = load_team(source, stage=arguments.named_stage) if kind == RUN else None
     vec = make_vec(entry.id, min(arguments.games, entry.evaluation.max_envs or ROWS), workers=workers, **options)
     if team is not None:
@@ -155,18 +148,19 @@ def _make_player(
 
 
 class Keyboard:
-    """Actor: a person who plays all agents of one game at the terminal, a line a step, and sees what `show` returns."""
+    """Actor: a person who plays all agents of one game at the terminal, a line a step, and reads what each sees."""
 
-    def __init__(self, vec: VectorEnv, show: Callable[[], object]) -> None:
-        self._show, self._names, self._num_agents = show, vec.spec.actions.names, vec.num_agents
+    def __init__(self, vec: Any) -> None:
+        self._vec, self._names, self._num_agents = vec, vec.spec.actions.names, vec.num_agents
         self._letters = letters_of(self._names, STOP)
 
     def act(self, obs: Any, memory: None, info: Any, greedy: bool = True) -> tuple[np.ndarray, None]:
         """Show the game and ask for a letter for each living agent; StopRecording at q or the end of the input."""
         if info["done"][0]:
             print(f"\nThe game is {'won' if info['won'][0] else 'lost'}.")
-        print(f"\n{self._show()}\n")
         living = np.flatnonzero(info["alive"][0]).tolist()
+        for agent in living:
+            print(f"\nAGENT {agent}\n\n{self._vec.describe(0, agent)}\n")
         names = ", ".join(f"{letter} {self._names[action]}" for letter, action in self._letters.items())
         prompt = f"a letter for each of agents {', '.join(map(str, living))} ({names}; {STOP} to stop): "
         while True:

@@ -17,6 +17,7 @@ from magrounding.errors import ConfigurationError, check_choice
 from magrounding.experiment.progress import Display
 from magrounding.play.film import ENDINGS, film, page, picture_of
 from magrounding.play.saved_games import Header, SavedEpisode, actions_of, read_episodes, replayed
+from magrounding.registry import EnvConfig, env_entry, is_simulator
 from magrounding.storage import check_place, write_atomic
 from magrounding.threads import ThreadPlan, using
 
@@ -72,7 +73,8 @@ def _check_all(arguments: Arguments, header: Header, episodes: list[SavedEpisode
 
 def _show(arguments: Arguments, header: Header, episode: SavedEpisode) -> None:
     end = f"{'won' if episode.won else 'lost'} after {episode.length} steps"
-    mode = "ansi" if arguments.out is None else "rgb_array"
+    entry = env_entry(header.env)
+    mode = text_mode(entry.configure(**header.options)) if arguments.out is None else "rgb_array"
     with closing(make(header.env, render_mode=mode, **header.options)) as env:
         _, infos = env.reset(seed=episode.seed)
         rules = next(iter(infos.values()), {}).get("text", {})
@@ -91,6 +93,11 @@ def _show(arguments: Arguments, header: Header, episode: SavedEpisode) -> None:
     title = f"{header.env}, seed {episode.seed}: {end}"
     write_atomic(arguments.out, page(title, frames, texts, about, arguments.milliseconds))
     print(arguments.out if arguments.quiet else f"{arguments.out}: {end}")
+
+
+def text_mode(config: EnvConfig) -> str:
+    """Return the render mode in which a game is printed: of a world the whole map, with what agents claim."""
+    return "ansi" if is_simulator(config) else "ansi_full"
 
 
 def show_film(frames: Sequence[Any], end: str, out: Path | None, milliseconds: int, *, quiet: bool) -> None:

@@ -15,7 +15,7 @@ from magrounding.cli.command import CommandLine, derived
 from magrounding.cli.game_arguments import ActionArguments, QuietArguments
 from magrounding.cli.options import chosen_elsewhere, configure, parse_env_options
 from magrounding.cli.play import find_terminal, run_terminal
-from magrounding.cli.replay import show_film
+from magrounding.cli.replay import show_film, text_mode
 from magrounding.envs.make import make
 from magrounding.errors import ConfigurationError, check_choice
 from magrounding.experiment.config import read_config
@@ -119,7 +119,7 @@ def _watch_run(arguments: Arguments, run: str, greedy: bool) -> None:
         with using(ThreadPlan()):
             _show_on(terminal, Session(settings.env, options, lineup, arguments.game, greedy), arguments)
         return
-    mode = "ansi" if arguments.out is None else "rgb_array"
+    mode = text_mode(configure(entry, options)) if arguments.out is None else "rgb_array"
     with using(ThreadPlan()), closing(make(settings.env, render_mode=mode, **options)) as env:
         frames, won = play_game(team, env, arguments.game, greedy=greedy)
     end = f"{'won' if won else 'lost'} after {len(frames) - 1} steps"

@@ -19,7 +19,8 @@ from magrounding.play.episodes import Episodes
 from magrounding.play.evaluate import GREEDY, SAMPLED
 from magrounding.play.lineup import Lineup
 from magrounding.play.saved_games import Header, Recorder, SavedEpisode, SavedLineup
-from magrounding.spec import SCENE
+from magrounding.spec import SCENE, Directions
+from magrounding.text_view import MOVES, Sections, find_text_view, observation_of
 from magrounding.vocabulary import plain_text
 
 MANUAL = "manual"
@@ -39,11 +40,12 @@ class View:
 
     Attributes:
         step: number of steps that have been played.
-        picture: the environment as text.
+        words: agent → the sections of what it sees, see `text_view.TextView`, without what has happened and the names
+            of its moves; at the end, of the last that it saw.
         last: each agent's action in the step before, and its effect.
         over, won: whether the episode has ended, and how.
         score: of the episode so far.
-        statements: of the manual, in the order of the picture; none without a manual.
+        statements: of the manual, in its order; none without a manual.
         attention: agent → its network's weights of the statements in the coming choice, see `agents.policy.ATTENTION`;
             None for an agent that does not act, or whose player does not report them.
         scene: facts for drawing; None where there are none.
@@ -53,7 +55,7 @@ class View:
     __repr__ = brief
 
     step: int
-    picture: str
+    words: Mapping[int, Sections]
     last: tuple[str, ...]
     over: bool
     won: bool
@@ -89,7 +91,7 @@ class Session:
     ) -> None:
         self.vec = make_vec(env, 1, **options)
         # The batch begins anew in the step that ends a game; a single env of the same seed still shows the end.
-        self._shown: Any = make(env, render_mode="ansi", **options)
+        self._shown: Any = make(env, **options)
         self.lineup, self.seed = lineup, seed
         self.people = lineup.people
         self._greedy = greedy
@@ -192,17 +194,23 @@ class Session:
         explains = getattr(self._actor, "explains", False) and not self._over
         reports = self._actor.aux(self._game.memory) if explains else [{}] * self.vec.num_agents
         claims = {agent: reports[agent][MARKS][0] for agent in self.living if MARKS in reports[agent]}
-        marks = {}
-        if claims and isinstance(shown, WorldEnv):
-            nothing = np.full_like(next(iter(claims.values())), -1)
-            marks["marks"] = np.stack([claims.get(agent, nothing) for agent in range(self.vec.num_agents)])
         won, score = bool(info.won[0]) and self._over, float(info.score[0])
         statements, attention = self._attend(reports)
         scene = None
         if SCENE in shown.spec.capabilities:  # a simulator shows its own episode, a world that of its only row
             scene = shown.world.scene(0) if isinstance(shown, WorldEnv) else shown.scene()
-        picture = str(shown.render(**marks))
-        return View(len(self.views), picture, last, self._over, won, score, statements, attention, scene, claims)
+        return View(len(self.views), self._say(), last, self._over, won, score, statements, attention, scene, claims)
+
+    def _say(self) -> dict[int, Sections]:
+        """Return what each agent sees, in words; of a game that is over, from the last observations."""
+        spec, seen = self.vec.spec, self._game.info.final_observation if self._over else self._game.obs
+        view = find_text_view(self.vec.id, spec)
+        words = {}
+        for agent in range(self.vec.num_agents):
+            words[agent] = view.sections(observation_of(spec, seen, 0, agent))
+            if not isinstance(spec.actions, Directions):  # whose names do not say where they lead
+                del words[agent][MOVES]
+        return words
 
     def _attend(
         self, reports: Sequence[Mapping[str, np.ndarray]]

@@ -17,17 +17,18 @@ from textual.widgets.option_list import Option
 
 from magrounding.errors import ConfigurationError, InvalidAction, MagroundingError
 from magrounding.play.action_names import letters_of
-from magrounding.play.session import Move, Session, View
+from magrounding.play.session import MANUAL, Move, Session, View
+from magrounding.text_view import LEFT_OUT, OWN, joined
 
 _ARROWS = ("up", "down", "left", "right")
 _FEW = 12
 """Moves that each have a key; more are chosen from a list."""
-_TEXTS = re.compile(r"\n\n(?=goal:|manual:)")
-"""Beginning of the texts below a map."""
-_STYLES = ((r"\d", "bold cyan"), (r"[A-Z]", "bold red"), (r"[a-z]", "bold green"), (r"#+", "bright_black"))
-"""Signs on a map: agents, monsters, things, walls."""
+_STYLES = ((rf"\d|{OWN}", "bold cyan"), (r"[A-Z]", "bold red"), (r"[a-z]", "bold green"), (r"#+", "bright_black"))
+"""Signs on a map: numbers of rows and the agent, things, walls."""
 _BARS = "▁▂▃▄▅▆▇█"
-_MANUAL = "manual:"
+CLAIMS = "CLAIMS"
+"""Title of what agents claim for themselves, which no agent sees."""
+_MANUAL = MANUAL.upper()
 
 
 class Terminal(App[None]):
@@ -210,10 +211,15 @@ class Terminal(App[None]):
 
     def _refresh(self) -> None:
         view = self.session.views[self._at]
-        picture, *texts = _TEXTS.split(view.picture, maxsplit=1)
-        self.query_one("#picture", Static).update(coloured(picture))
+        looker = self._agent if self._turn is None else self._turn
+        words = dict(view.words[looker])
+        rules = {name: words.pop(name) for name in map(str.upper, self.session.vec.spec.lasting_texts)}
+        picture = {f"WHAT AGENT {looker} SEES": [], **words, **({CLAIMS: claimed} if (claimed := claims(view)) else {})}
+        self.query_one("#picture", Static).update(coloured(joined(picture)))
         weights = view.attention.get(self._agent)
-        shown = marked("\n".join(texts), weights, f"bars: what agent {self._agent} goes by")
+        if _MANUAL in rules:  # the longest comes last
+            rules[_MANUAL] = rules.pop(_MANUAL)
+        shown = marked(joined(rules), weights, f"bars: what agent {self._agent} goes by")
         self.query_one("#texts", Static).update(shown)
         typed = self.query_one("#filter", Input)
         typed.display = self._listed and self._turn is not None
@@ -255,12 +261,22 @@ def _is_terminal(stream: TextIO | None) -> bool:
     return stream is not None and not stream.closed and stream.isatty()
 
 
+def claims(view: View) -> list[str]:
+    """Return what each agent claims for itself, by the figures that the scene has; nothing where none does."""
+    figures = [] if view.scene is None else [each for each in view.scene.figures if each.kind != "agent"]
+    return [
+        f"agent {agent}: "
+        + (", ".join(f"{each.quality} {each.name}".strip() for each in figures if marks[each.row, each.column] == 1))
+        for agent, marks in view.claims.items()
+    ]
+
+
 def coloured(shown: str) -> Text:
     """Colour the signs of a picture: those of a map's lines, and the one that begins a line of its legend."""
     text, begin = Text(shown), 0
     for line in shown.split("\n"):
         words = line.split()
-        if line.startswith(("step ", "goal:", _MANUAL, "task:")):
+        if line.isupper() and len(words[0]) > 1:
             text.stylize("bold", begin, begin + len(line))
         elif words and (max(map(len, words)) < 4 or "#" in line):
             for pattern, style in _STYLES:
@@ -275,17 +291,18 @@ def coloured(shown: str) -> Text:
 
 
 def marked(texts: str, weights: Sequence[float] | None, legend: str) -> Text:
-    """Colour goal and manual, with a bar before each statement (a line behind "manual:") that is as high as its weight.
+    """Colour goal and manual, with a bar before each statement (a line below MANUAL) that is as high as its weight.
 
-    Without weights there are no bars; their legend stands behind "manual:".
+    Without weights there are no bars; their legend stands behind the title.
     """
     if weights is None:
         return coloured(texts)
     before, _, statements = texts.partition(_MANUAL)
     text = coloured(before + _MANUAL).append(f" {legend}\n", style="yellow")
     most, even = max(weights, default=0.0), 1 / max(1, len(weights))
-    for statement, weight in zip(statements.strip("\n").split("\n"), weights, strict=False):
+    written = [line for line in statements.strip("\n").split("\n") if line != LEFT_OUT]
+    for statement, weight in zip(written, weights, strict=False):
         bar = _BARS[round(weight / most * (len(_BARS) - 1))] if most > 0 else _BARS[0]
         # Heavier than all would be if they weighed the same.
-        text.append(f"{bar} ", style="yellow").append(f"{statement.strip()}\n", style="bold" if weight > even else "")
+        text.append(f"{bar} ", style="yellow").append(f"{statement}\n", style="bold" if weight > even else "")
     return text

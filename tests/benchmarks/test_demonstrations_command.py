@@ -18,7 +18,6 @@ from magrounding.cli import train
 from magrounding.cli.command import CommandLine
 from magrounding.cli.record import Keyboard
 from magrounding.envs.make import make_vec
-from magrounding.envs.render import ansi
 from magrounding.play.actor import make_expert
 from magrounding.play.demonstrations import Demonstrations, digests, find_demonstrations
 from magrounding.play.recording import RECORDING_SEED, record
@@ -160,8 +159,8 @@ def test_a_person_plays_through_a_pipe(tmp_path):
     for name in ("manual", "goal"):
         np.testing.assert_array_equal(mine.texts[name], shown.texts[name])
     np.testing.assert_array_equal(mine.labels, np.eye(5, dtype=bool)[shown.actions])
-    assert f"goal: {vec.world.text(0)['goal']}" in done.stdout
-    assert done.stdout.count("manual:\n") == len(shown.game) + 2
+    assert f"GOAL\n{vec.world.text(0)['goal']}\n" in done.stdout
+    assert done.stdout.count("AGENT 0\n\nMANUAL\n") == len(shown.game) + 2
     for answer in ("expected 2 letters, got 0", "expected 2 letters, got 1", "'z' is no action", "got 3"):
         assert answer in done.stdout
     assert done.stdout.count("The game is won.") == shown.won.sum() == 3
@@ -183,7 +182,7 @@ def test_a_wall_is_pointed_out(capsys, monkeypatch):
     seed = next(k for k in range(100) if not vec.reset(seed=k)[0]["action_mask"][0, 0, 1])
     obs, info = vec.reset(seed=seed)
     monkeypatch.setattr(sys, "stdin", io.StringIO("u\nS\n"))
-    actions, _ = Keyboard(vec, lambda: ansi(vec.world.scene(0))).act(obs, None, info)
+    actions, _ = Keyboard(vec).act(obs, None, info)
     assert actions.tolist() == [[0]]
     assert "agent 0 cannot go up there" in capsys.readouterr().out
 

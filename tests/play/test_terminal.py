@@ -114,7 +114,7 @@ def test_all_moves_and_the_goal_are_on_the_screen(screen):
             ]
             assert keys.region.bottom <= screen[1]
             texts = app.query_one("#texts", Static)
-            assert "goal:" in str(texts.render())
+            assert "GOAL\n" in str(texts.render())
             assert texts.region.bottom <= screen[1]  # the whole manual, without scrolling
 
     asyncio.run(run())
@@ -122,6 +122,23 @@ def test_all_moves_and_the_goal_are_on_the_screen(screen):
 
 def shown(app, name):
     return str(app.query_one(f"#{name}", Static).render())
+
+
+@pytest.mark.parametrize(("env", "agents"), [("messenger", 1), ("ma_messenger", 2)])
+def test_messenger_shows_what_is_seen_and_no_role(env, agents):
+    async def run():
+        game = session(env, "human", **{"stage": "s2"} | ({"agents": 2} if agents > 1 else {}))
+        app = Terminal(game, pause=60)
+        async with app.run_test(size=(120, 50)) as pilot:
+            await pilot.pause()
+            seen = game.vec.describe(0, 0)
+            picture = shown(app, "picture")
+            assert picture.startswith("WHAT AGENT 0 SEES\n\nMAP\n")
+            assert picture.partition("\n\n")[2] == seen.partition("\n\n")[2].partition("\n\nMOVES")[0]
+            assert shown(app, "texts") == seen.partition("\n\n")[0]
+            assert not re.search(r"enemy|goal|decoy|entity|role", picture)
+
+    asyncio.run(run())
 
 
 def drive(monkeypatch, screenplay):
@@ -145,7 +162,7 @@ def test_statements_are_marked_for_the_agent_that_tab_chooses():
             assert len(weights) == len(game.now.statements) > 3
             assert sum(weights) == pytest.approx(1)
             assert game.now.attention[0] is None
-            lines = shown(app, "texts").partition("manual: bars: what agent 1 goes by\n")[2].splitlines()
+            lines = shown(app, "texts").partition("MANUAL bars: what agent 1 goes by\n")[2].splitlines()
             assert [line[2:] for line in lines] == list(game.now.statements)
             heights = ["▁▂▃▄▅▆▇█".index(line[0]) for line in lines]
             assert heights == [round(7 * weight / max(weights)) for weight in weights]

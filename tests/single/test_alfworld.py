@@ -277,7 +277,7 @@ print(hashlib.sha256("".join(seen).encode()).hexdigest())
 
 
 def test_closing_and_missing_parts(monkeypatch):
-    env = ALFWorld().make_env("ansi")
+    env = ALFWorld().make_env("ansi_full")
     env.reset(seed=0)
     assert env.render().startswith("goal: ")
     env.close()

@@ -62,7 +62,7 @@ def make(monkeypatch):
     monkeypatch.setattr(package, "require", lambda: None)
     monkeypatch.setattr(module, "Engine", Hall)
     monkeypatch.setattr(module.Games, "data", lambda games, number: {})
-    return lambda **options: ALFWorld(**options).make_env("ansi")
+    return lambda **options: ALFWorld(**options).make_env("ansi_full")
 
 
 def go(env, command):

@@ -205,7 +205,7 @@ def test_a_copy_in_the_middle_goes_on_alike(minigrid, how, fast_view):
 def test_renders(minigrid):
     with pytest.raises(ConfigurationError):
         BabyAI().make_env("human")
-    env = BabyAI("GoToRedBall").make_env("ansi")
+    env = BabyAI("GoToRedBall").make_env("ansi_full")
     with pytest.raises(CallOrderError, match="reset"):
         env.render()
     env.reset(seed=0)

@@ -230,7 +230,7 @@ def test_closing_leaves_no_folder(folders):
 
 
 def test_the_screen_as_text_and_as_a_picture():
-    env = mg.make("nethack", render_mode="ansi", max_cycles=3)
+    env = mg.make("nethack", render_mode="ansi_full", max_cycles=3)
     assert mg.make("nethack").render() is None
     with pytest.raises(CallOrderError, match=r"call reset\(\)"):
         env.render()

@@ -189,12 +189,12 @@ class TestGames:
         np.testing.assert_allclose(np.diff(scores), rewards)
         assert sum(rewards) > 0, "walking about opens doors and finds rooms"
 
-    @pytest.mark.parametrize("mode", ["ansi", "rgb_array"])
+    @pytest.mark.parametrize("mode", ["ansi_full", "rgb_array"])
     def test_pictures(self, simulator, mode):
         env = ScienceWorld("find-plant").make_env(mode)
         env.reset(seed=0)
         first = env.render()
-        assert ("find a(n) plant" in first) if mode == "ansi" else first.shape == (720, 960, 3)
+        assert ("find a(n) plant" in first) if mode == "ansi_full" else first.shape == (720, 960, 3)
         env.step({AGENT: env._now.actions.index("look around")})
         assert not np.array_equal(first, env.render())
 

@@ -321,7 +321,7 @@ def test_the_strip_and_the_map():
     assert first.dtype == np.uint8
     assert first.shape == second.shape
     assert (first != second).mean() > 0.01
-    env.render_mode = "ansi"
+    env.render_mode = "ansi_full"
     lines = env.render().split("\n")
     assert lines[0].startswith("step 1 of 64")
     assert any(line.startswith("0: column ") for line in lines)

@@ -17,6 +17,7 @@ from magrounding.envs.render import Figure, Scene
 from magrounding.play.diagnosis import NOTHING, pursued
 from magrounding.play.session import Session, View
 from magrounding.spec import SCORES, TextChoices
+from magrounding.text_view import joined
 
 _DIGITS = 3
 _SIDE = 96
@@ -80,7 +81,7 @@ def frame(view: View, sprites: Sprites, hidden: Collection[int] = ()) -> dict[st
         },
     }
     if scene is None:
-        return {**content, "text": view.picture}
+        return {**content, "text": text_of(view)}
     return {
         **content,
         "goal": scene.goal,
@@ -94,6 +95,13 @@ def frame(view: View, sprites: Sprites, hidden: Collection[int] = ()) -> dict[st
             if agent not in hidden
         },
     }
+
+
+def text_of(view: View) -> str:
+    """Return what agents see, in words: one after the other, where there are several."""
+    if len(view.words) == 1:
+        return joined(view.words[0])
+    return "\n\n".join(f"AGENT {agent}\n\n{joined(sections)}" for agent, sections in view.words.items())
 
 
 def history(session: Session, sprites: Sprites, hidden: Collection[int] = ()) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""The page of a game, in Node with a document of stubs: how it says a game ended, and a text beside a list of moves."""
+"""The page of a game, in Node with a document of stubs: how it says a game ended, and the words of a moment."""
 
 import json
 import subprocess
@@ -17,7 +17,7 @@ console.log(JSON.stringify({status: elements.status.textContent, text: elements.
 process.exit();
 """
 )
-CHOICES = "goal: find it.\n 0 go to shelf 1\n 1 look"
+WORDS = "GOAL\nfind it .\n\nFEEDBACK\nyou see a shelf 1 ."
 
 
 def shown(folder, scored=False, **moment):
@@ -27,7 +27,7 @@ def shown(folder, scored=False, **moment):
         (folder / f"{name}.mjs").write_text(code.replace("/file/", "./").replace('.js"', '.mjs"'), encoding="utf-8")
     (folder / "stubs.mjs").write_text(SCRIPT, encoding="utf-8")
     game = {"env": "any", "players": ["human"], "people": [0], "actions": None, "max_cycles": 50, "scored": scored}
-    frame = {"type": "frame", "step": 0, "over": False, "won": False, "score": 7, "last": [], "text": CHOICES, **moment}
+    frame = {"type": "frame", "step": 0, "over": False, "won": False, "score": 7, "last": [], "text": WORDS, **moment}
     messages = [
         {"type": "joined", "code": "abcdefghijkl", "game": {**game, "colours": []}, "mine": [0], "token": "t"},
         {"type": "status", "present": [0], "chosen": [], "begun": True, "thinking": False, "clock": None},
@@ -48,8 +48,5 @@ def test_the_end_of_a_game_names_a_score_only_where_the_world_has_one(tmp_path, 
     assert shown(tmp_path, scored=scored, over=True, won=won)["status"] == f"The game {says}"
 
 
-def test_moves_that_are_listed_beside_a_text_are_not_in_it_as_well(tmp_path):
-    moves = {0: [[0, "go to shelf 1"], [1, "look"]]}
-    assert shown(tmp_path, moves=moves)["text"] == "goal: find it."
-    # a visitor who watches has no list
-    assert shown(tmp_path, moves={})["text"] == CHOICES
+def test_a_world_without_a_map_is_shown_in_words(tmp_path):
+    assert shown(tmp_path, moves={0: [[0, "go to shelf 1"], [1, "look"]]})["text"] == WORDS

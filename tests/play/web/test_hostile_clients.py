@@ -250,7 +250,7 @@ def test_whatever_is_sent_is_refused_by_a_code_and_touches_no_other_game():
                     await bystander.move(0, same.moves(0)[-1].action)
                     same.advance()
                     await bystander.hear("frame")
-                assert session.now.picture == same.now.picture
+                assert session.now.words == same.now.words
                 assert session.now.last == same.now.last
             assert code in there.host.rooms
             return attacker.said, grown

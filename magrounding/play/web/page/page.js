@@ -345,12 +345,6 @@ function statement(frame, text, k) {
   return item;
 }
 
-// A world's text without the numbered lines of what can be done: the list beside it has them.
-function withoutMoves(frame) {
-  const listed = new Set(Object.values(frame.moves ?? {}).flat().filter(Array.isArray).map(([action, name]) => `${action} ${name}`));
-  return listed.size ? frame.text.split("\n").filter(line => !listed.has(line.trim())).join("\n") : frame.text;
-}
-
 const tidy = text => text.replace(/ ([,.;:!?])/g, "$1");
 const picture = (sprite, alt = "") => make("img", [], {src: `/sprite/${sprite}`, alt, width: 27, height: 27});
 
@@ -370,7 +364,7 @@ export function refresh() {
     at("manual").replaceChildren(...frame.manual.map((text, k) => statement(frame, text, k)));
     at("things").replaceChildren(...frame.figures.filter(each => !("agent" in each)).map(each => make("li", [picture(each.sprite), label(each)])));
     at("things-part").hidden = !frame.figures.some(each => !("agent" in each));
-  } else at("text").textContent = withoutMoves(frame);
+  } else at("text").textContent = frame.text;
   const known = Object.keys(frame.claims ?? {}).length || Object.keys(frame.reads ?? {}).length || Object.keys(frame.pursues ?? {}).length;
   at("overlays").hidden = !(known || (state.replay && drawn));
   at("agents").replaceChildren(...game.players.map((player, agent) => {
