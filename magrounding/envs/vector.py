@@ -33,8 +33,7 @@ class WorldVectorEnv(DeepCopied, HasState, HasSnapshots, HasPlaces, HasFacts, Ha
         self.id = id
         self.options = options
         self.copy = copy
-        self.num_envs = world.num_envs
-        self.num_agents = world.num_agents
+        self.num_envs, self.num_agents = world.num_envs, world.num_agents
         self.spec = world.spec
         self._origin = id, world.spec
         self._scores = SCORES in world.spec.capabilities
@@ -54,9 +53,8 @@ class WorldVectorEnv(DeepCopied, HasState, HasSnapshots, HasPlaces, HasFacts, Ha
     def step(self, actions: ArrayLike) -> StepResult:
         """Play one step everywhere, see `VectorEnv.step`; a row that is done restarts in the same step."""
         self._require_start("step")
-        actions = check_actions(actions, (self.num_envs, self.num_agents), self.spec.num_actions)
+        actions = self._played[:] = check_actions(actions, (self.num_envs, self.num_agents), self.spec.num_actions)
         self.world.step(actions, True)
-        self._played[:] = actions
         out = self.world.out
         flags = (out.rewards, out.terminated, out.truncated)
         rewards, terminated, truncated = (array.copy() for array in flags) if self.copy else flags
