@@ -15,6 +15,7 @@ from magrounding.agents.drrn.pieces import Pieces
 from magrounding.agents.guide import load_guide
 from magrounding.agents.pretrained_language import inspect_model
 from magrounding.envs.messenger.manual import find_corpus
+from magrounding.envs.rtfm.sentences import find_sentences
 from magrounding.errors import ConfigurationError, MagroundingError
 from magrounding.experiment.checkpoint import load_checkpoint
 from magrounding.experiment.config import read_config
@@ -62,6 +63,7 @@ READERS = {
     "demos.npz": lambda folder: Demonstrations.load(folder / "demos.npz"),
     "moves.txt": lambda folder: Script.load(folder / "moves.txt"),
     "study.toml": lambda folder: Study.read(folder / "study.toml", None),  # type: ignore[arg-type]
+    "sentences.json": lambda folder: find_sentences(str(folder / "sentences.json"), language=True),
     "text_train.json": lambda folder: find_corpus(str(folder)),
     "pieces.json": lambda folder: Pieces.load(folder / "pieces.json"),
     "guide.json": load_guide,
@@ -108,8 +110,7 @@ def test_files_are_read_in_one_place():
         "envs/compiled.py",
         "envs/drawing/sprites.py",
         "envs/messenger/manual.py",
-        "envs/rtfm/constructions.py",
-        "envs/rtfm/text.py",
+        "envs/rtfm/sentences.py",
         "play/film.py",
         "play/owner.py",
         "play/web/server.py",

@@ -28,6 +28,7 @@ COMMANDS = {
     "track": "Send what a run measured to TensorBoard, W&B, MLflow or Trackio.",
     "publish": "Keep a trained team by a name, or give it to others with a model card.",
     "segments": "Give a trained team a reader of running text (docs/running_text.md).",
+    "templates": "Check a file of sentences for RTFM's manuals, and list what twenty manuals claim.",
     "pieces": "Train a vocabulary of word pieces on an environment's texts.",
     "bench": "Measure the speed of environments and learners.",
     "list": "List environments, agents, algorithms, presets, trained teams and extras.",

@@ -89,7 +89,8 @@ def _show(arguments: Arguments, header: Header, episode: SavedEpisode) -> None:
     if arguments.out is None or arguments.out.suffix.lower() != PAGE:
         show_film(frames, end, arguments.out, arguments.milliseconds, quiet=arguments.quiet)
         return
-    about = "\n".join(f"{name}: {_words(rules[name])}" for name in _RULES if name in rules)
+    lines = [f"{name}: {_words(rules[name])}" for name in _RULES if name in rules]
+    about = "\n".join([*lines, f"text: {header.source}"] if header.source else lines)
     title = f"{header.env}, seed {episode.seed}: {end}"
     write_atomic(arguments.out, page(title, frames, texts, about, arguments.milliseconds))
     print(arguments.out if arguments.quiet else f"{arguments.out}: {end}")

@@ -47,6 +47,7 @@ class Header(Options):
         play: "greedy" or "sampled", how trained agents chose.
         format, version: of the file.
         package: version of the package that wrote it.
+        source: file of the sentences of its texts, and its SHA-256; "" where these are the environment's own.
     """
 
     env: str
@@ -59,13 +60,18 @@ class Header(Options):
     format: str = FORMAT
     version: int = VERSION
     package: str = __version__
+    source: str = ""
 
     @classmethod
     def of(cls, vec: VectorEnv, players: Sequence[str], play: str) -> Header:
         actions = vec.spec.actions
         names = actions.names if isinstance(actions, FixedActions) else ()
         options = {**env_entry(vec.id).options, **vec.options}  # defaults may be others one day
-        return cls(vec.id, options, vec.num_agents, vec.spec.vocabulary_hash, names, tuple(players), play)
+        source = vec.spec.source
+        if source and source == env_entry(vec.id).describe().source:
+            source = ""
+        words = vec.spec.vocabulary_hash
+        return cls(vec.id, options, vec.num_agents, words, names, tuple(players), play, source=source)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -155,7 +161,10 @@ def parse_episodes(data: bytes, source: Path | str, *, whole: bool = True) -> tu
 
 def to_text(header: Header, episodes: Sequence[SavedEpisode]) -> str:
     """Return the content of a file."""
-    return "".join(map(_line, [asdict(header), *map(asdict, episodes)]))
+    first = asdict(header)
+    if not header.source:
+        del first["source"]  # as files are that were written before there was one
+    return "".join(map(_line, [first, *map(asdict, episodes)]))
 
 
 def replayed(
@@ -256,6 +265,9 @@ def open_env(path: Path, header: Header) -> VectorEnv:
     if (header.agents, header.vocabulary) != (vec.num_agents, vec.spec.vocabulary_hash):
         vec.close()
         raise CheckpointError(f"the games of {path} had other words or another number of agents than they have now")
+    if header.source and header.source != vec.spec.source:
+        vec.close()
+        raise CheckpointError(f"the games of {path} were of {header.source}, which is {vec.spec.source} now")
     return vec
 
 

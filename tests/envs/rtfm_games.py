@@ -6,7 +6,7 @@ import numpy as np
 
 from magrounding.envs.rtfm import tasks
 from magrounding.envs.rtfm.arrays import COLUMN, ELEMENT, HELD, MOVE, PRESENT, ROW, TURN, WORD_1, WORD_2
-from magrounding.envs.rtfm.text import template_set
+from magrounding.envs.rtfm.sentences import template_set
 from magrounding.envs.rtfm.world import RTFMWorld
 from tests.envs.reference_rtfm import Being, Document, ReferenceGame, read_document, read_letters
 

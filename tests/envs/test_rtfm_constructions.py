@@ -15,17 +15,27 @@ from magrounding.envs.rtfm.arrays import (
     TARGET,
     TEAM_DIVISION,
 )
-from magrounding.envs.rtfm.constructions import CONSTRUCTIONS, HELD_OUT, PLAIN, all_templates, templates_of
-from magrounding.envs.rtfm.ontology import ELEMENTS, TEAMS, prose_vocabulary, rtfm_vocabulary
+from magrounding.envs.rtfm.constructions import CONSTRUCTIONS, PLAIN, words_of
+from magrounding.envs.rtfm.ontology import ELEMENTS, TEAMS
 from magrounding.envs.rtfm.oracle import Oracle
+from magrounding.envs.rtfm.sentences import our_sentences
 from magrounding.envs.rtfm.tasks import EVAL, SPLITS
+from magrounding.envs.rtfm.words import prose_vocabulary, rtfm_vocabulary
 from magrounding.errors import ConfigurationError
 from magrounding.play.evaluate import play
 from tests.envs.test_equality import record
 from tests.envs.test_rtfm_templates import MEANINGFUL
 
 S6 = {"stage": "s6", "agents": 2}
+HELD_OUT = ("respectively", "exception")
+"""Constructions that are in `eval_construction` and in no other split."""
 KEPT = [split for split in SPLITS if split != "eval_construction"]
+
+
+def all_templates(paraphrase):
+    """Ours of the constructions."""
+    found = our_sentences(True).templates
+    return [t for t in found if t.construction != PLAIN and (t.split == "eval_paraphrase") == paraphrase]
 
 
 def sentences(text):
@@ -34,7 +44,7 @@ def sentences(text):
 
 @pytest.mark.parametrize("split", KEPT)
 def test_no_template_of_a_held_out_construction_is_in_another_split(split):
-    told = templates_of(CONSTRUCTIONS, True, split)
+    told = our_sentences(True).drawn(CONSTRUCTIONS, split)
     assert {template.construction for template in told} == {PLAIN, *CONSTRUCTIONS} - {*HELD_OUT}
     # All that kernels can write: the tokens of their tables, beside names, which these words are not.
     vec = mg.make_vec("ma_rtfm", 1, **S6, split=split)
@@ -52,14 +62,14 @@ def test_paraphrases_have_templates_and_classes_of_their_own():
     assert not ours & theirs
     trained = {t.construction for t in all_templates(True)}
     assert trained == {*CONSTRUCTIONS} - {*HELD_OUT}
-    seen, held_out = constructions.word_classes(False), constructions.word_classes(True)
+    seen, held_out = our_sentences(True).classes["train"], our_sentences(True).classes["eval_paraphrase"]
     assert seen.keys() == held_out.keys()
     assert all(not {*seen[name]} & {*held_out[name]} for name in seen)
 
 
 @pytest.mark.parametrize("paraphrase", [False, True])
 def test_templates_are_well_formed(paraphrase):
-    classes = constructions.word_classes(paraphrase)
+    classes = our_sentences(True).classes["eval_paraphrase" if paraphrase else "train"]
     for template in all_templates(paraphrase):
         for word in template.text.split():
             name = word.strip("{}")
@@ -75,7 +85,8 @@ def test_templates_are_well_formed(paraphrase):
 
 def test_words_of_constructions_come_behind_the_others_and_mean_nothing_in_the_world():
     assert prose_vocabulary().words[: len(rtfm_vocabulary())] == rtfm_vocabulary().words
-    assert not MEANINGFUL & {*constructions.construction_words()}
+    assert not MEANINGFUL & {*words_of(our_sentences(True).templates)}
+    assert not MEANINGFUL & {word for c in our_sentences(True).classes.values() for of in c.values() for word in of}
     assert mg.ENVS["ma_rtfm"].describe(stage="s5", layout="stream").vocabulary.hash == rtfm_vocabulary().hash
 
 
@@ -102,8 +113,8 @@ def pattern(template, classes):
 @pytest.mark.parametrize("split", ["train", "eval_paraphrase", "eval_construction", "eval_minimal"])
 def test_a_text_fits_one_template(split):
     """Rows of one text each: two templates for one row could be two ways to understand it."""
-    told = templates_of(CONSTRUCTIONS, True, split)
-    classes = constructions.word_classes(split == "eval_paraphrase")
+    told = our_sentences(True).drawn(CONSTRUCTIONS, split)
+    classes = our_sentences(True).classes_of(split)
     patterns = {template: pattern(template, classes) for template in told}
     vec = mg.make_vec("ma_rtfm", 80, **S6, split=split, layout="statements")
     vec.reset(seed=3)

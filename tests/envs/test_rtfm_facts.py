@@ -5,11 +5,12 @@ import pytest
 
 import magrounding as mg
 from magrounding.envs.rtfm.arrays import ELEMENT_DIVISION, OBJECT, POLARITY, RELATION, SUBJECT, TEAM_DIVISION
-from magrounding.envs.rtfm.constructions import CONSTRUCTIONS, HELD_OUT, STATED
+from magrounding.envs.rtfm.constructions import CONSTRUCTIONS, STATED
 from magrounding.envs.rtfm.facts import fact_accuracy
 from magrounding.envs.rtfm.ontology import ELEMENTS, TEAMS, TRAINING, UNSEEN
 from magrounding.envs.rtfm.text import LAYOUTS
 from magrounding.errors import ConfigurationError
+from tests.envs.test_rtfm_constructions import HELD_OUT
 
 GAMES = 250
 

@@ -5,7 +5,7 @@ import pytest
 
 import magrounding as mg
 from magrounding.envs.rtfm.oracle import Oracle
-from magrounding.envs.rtfm.text import LAYOUTS, PUNCTUATION
+from magrounding.envs.rtfm.text import LAYOUTS
 from magrounding.play.evaluate import play
 from tests.envs.test_equality import record
 
@@ -34,7 +34,7 @@ def test_every_layout_has_the_sentences_of_statements_in_their_order(env, option
     triples = set()
     for statements, merged, paragraph, stream in zip(*(told[layout] for layout in LAYOUTS), strict=True):
         assert paragraph == [" ".join(statements)]
-        assert stream == [" ".join(word for word in paragraph[0].split() if word not in PUNCTUATION)]
+        assert stream == [" ".join(word for word in paragraph[0].split() if word not in (",", ".", "?"))]
         assert " ".join(merged) == paragraph[0]
         counts = [sum(" ".join(rows).count(s) for s in statements) for rows in ([row] for row in merged)]
         assert sorted(counts) == [2, 2, 3]

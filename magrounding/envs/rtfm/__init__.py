@@ -19,7 +19,8 @@ Text:
     `layout` puts the same sentences together: a row for each, two or three to a row, all in one row, or all in one row
     without punctuation. `constructions` states several facts in one sentence, denies, excepts, points back, takes back
     (see `constructions`): two of them are held out for the split `eval_construction`. In `eval_minimal` games 2k and
-    2k + 1 have the same words in every sentence and opposite meaning. `facts()` says what a manual claims, and where.
+    2k + 1 have the same words in every sentence and opposite meaning. `templates` takes all sentences from a file of
+    others (see `sentences`). `facts()` says what a manual claims, and where.
 
 Actions:
     0 stay, 1 up, 2 down, 3 left, 4 right. Walking into a wall is masked and does nothing.

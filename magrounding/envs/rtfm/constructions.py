@@ -10,37 +10,44 @@ mixed; `{A}` and `{B}` are the names of these groups (elements or teams; a text 
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from functools import cache
-from importlib.resources import files
 from typing import Any
 
-from magrounding.envs.rtfm.text import KINDS, PUNCTUATION, template_set, templates
+from magrounding.envs.rtfm.ontology import MEANINGFUL
 from magrounding.errors import ConfigurationError, check_choice
 
 CONSTRUCTIONS = tuple("gapping respectively not_but exception passive former pronoun retraction filler".split())
 """Conjunction with gapping, "respectively", "not X but Y", exceptions, the passive, "the former … the latter", pronouns
 across sentences, a false statement that a later one takes back, and sentences that say nothing."""
-HELD_OUT = ("respectively", "exception")
-"""Constructions that are in `eval_construction` and in no other split."""
 PLAIN, FILLER = "plain", "filler"
+
+KINDS = MODIFIER, TEAM, GOAL = ("modifier", "team", "goal")
+"""Kinds of sentence: which modifiers beat an element; which monsters are of a team; whom to defeat."""
+
+TEXTS = TRAIN, PARAPHRASE, CONSTRUCTION, MINIMAL = ("train", "eval_paraphrase", "eval_construction", "eval_minimal")
+"""Splits that templates are of; `eval` and `eval_new` have those of training."""
 
 STATED, DENIED, RETRACTED = range(3)
 """Polarities of a claim in a manual: stated, denied, or stated and retracted."""
 POLARITIES = ("said", "denied", "retracted")
 
-MODIFIER, TEAM = KINDS[:2]
 MOST_FILLERS = 2
 """Sentences that say nothing, in a manual."""
-_NAME_LENGTH = 4
-"""Words of the longest name of a team."""
+MOST_WORDS = 60
+"""Words and slots of a template."""
 
-_SLOT = re.compile(r"\{(a|b|ab|A|B)2?\}")
-_LEGACY = {"{modifiers}": "{a}", "{monsters}": "{a}", "{element}": "{A}", "{team}": "{A}"}
+_OF_TWO = ("gapping", "respectively", "former")
+"""Constructions that are about two groups; the others but PLAIN and FILLER are about one or two."""
+_FALSE = {"not_but": {DENIED}, "exception": {DENIED}, "retraction": {RETRACTED}}
+"""Polarities of the false claims of a construction; the others make none."""
+
+SLOT = re.compile(r"\{(a|b|ab|A|B)2?\}")
+_OTHER_NAMES = {"{modifiers}": "{a}", "{monsters}": "{a}", "{element}": "{A}", "{team}": "{A}"}
+_TOKEN = re.compile(r"\{\w*\}|[^\W_]+|[^\w\s]")
+_CLAIM = re.compile(r"(?:([ab]2?)|(ab2?):([ab])) ([AB]2?)")
 
 
 @dataclass(frozen=True)
@@ -65,13 +72,15 @@ class Template:
     """A text of one or more sentences about the members of `groups` groups.
 
     Attributes:
+        split: one of TEXTS.
         construction: one of CONSTRUCTIONS, or PLAIN.
-        kind: "modifier", "team" or "filler".
+        kind: one of KINDS, or "filler".
         text: tokens and slots.
         groups: 0, 1 or 2.
         claims: what it claims.
     """
 
+    split: str
     construction: str
     kind: str
     text: str
@@ -87,9 +96,13 @@ class Template:
         if self.groups != 2:
             return False
         if self.kind == TEAM:
-            return all(sentence.count("{a") == sentence.count("{b") for sentence in _singly(self.text).split(" ."))
+            return all(sentence.count("{a") == sentence.count("{b") for sentence in _sentences(_singly(self.text)))
         exchanged = re.sub(r"\{([ab])(2?)\}", lambda m: "{" + "ba"["ab".index(m[1])] + m[2] + "}", self.text)
         return _bags(self.text) == _bags(exchanged)
+
+
+def _sentences(text: str) -> list[str]:
+    return re.split(r" [.!?]", text)
 
 
 def _singly(text: str) -> str:
@@ -100,65 +113,105 @@ def _singly(text: str) -> str:
 def _bags(text: str) -> Counter[tuple[str, ...]]:
     """Count the bags of words of the sentences."""
     same = _singly(re.sub(r"\{(a|b|A|B)2\}", r"{\1}", text))
-    return Counter(tuple(sorted(sentence.split())) for sentence in same.split(" ."))
+    return Counter(tuple(sorted(sentence.split())) for sentence in _sentences(same))
 
 
-@cache
-def _data() -> dict[str, Any]:
-    return json.loads(files("magrounding.envs.rtfm").joinpath("data/constructions.json").read_text(encoding="utf-8"))
+def parse_template(split: str, construction: str, kind: str, entry: Any, classes: Collection[str]) -> Template:
+    """Make a template of a text, or of a dictionary of text and claims; what is left out of these says "a A", "b B".
 
+    Words are lower-cased, punctuation marks become words, and `{modifiers}`, `{monsters}`, `{element}` and `{team}` are
+    other names of `{a}` and `{A}`.
 
-@cache
-def all_templates(paraphrase: bool) -> tuple[Template, ...]:
-    """Return the templates of the constructions, as trained on or as held out for `eval_paraphrase`."""
-    found = _data()["held_out" if paraphrase else "seen"]
-    return tuple(
-        _parse(construction, kind, entry)
-        for construction in CONSTRUCTIONS
-        for kind, entries in found.get(construction, {}).items()
-        for entry in entries
-    )
-
-
-@cache
-def plain_templates(language: bool, held_out: bool) -> tuple[Template, ...]:
-    """The statements of `text`, in their order, as templates about one group."""
-    chosen = templates()[template_set(language, held_out)]
-    found = []
-    for kind in (MODIFIER, TEAM):
-        for sentence in chosen[kind]:
-            for slot, ours in _LEGACY.items():
-                sentence = sentence.replace(slot, ours)
-            found.append(_parse(PLAIN, kind, sentence))
-    return tuple(found)
-
-
-def _parse(construction: str, kind: str, entry: str | dict[str, Any]) -> Template:
+    Raises:
+        ConfigurationError: a slot that is unknown, or stands twice, or is in no claim; a list without its one true
+            claim; claims that its construction does not make; a word that names something of the game.
+    """
     entry = {"text": entry} if isinstance(entry, str) else entry
-    text = entry["text"]
-    slots = [word[1:-1] for word in text.split() if _SLOT.fullmatch(word)]
-    groups = 2 if {"b", "ab"} & set(slots) else 1 if "a" in slots else 0
-    stated = entry.get("said", ["a A", "b B"][:groups])
-    claims = [
-        Claim(slots.index(subject), int(group == "b"), slots.index(name), polarity)
-        for polarity, listed in enumerate((stated, entry.get("denied", ()), entry.get("retracted", ())))
-        for subjects, name in (claim.split() for claim in listed)
-        for subject, group in ((subjects.partition(":")[0], subjects.partition(":")[2] or subjects[0]),)
-    ]
-    return Template(construction, kind, text, groups, tuple(claims))
+    text = entry.get("text") if isinstance(entry, Mapping) else None
+    if text is None or not isinstance(text, str):
+        raise ConfigurationError("a sentence is a text, or a dictionary with a text")
+    for name in entry:
+        check_choice("entry of a sentence", name, ("text", *POLARITIES))
+    tokens: list[str] = [word if word.startswith("{") else word.lower() for word in _TOKEN.findall(text)]
+    words = [_OTHER_NAMES.get(token, token) for token in tokens]
+    if not 0 < len(words) <= MOST_WORDS:
+        raise ConfigurationError(f"a sentence has 1 to {MOST_WORDS} words and slots, got {len(words)}")
+    slots = [word[1:-1] for word in words if SLOT.fullmatch(word)]
+    for word in words:
+        if word[0] in "{}" and word[1:-1] not in (*slots, *classes):
+            raise ConfigurationError(f"{word} is neither a slot nor a class of words")
+        if word in MEANINGFUL:
+            raise ConfigurationError(f"{word!r} names something of the game: only slots may")
+        if SLOT.fullmatch(word) and words.count(word) > 1:
+            raise ConfigurationError(f"{word} stands twice: a second mention has a 2, as {{a2}}")
+    lists = "".join(slots)
+    groups = 2 if "b" in lists else 1 if "a" in lists else 0
+    template = Template(split, construction, kind, " ".join(words), groups, tuple(_claims(entry, slots, groups)))
+    _check_form(template, slots, any(word[1:-1] in classes for word in words if word.startswith("{")))
+    _check_claims(template, slots)
+    return template
 
 
-def word_classes(paraphrase: bool) -> dict[str, list[str]]:
-    """Class of words → the words that its slot may be."""
-    return _data()["classes"]["held_out" if paraphrase else "seen"]
+def _claims(entry: Mapping[str, Any], slots: list[str], groups: int) -> Iterable[Claim]:
+    usual = {POLARITIES[STATED]: ["a A", "b B"][:groups]}
+    for polarity, listed_as in enumerate(POLARITIES):
+        listed = entry.get(listed_as, usual.get(listed_as, []))
+        if not isinstance(listed, list):
+            raise ConfigurationError(f"{listed_as!r} is a list of claims, got {str(listed)[:40]!r}")
+        for claim in listed:
+            found = _CLAIM.fullmatch(claim) if isinstance(claim, str) else None
+            if found is None:
+                raise ConfigurationError(f"a claim is a list and a name, as 'a A' or 'ab:b A', got {str(claim)[:40]!r}")
+            subjects, name = found[1] or found[2], found[4]
+            for slot in (subjects, name):
+                if slot not in slots:
+                    raise ConfigurationError(f"it claims {claim!r}, and the text has no {{{slot}}}")
+            yield Claim(slots.index(subjects), "ab".index(found[3] or subjects[0]), slots.index(name), polarity)
 
 
-@cache
-def construction_words() -> tuple[str, ...]:
-    """Every word of every template and class, in order of appearance."""
-    texts = [template.text for paraphrase in (False, True) for template in all_templates(paraphrase)]
-    classes = [word for paraphrase in (False, True) for words in word_classes(paraphrase).values() for word in words]
-    return tuple(dict.fromkeys([*(word for text in texts for word in text.split() if "{" not in word), *classes]))
+def _check_form(template: Template, slots: list[str], has_classes: bool) -> None:
+    """Raise a ConfigurationError for slots or classes that the construction does not have."""
+    if template.construction == PLAIN and has_classes:
+        raise ConfigurationError("a plain sentence has no class of words: write one sentence for each word")
+    if template.kind in (GOAL, FILLER):
+        if slots != ["A"] * (template.kind == GOAL):
+            form = "no slot but {team}, once" if template.kind == GOAL else "no slot"
+            raise ConfigurationError(f"a {template.kind} has {form}")
+    elif template.groups == 0:
+        raise ConfigurationError("it has no list: {a} is the slot of modifiers or monsters")
+    elif template.construction in _OF_TWO and template.groups == 1:
+        raise ConfigurationError(f"{template.construction} is about two lists, {{a}} and {{b}}")
+    elif template.construction == PLAIN and template.groups == 2:
+        raise ConfigurationError("a plain sentence is about one list, {a}")
+    elif template.split == MINIMAL and template.groups == 2 and not template.balanced:
+        raise ConfigurationError("in eval_minimal each sentence with {a} names {b} just so, and {A} and {B}")
+
+
+def _check_claims(template: Template, slots: list[str]) -> None:
+    """Raise a ConfigurationError unless each list has its true claim, at most one false, and each slot a claim."""
+    if template.kind in (GOAL, FILLER):
+        if template.claims:
+            raise ConfigurationError(f"a {template.kind} makes no claim")
+        return
+    true = [claim.group for claim in template.claims if claim.polarity == STATED]
+    false = [claim.group for claim in template.claims if claim.polarity != STATED]
+    for claim in template.claims:
+        if (slots[claim.name][0] == "AB"[claim.group]) != (claim.polarity == STATED):
+            claimed = f"'{'ab'[claim.group]} {slots[claim.name]}' is {POLARITIES[claim.polarity]}"
+            raise ConfigurationError(f"{claimed}: {{a}} are those of {{A}} and {{b}} of {{B}}, and of no other")
+    if sorted(true) != list(range(template.groups)) or len(set(false)) < len(false):
+        raise ConfigurationError("each list is said once to have its name, and denied or retracted one other at most")
+    if {claim.polarity for claim in template.claims} - {STATED} != _FALSE.get(template.construction, set()):
+        false_ones = " and ".join(POLARITIES[each] for each in _FALSE.get(template.construction, ())) or "nothing else"
+        raise ConfigurationError(f"{template.construction} has claims that are said and {false_ones}")
+    for k, slot in enumerate(slots):
+        if all(k not in (claim.mention, claim.name) for claim in template.claims):
+            raise ConfigurationError(f"{{{slot}}} is in no claim")
+
+
+def words_of(templates: Iterable[Template]) -> list[str]:
+    """Every word of templates, in order of appearance."""
+    return list(dict.fromkeys(word for t in templates for word in t.text.split() if not word.startswith("{")))
 
 
 def parse_constructions(text: str) -> tuple[str, ...]:
@@ -169,62 +222,3 @@ def parse_constructions(text: str) -> tuple[str, ...]:
         return CONSTRUCTIONS if text == "all" else ()
     named = {check_choice("construction", name.strip(), CONSTRUCTIONS) for name in text.replace(",", "+").split("+")}
     return tuple(name for name in CONSTRUCTIONS if name in named)
-
-
-def templates_of(names: Iterable[str], language: bool, split: str) -> tuple[Template, ...]:
-    """All templates that manuals of a split can use; the plain statements are always among them.
-
-    Args:
-        names: of the constructions that are switched on.
-        language: whether plain statements are templated language.
-        split: `eval_construction` states pairs of groups by HELD_OUT alone, which no other split has; `eval_paraphrase`
-            has texts and words of its own; `eval_minimal` has of texts about two groups the balanced ones only.
-    """
-    paraphrase = split == "eval_paraphrase"
-    found = [*plain_templates(language, paraphrase)]
-    for template in all_templates(paraphrase):
-        unseen = template.construction in HELD_OUT
-        allowed = not unseen if template.groups < 2 or split != "eval_construction" else unseen
-        if template.groups == 2 and split == "eval_minimal":
-            allowed = allowed and template.balanced
-        if allowed and template.construction in names:
-            found.append(template)
-    return tuple(found)
-
-
-def prose_shape(layout: str, names: tuple[str, ...], language: bool, members: tuple[int, int]) -> tuple[int, int]:
-    """Rows of a manual and words of a row, with room for every split; `members` are of an element and of a team."""
-    splits = "train", "eval_paraphrase", "eval_construction"
-    found = {template for split in splits for template in templates_of(names, language, split)}
-
-    def longest(kind: str, groups: int) -> int:
-        count, name = (members[0], 1) if kind == MODIFIER else (members[1], _NAME_LENGTH)
-        fitting = (template.text for template in found if (template.kind, template.groups) == (kind, groups))
-        return max((_length(text, count, name, layout == "stream") for text in fitting), default=0)
-
-    modifier, team, filler = longest(MODIFIER, 1), longest(TEAM, 1), longest(FILLER, 0)
-    modifiers, teams = longest(MODIFIER, 2), longest(TEAM, 2)
-    fillers = MOST_FILLERS if FILLER in names else 0
-    rows = 7 + fillers
-    texts = sorted([modifier, modifier, team, team, modifiers, modifiers, teams, filler], reverse=True)
-    if layout == "statements":
-        return rows, texts[0]
-    if layout == "merged":
-        return rows // 2, sum(texts[:3])
-    pairs = 2 * max(2 * modifier, modifiers) + max(2 * team, teams)
-    return 1, pairs + team + fillers * filler
-
-
-def _length(text: str, members: int, name: int, stream: bool) -> int:
-    """Words of a template about groups of so many members, whose names have so many words."""
-    total = 0
-    for word in text.split():
-        slot = _SLOT.fullmatch(word)
-        if slot and slot[1].islower():
-            count = len(slot[1]) * members
-            total += count if stream else 2 * count - 1
-        elif slot:
-            total += name
-        else:
-            total += not (stream and word in PUNCTUATION)
-    return total

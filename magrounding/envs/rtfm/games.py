@@ -12,21 +12,19 @@ from msgspec import Meta
 
 from magrounding import spec
 from magrounding.envs.rtfm.arrays import ACTION_NAMES, AGENT_WIDTH, TEAMMATE_WIDTH
-from magrounding.envs.rtfm.constructions import MODIFIER, PLAIN, TEAM, parse_constructions, templates_of
-from magrounding.envs.rtfm.ontology import (
-    ALLY_ID,
-    EMPTY_ID,
-    FOG_ID,
-    ME_ID,
-    WALL_ID,
+from magrounding.envs.rtfm.constructions import KINDS, MODIFIER, PLAIN, TEAM, parse_constructions
+from magrounding.envs.rtfm.ontology import ALLY_ID, EMPTY_ID, FOG_ID, ME_ID, WALL_ID
+from magrounding.envs.rtfm.sentences import Sentences, find_sentences, our_sentences
+from magrounding.envs.rtfm.tasks import LETTER_SPLITS, PROSE_SPLITS, ROCK_PAPER_SCISSORS, SPLITS, STAGES, TASKS, Task
+from magrounding.envs.rtfm.text import LAYOUTS
+from magrounding.envs.rtfm.words import (
     document_shape,
+    extended,
     prose_vocabulary,
     rock_paper_scissors_vocabulary,
     rtfm_vocabulary,
 )
-from magrounding.envs.rtfm.tasks import LETTER_SPLITS, PROSE_SPLITS, ROCK_PAPER_SCISSORS, SPLITS, STAGES, TASKS, Task
-from magrounding.envs.rtfm.text import LAYOUTS
-from magrounding.errors import ConfigurationError, check_choice
+from magrounding.errors import ConfigurationError, DataNotFound, check_choice
 from magrounding.options import WorldOptions
 from magrounding.schema import INFINITE, MOST, Count, OneOf, Share
 from magrounding.vocabulary import PAD
@@ -69,6 +67,8 @@ class RtfmGame(WorldOptions):
         constructions: what manuals may be written with beside plain statements (see `constructions`): "none", "all", or
             names joined by +. Some are held out of all splits but "eval_construction". None is the default of the
             stage: "all" in s6, "none" in all others.
+        templates: file of sentences to write manuals and goals with (see `sentences.find_sentences`), relative to the
+            current folder; None for our own.
         omission: probability of each statement that a game does not need to be left out of its manual. Needed are the
             statements about the elements of its monsters and, where a distractor is among them, about the target team;
             of letters, the one about what beats the dragon's. 0: whole manuals. A curriculum over it (from 1 to 0) is
@@ -99,6 +99,7 @@ class RtfmGame(WorldOptions):
     manual: Annotated[str, OneOf(("true", "reassigned"))] = "true"
     layout: Annotated[str, OneOf(LAYOUTS)] | None = None
     constructions: str | None = None
+    templates: str | None = None
     omission: Share = 0.0
     distraction: Share = 1.0
     decoys: Share = 1.0
@@ -106,7 +107,8 @@ class RtfmGame(WorldOptions):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_choice("split", self.split, LETTER_SPLITS if self.kind.letters else tuple(SPLITS))
-        _check_constructions(self)
+        if self.templates is None:
+            _check_constructions(self, our_sentences(self.kind.language))
         n, kind = self.agents, self.kind
         entities, interior = n + kind.monsters(n) + kind.items(n), (self.size - 2) ** 2
         if entities > interior:
@@ -136,9 +138,14 @@ class RtfmGame(WorldOptions):
         """Names of the constructions that are switched on."""
         return parse_constructions(self.kind.constructions if self.constructions is None else self.constructions)
 
+    @property
+    def sentences(self) -> Sentences:
+        """The sentences that manuals and goals are written with; DataNotFound for a file that has none."""
+        return find_sentences(self.templates, self.kind.language)
+
     def describe(self) -> spec.EnvSpec:
-        """Describe the world; nothing is started for it."""
-        return _describe(self)
+        """Describe the world; DataNotFound for a file of templates that is missing, damaged, or lacks a sentence."""
+        return _describe(self, self.sentences)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -190,24 +197,32 @@ class RockPaperScissors(RtfmGame):
     resample_text: bool = field(default=False, init=False)
     layout: str | None = field(default=None, init=False)
     constructions: str | None = field(default=None, init=False)
+    templates: str | None = field(default=None, init=False)
 
     @property
     def kind(self) -> Task:
         return ROCK_PAPER_SCISSORS[self.task]
 
 
-def _check_constructions(game: RtfmGame) -> None:
-    """Raise a ConfigurationError where the constructions leave the split without templates that it needs."""
+def _check_constructions(game: RtfmGame, sentences: Sentences) -> None:
+    """Raise an error where the constructions, or a file, leave the split without templates that it needs."""
     names, split, kind = game.resolved_constructions, game.split, game.kind
-    texts = templates_of(names, kind.language, split)
+    texts = sentences.drawn(names, split)
+    for each in KINDS:
+        if not sentences.plain(each, split):
+            place = f"{split} → plain → {each}"
+            raise DataNotFound(f"{game.templates}: {place} has no sentence, which split={split!r} needs")
     if split not in PROSE_SPLITS:
-        if names and all(template.construction == PLAIN for template in texts):
+        if names and sentences.digest is None and all(template.construction == PLAIN for template in texts):
             raise ConfigurationError(
                 f"{' and '.join(names)} are held out for split='eval_construction': switch on others for {split!r}"
             )
     elif not {(template.kind, template.groups) for template in texts} >= {(MODIFIER, 2), (TEAM, 2)}:
         what = "a held-out construction" if split == "eval_construction" else "a trained construction of two groups"
-        raise ConfigurationError(f"split={split!r} needs {what}, such as constructions='all'; got {names or 'none'}")
+        of = f" in {game.templates}" if game.templates else ""
+        raise ConfigurationError(
+            f"split={split!r} needs {what}{of}, such as constructions='all'; got {names or 'none'}"
+        )
     elif split == "eval_minimal" and (game.agents > _MOST_AGENTS_OF_MINIMAL or not kind.distractor_item):
         raise ConfigurationError(
             f"split='eval_minimal' is for at most {_MOST_AGENTS_OF_MINIMAL} agents and for tasks with a distractor item"
@@ -215,12 +230,15 @@ def _check_constructions(game: RtfmGame) -> None:
 
 
 @lru_cache(maxsize=64)
-def _describe(game: RtfmGame) -> spec.EnvSpec:
+def _describe(game: RtfmGame, sentences: Sentences) -> spec.EnvSpec:
     n, size = game.agents, game.size
-    vocabulary = prose_vocabulary if game.resolved_constructions else rtfm_vocabulary
-    words = (rock_paper_scissors_vocabulary if game.kind.letters else vocabulary)().words
+    vocabulary = (prose_vocabulary if game.resolved_constructions else rtfm_vocabulary)()
+    if sentences.digest is not None:
+        _check_constructions(game, sentences)
+        vocabulary = extended(vocabulary, sentences)
+    words = (rock_paper_scissors_vocabulary() if game.kind.letters else vocabulary).words
     top, lifetime = len(words) - 1, spec.STEP if game.resample_text else spec.EPISODE
-    rows, length, goal_length = document_shape(game.kind, game.resolved_layout, game.resolved_constructions)
+    rows, length, goal_length = document_shape(game.kind, sentences, game.resolved_layout, game.resolved_constructions)
     map_shape = (size, size, 2 * game.occupants)
     fields: list[spec.Field] = [
         spec.Grid(
@@ -246,6 +264,7 @@ def _describe(game: RtfmGame) -> spec.EnvSpec:
         num_agents=n,
         actions=spec.FixedActions(ACTION_NAMES),
         words=words,
+        source=sentences.source,
         max_cycles=game.max_cycles,
         capabilities=frozenset({spec.STATE, spec.SNAPSHOT, spec.PLACES, spec.SCENE, spec.EVENTS} | facts),
         state_parts=(("grid", map_shape), ("agents", (n, AGENT_WIDTH))),

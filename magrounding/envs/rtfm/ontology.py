@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
 
 from magrounding.brief import brief
-from magrounding.envs.rtfm.constructions import construction_words, prose_shape
 from magrounding.envs.rtfm.tasks import Task
-from magrounding.envs.rtfm.text import layout_shape, sentence_length, template_words
-from magrounding.vocabulary import Vocabulary
 
 ELEMENTS = ("cold", "fire", "lightning", "poison")
 TEAMS = ("star alliance", "order of the forest", "rebel enclave")
@@ -38,7 +34,7 @@ UNSEEN = Ontology(
 )
 """Words of `eval_new`, never shown in training."""
 
-_GRID_WORDS = ("empty", "wall", "fog", "me", "ally")
+GRID_WORDS = ("empty", "wall", "fog", "me", "ally")
 EMPTY_ID, WALL_ID, FOG_ID, ME_ID, ALLY_ID = range(1, 6)
 """Both vocabularies begin with the words of the grid, so that kernels may know their ids."""
 
@@ -46,45 +42,14 @@ LETTERS = tuple("abcdefghijklmnopqrst")
 DRAGON, BEATS, STOP = "dragon", "beats", "."
 DRAGON_GOAL = "slay the dragon"
 
-
-@cache
-def rtfm_vocabulary() -> Vocabulary:
-    """Every word of every task, stage and split, held-out templates' too: an embedding table never changes size."""
-    names = [word for each in (TRAINING, UNSEEN) for word in (*each.monsters, *each.modifiers, *each.nouns)]
-    words = [*_GRID_WORDS, *names, *ELEMENTS, *" ".join(TEAMS).split(), *template_words()]
-    return Vocabulary(dict.fromkeys(words))
-
-
-@cache
-def prose_vocabulary() -> Vocabulary:
-    """The same words with the same ids, and behind them those of the constructions."""
-    return Vocabulary(dict.fromkeys([*rtfm_vocabulary().words[1:], *construction_words()]))
-
-
-@cache
-def rock_paper_scissors_vocabulary() -> Vocabulary:
-    """Vocabulary of rock-paper-scissors: there the letter "a" is a weapon, not an article."""
-    return Vocabulary([*_GRID_WORDS, *LETTERS, DRAGON, BEATS, STOP, *DRAGON_GOAL.split()[:2]])
+_NAMES = (*TRAINING.monsters, *TRAINING.modifiers, *TRAINING.nouns, *UNSEEN.monsters, *UNSEEN.modifiers, *UNSEEN.nouns)
+MEANINGFUL = frozenset((*_NAMES, *ELEMENTS, *" ".join(TEAMS).split(), *GRID_WORDS, DRAGON)) - {"of", "the"}
+"""Words that name something of the game, which sentences have by slots alone."""
 
 
 def num_statements(task: Task) -> int:
     """Statements of a manual: one about each element and each team, or about each letter."""
     return 3 if task.letters else len(ELEMENTS) + len(TEAMS)
-
-
-def document_shape(task: Task, layout: str = "statements", constructions: tuple[str, ...] = ()) -> tuple[int, int, int]:
-    """Rows of a manual, words of a row and words of a goal."""
-    if task.letters:
-        return 3, len(statement_of_letters("a", "b").split()), len(DRAGON_GOAL.split())
-    monsters, modifiers = (3, 2) if task.group else (1, 1)
-    stream = layout == "stream"
-    about_team = sentence_length("team", task.language, monsters, TEAMS, stream=stream)
-    about_element = sentence_length("modifier", task.language, modifiers, ELEMENTS, stream=stream)
-    if constructions:
-        rows, length = prose_shape(layout, constructions, task.language, (modifiers, monsters))
-    else:
-        rows, length = layout_shape(layout, [about_element] * len(ELEMENTS) + [about_team] * len(TEAMS))
-    return rows, length, sentence_length("goal", task.language, 0, TEAMS)
 
 
 def statement_of_letters(winner: str, loser: str) -> str:

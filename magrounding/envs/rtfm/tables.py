@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from functools import partial
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from magrounding.envs.rtfm import arrays, ontology, splits
-from magrounding.envs.rtfm.constructions import FILLER, MODIFIER, PLAIN, TEAM, Template, templates_of, word_classes
-from magrounding.envs.rtfm.text import PUNCTUATION, sentence_table
+from magrounding.envs.rtfm.constructions import FILLER, GOAL, MODIFIER, PLAIN, TEAM, Template
+from magrounding.envs.rtfm.sentences import Sentences
+from magrounding.envs.rtfm.text import is_punctuation, sentence_length, sentence_table
 from magrounding.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -32,20 +33,24 @@ _NO_PROSE = arrays.Prose(_NOTHING[0], _NUMBERS[None], _NOTHING[0], _NUMBERS, _NO
 """Tables without templates, of rock-paper-scissors."""
 
 
-def make_tables(game: RtfmGame, vocabulary: Vocabulary) -> arrays.Tables:
+def make_tables(game: RtfmGame, vocabulary: Vocabulary, sentences: Sentences) -> arrays.Tables:
     """Everything that generation and description look up for one task, split and size of map."""
     background = np.zeros((game.size, game.size, 2 * game.occupants), np.int16)
     background[..., 0] = ontology.WALL_ID
     background[1:-1, 1:-1, 0] = ontology.EMPTY_ID
-    make = _letters if game.kind.letters else _monsters
-    return make(game, vocabulary)._replace(background=background.reshape(-1))
+    tables = _letters(game, vocabulary) if game.kind.letters else _monsters(game, vocabulary, sentences)
+    return tables._replace(background=background.reshape(-1))
 
 
-def _monsters(game: RtfmGame, vocabulary: Vocabulary) -> arrays.Tables:
+def _monsters(game: RtfmGame, vocabulary: Vocabulary, sentences: Sentences) -> arrays.Tables:
     task = game.kind
     words = ontology.UNSEEN if game.split == "eval_new" else ontology.TRAINING
-    held_out, stream = game.split == "eval_paraphrase", game.resolved_layout == "stream"
-    sentences = partial(sentence_table, vocabulary, language=task.language, held_out=held_out)
+    stream = game.resolved_layout == "stream"
+
+    def table(kind: str, lists: Sequence[Sequence[str]], names: Sequence[str], stream: bool) -> np.ndarray:
+        length = sentence_length(sentences.plain(kind), len(lists[0]), names, stream=stream)
+        return sentence_table(vocabulary, sentences.plain(kind, game.split), length, lists, names, stream=stream)
+
     teams, elements = splits.assignment_tables(task.group)
     team_lists, monsters = _lists(teams, words.monsters)
     element_lists, modifiers = _lists(elements, words.modifiers)
@@ -60,11 +65,11 @@ def _monsters(game: RtfmGame, vocabulary: Vocabulary) -> arrays.Tables:
         element_words=_encode(vocabulary, ontology.ELEMENTS),
         team_lists=team_lists,
         element_lists=element_lists,
-        team_sentences=sentences("team", lists=monsters, names=ontology.TEAMS, stream=stream),
-        element_sentences=sentences("modifier", lists=modifiers, names=ontology.ELEMENTS, stream=stream),
-        goal_sentences=sentences("goal", lists=[()], names=ontology.TEAMS),
+        team_sentences=table(TEAM, monsters, ontology.TEAMS, stream),
+        element_sentences=table(MODIFIER, modifiers, ontology.ELEMENTS, stream),
+        goal_sentences=table(GOAL, [()], ontology.TEAMS, False),
         background=_NOTHING[0, 0],
-        prose=make_prose(game, vocabulary, words),
+        prose=make_prose(game, vocabulary, sentences, words),
     )
 
 
@@ -110,12 +115,11 @@ def _lists(groups: np.ndarray, words: tuple[str, ...]) -> tuple[np.ndarray, list
     return numbers.reshape(groups.shape[:2]), [sorted(words[m] for m in row) for row in members]
 
 
-def make_prose(game: RtfmGame, vocabulary: Vocabulary, words: ontology.Ontology) -> arrays.Prose:
+def make_prose(game: RtfmGame, vocabulary: Vocabulary, sentences: Sentences, words: ontology.Ontology) -> arrays.Prose:
     """The tables of a task and split, with the constructions that are switched on."""
-    names, language = game.resolved_constructions, game.kind.language
-    stream = game.resolved_layout == "stream"
-    templates = templates_of(names, language, game.split)
-    classes = word_classes(game.split == "eval_paraphrase") if names else {}
+    names, stream = game.resolved_constructions, game.resolved_layout == "stream"
+    templates = sentences.drawn(names, game.split)
+    classes = sentences.classes_of(game.split) if names else {}
     pools = [[_pool(templates, kind, groups) for groups in (0, 1, 2)] for kind in _KINDS]
     widest = max(len(pool) for of_kind in pools for pool in of_kind)
     deepest = max(len(ids) for of_kind in pools for pool in of_kind for ids in pool)
@@ -140,9 +144,9 @@ def make_prose(game: RtfmGame, vocabulary: Vocabulary, words: ontology.Ontology)
     )
 
 
-def make_claims(game: RtfmGame) -> np.ndarray:
+def make_claims(game: RtfmGame, sentences: Sentences) -> np.ndarray:
     """[T, C, 4] mention, group, name and polarity of each claim of each template, −1 behind the last."""
-    templates = templates_of(game.resolved_constructions, game.kind.language, game.split)
+    templates = sentences.drawn(game.resolved_constructions, game.split)
     claims = np.full((len(templates), MOST_CLAIMS, 4), -1, np.int64)
     for t, template in enumerate(templates):
         for c, claim in enumerate(template.claims):
@@ -168,7 +172,7 @@ def _encode_template(text: str, vocabulary: Vocabulary, classes: list[str], stre
             row.append(_SLOTS[slot])
         elif word[1:-1] in classes and word.startswith("{"):
             row.append(arrays.FIRST_CLASS - classes.index(word[1:-1]))
-        elif not (stream and word in PUNCTUATION):
+        elif not (stream and is_punctuation(word)):
             row.append(vocabulary[word])
     return row
 

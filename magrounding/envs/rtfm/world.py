@@ -23,7 +23,9 @@ class RTFMWorld(CompiledWorld[RtfmGame]):
     """Read to Fight Monsters; arguments as of `CompiledWorld`."""
 
     def __init__(self, num_envs: int, game: RtfmGame, num_threads: int = 1) -> None:
-        rules, tables = _make_rules(game), make_tables(game, game.describe().vocabulary)
+        self._sentences = game.sentences
+        rules = _make_rules(game, self._sentences.digest)
+        tables = make_tables(game, game.describe().vocabulary, self._sentences)
         slots = rules.agents + rules.monsters + rules.items
         super().__init__(num_envs, game, num_threads, kernels, arrays, rules, tables, slots)
 
@@ -46,7 +48,8 @@ class RTFMWorld(CompiledWorld[RtfmGame]):
             raise NotImplementedError("manuals of letters have no table of facts")
         facts = np.full((self.num_envs, MOST_FACTS, arrays.NUM_FACT_COLUMNS), -1, np.int64)
         counts, manuals = np.zeros(self.num_envs, np.int64), np.zeros_like(self.observation["manual"])
-        kernels.write_facts(self._rules, self._tables, self._games, make_claims(self.game), manuals, facts, counts)
+        claims = make_claims(self.game, self._sentences)
+        kernels.write_facts(self._rules, self._tables, self._games, claims, manuals, facts, counts)
         shown = self.observation["manual"].any(-1)  # a statement that is left out claims nothing
         facts[~np.take_along_axis(shown, np.maximum(facts[..., arrays.MANUAL_ROW], 0), 1)] = -1
         return facts
@@ -100,8 +103,12 @@ class RTFMWorld(CompiledWorld[RtfmGame]):
         )
 
 
-def _make_rules(game: RtfmGame) -> arrays.Rules:
+def _make_rules(game: RtfmGame, digest: str | None) -> arrays.Rules:
     n, task = game.agents, game.kind
+    named = [each.name for each in fields(RtfmGame) if each.name not in (*game.adjustable, "templates")]
+    options = tuple(getattr(game, name) for name in named)
+    if digest is not None:  # which names documents as when there was no such option; the file may be another tomorrow
+        options = *options, digest
     return arrays.Rules(
         agents=n,
         monsters=task.monsters(n),
@@ -126,9 +133,7 @@ def _make_rules(game: RtfmGame) -> arrays.Rules:
         sight_squared=-1.0 if game.sight is None else float(game.sight) ** 2,
         chase_squared=-1.0 if game.chase_range is None else float(game.chase_range) ** 2,
         side=SPLITS[game.split],
-        salt=salt_of(
-            task, tuple(getattr(game, each.name) for each in fields(RtfmGame) if each.name not in game.adjustable)
-        ),
+        salt=salt_of(task, options),
         omission=float(game.omission),
         distraction=float(game.distraction),
         decoys=float(game.decoys),

@@ -1,0 +1,260 @@
+"""Sentences: all that manuals and goals are written with; ours (`data/*.json`), or those of a file from outside.
+
+A file is JSON: split → construction → kind → list of sentences, with classes of words by split beside (see
+docs/running_text.md). Ours have the same form and go the same way.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property, lru_cache
+from importlib.resources import files
+from typing import Any
+
+from magrounding.brief import brief
+from magrounding.envs.rtfm.constructions import (
+    CONSTRUCTION,
+    CONSTRUCTIONS,
+    FILLER,
+    KINDS,
+    MINIMAL,
+    MODIFIER,
+    MOST_FILLERS,
+    PARAPHRASE,
+    PLAIN,
+    SLOT,
+    TEAM,
+    TEXTS,
+    TRAIN,
+    Template,
+    parse_template,
+    words_of,
+)
+from magrounding.envs.rtfm.ontology import MEANINGFUL
+from magrounding.envs.rtfm.text import COMMA, is_punctuation
+from magrounding.errors import ConfigurationError, DataNotFound, check_choice
+from magrounding.storage import parse_json, read_bytes, reason, text_of, user_path
+
+MOST_SENTENCES = 1000
+"""Sentences of a file, and words of all its classes."""
+_KINDS = {PLAIN: KINDS, FILLER: (FILLER,)}
+"""Kinds of sentence of a construction; the others have KINDS without goals."""
+_NAME_LENGTH = 4
+"""Words of the longest name of a team."""
+
+
+@dataclass(frozen=True, eq=False)
+class Sentences:
+    """Templates of every split, and what follows from them.
+
+    Attributes:
+        templates: by construction, those of `eval_paraphrase` last.
+        classes: TRAIN or PARAPHRASE → class of words → the words that its slot may be.
+        source: where they are from, for reports; "" for ours.
+        digest: SHA-256 of the file; None for ours.
+    """
+
+    __repr__ = brief
+
+    templates: tuple[Template, ...]
+    classes: Mapping[str, Mapping[str, tuple[str, ...]]]
+    source: str = ""
+    digest: str | None = None
+
+    @cached_property
+    def words(self) -> tuple[str, ...]:
+        """Every word of every template and class, in order of appearance."""
+        classes = (word for classes in self.classes.values() for words in classes.values() for word in words)
+        return tuple(dict.fromkeys([COMMA, *words_of(self.templates), *classes]))
+
+    def plain(self, kind: str, split: str | None = None) -> list[str]:
+        """Texts of the plain statements or goals of a kind that manuals of a split have; None: of any split."""
+        of = TEXTS if split is None else _texts_of(split)
+        return [t.text for t in self.templates if (t.construction, t.kind) == (PLAIN, kind) and t.split in of]
+
+    def drawn(self, names: Sequence[str], split: str) -> tuple[Template, ...]:
+        """All templates that manuals of a split can use; the plain statements are always among them.
+
+        Args:
+            names: of the constructions that are switched on.
+            split: `eval_paraphrase` has texts of its own alone, and `eval_construction` texts of its own alone about
+                two groups; `eval_minimal` has the balanced ones of those of training, and its own.
+        """
+        own, found = _texts_of(split), []
+        for template in self.templates:
+            fits = template.split in own
+            if template.groups == 2 and split == CONSTRUCTION:
+                fits = template.split == CONSTRUCTION
+            elif template.groups == 2 and split == MINIMAL:
+                fits = fits and template.balanced
+            if fits and template.kind != KINDS[2] and template.construction in (PLAIN, *names):
+                found.append(template)
+        return tuple(found)
+
+    def classes_of(self, split: str) -> Mapping[str, tuple[str, ...]]:
+        """Class of words → its words in a split."""
+        return self.classes.get(PARAPHRASE if split == PARAPHRASE else TRAIN, {})
+
+
+def _texts_of(split: str) -> tuple[str, ...]:
+    """Splits of the templates that the manuals of a split have."""
+    return (PARAPHRASE,) if split == PARAPHRASE else (TRAIN, split) if split in TEXTS[2:] else (TRAIN,)
+
+
+def template_set(language: bool, held_out: bool) -> str:
+    """Name of the set of our plain statements that a document is written with."""
+    return ("language" if language else "plain") + ("_held_out" if held_out else "")
+
+
+@cache
+def our_sentences(language: bool) -> Sentences:
+    """Ours, with plain statements of one shape each or in templated language."""
+    plain, content = (
+        json.loads(files("magrounding.envs.rtfm").joinpath(f"data/{name}.json").read_text(encoding="utf-8"))
+        for name in ("templates", "constructions")
+    )
+    for split, held_out in ((TRAIN, False), (PARAPHRASE, True)):
+        content[split] = {PLAIN: plain[template_set(language, held_out)], **content[split]}
+    return Sentences(*_parse_content(content))
+
+
+def find_sentences(path: str | None, language: bool) -> Sentences:
+    """Return our sentences, or read those of a file, which are the same for both kinds of language.
+
+    It is read afresh, and parsed where it is new.
+
+    Args:
+        path: of the file, relative to the current folder; None for ours.
+        language: which of ours.
+
+    Raises:
+        DataNotFound: a file that is missing, or is none of sentences; the first fault is named, with its place.
+    """
+    if path is None:
+        return our_sentences(language)
+    try:
+        content = read_bytes(user_path(path))
+    except FileNotFoundError:
+        raise DataNotFound(f"there are no templates at {path}") from None
+    except OSError as error:
+        raise DataNotFound(f"{path} cannot be read: {reason(error)}") from None
+    return _parse_file(path, content)
+
+
+@lru_cache(maxsize=8)
+def _parse_file(path: str, content: bytes) -> Sentences:
+    digest = hashlib.sha256(content).hexdigest()
+    try:
+        templates, classes = _parse_content(parse_json(text_of(content)))
+        sentences = Sentences(templates, classes, f"templates {path}, sha256 {digest}", digest)
+        _check_whole(sentences)
+    except ValueError as error:  # also of JSON and UTF-8
+        known = isinstance(error, ConfigurationError)
+        raise DataNotFound(f"{path}: {error}" if known else f"{path} is no readable JSON: {error}") from None
+    return sentences
+
+
+def _parse_content(content: Any) -> tuple[tuple[Template, ...], dict[str, dict[str, tuple[str, ...]]]]:
+    """Parse templates and classes; ConfigurationError, with its place, for what is none."""
+    content = dict(_named(content, "part", ("origin", "classes", *TEXTS), "the file"))
+    classes = {
+        split: {name: _parse_class(name, words, split) for name, words in _named(found, "class", None, split)}
+        for split, found in _named(content.get("classes", {}), "split", (TRAIN, PARAPHRASE), "classes")
+    }
+    templates = []
+    for split in TEXTS:
+        known = classes.get(PARAPHRASE if split == PARAPHRASE else TRAIN, {})
+        for construction, kinds in _named(content.get(split, {}), "construction", (PLAIN, *CONSTRUCTIONS), split):
+            of, place = _KINDS.get(construction, KINDS[:2]), f"{split} → {construction}"
+            for kind, entries in _named(kinds, "kind", of, place):
+                if not isinstance(entries, list):
+                    raise ConfigurationError(f"{place} → {kind} is a list of sentences, got {str(entries)[:40]!r}")
+                for number, entry in enumerate(entries, 1):
+                    try:
+                        templates.append(parse_template(split, construction, kind, entry, known))
+                    except ConfigurationError as error:
+                        raise ConfigurationError(f"{place} → {kind}, sentence {number}: {error}") from None
+    order = (PLAIN, *CONSTRUCTIONS)
+    templates.sort(key=lambda template: (template.split == PARAPHRASE, order.index(template.construction)))
+    return tuple(templates), classes
+
+
+def _parse_class(name: str, words: Any, split: str) -> tuple[str, ...]:
+    place = f"classes → {split} → {name}"
+    if not (name.isidentifier() and name.islower()) or SLOT.fullmatch(f"{{{name}}}"):
+        raise ConfigurationError(f"{place}: the name of a class is a word in small letters, and no slot")
+    if not isinstance(words, list) or not 0 < len(words) <= MOST_SENTENCES:
+        raise ConfigurationError(f"{place} is a list of 1 to {MOST_SENTENCES} words, got {str(words)[:40]!r}")
+    for word in words:
+        if not isinstance(word, str) or not word.isalnum() or word != word.lower() or word in MEANINGFUL:
+            raise ConfigurationError(f"{place}: {str(word)[:40]!r} is no word in small letters, or names something")
+    return tuple(words)
+
+
+def _named(found: Any, kind: str, known: Sequence[str] | None, place: str) -> Iterator[tuple[str, Any]]:
+    """Name and content of a dictionary; ConfigurationError for what is none or has another name."""
+    if not isinstance(found, Mapping):
+        raise ConfigurationError(f"{place} is a dictionary, got {str(found)[:40]!r}")
+    for name, content in found.items():
+        if known is not None:
+            try:
+                check_choice(kind, name, known)
+            except ConfigurationError as error:
+                raise ConfigurationError(f"{place}: {error}") from None
+        yield name, content
+
+
+def _check_whole(sentences: Sentences) -> None:
+    """Raise a ConfigurationError where a sentence stands twice, or one is missing that every manual needs."""
+    texts = [template.text for template in sentences.templates]
+    if len(texts) > MOST_SENTENCES:
+        raise ConfigurationError(f"it has {len(texts):,} sentences, and may have {MOST_SENTENCES:,}")
+    for text in texts:
+        if texts.count(text) > 1:
+            raise ConfigurationError(f"{text!r} stands twice: a sentence is of one split, and of one list in it")
+    for kind in KINDS:
+        if not sentences.plain(kind, TRAIN):
+            raise ConfigurationError(f"train → plain → {kind} has no sentence, and every manual needs one")
+    for split in TEXTS:
+        if sum(template.kind == FILLER for template in sentences.drawn((FILLER,), split)) == 1:
+            raise ConfigurationError(f"{split} has one filler, and a manual may have two: write another, or none")
+
+
+def prose_shape(sentences: Sentences, layout: str, names: Sequence[str], members: tuple[int, int]) -> tuple[int, int]:
+    """Rows of a manual and words of a row, with room for every split; `members` are of an element and of a team."""
+    found = {template for split in TEXTS for template in sentences.drawn(names, split)}
+
+    def longest(kind: str, groups: int) -> int:
+        count, name = (members[0], 1) if kind == MODIFIER else (members[1], _NAME_LENGTH)
+        fitting = (template.text for template in found if (template.kind, template.groups) == (kind, groups))
+        return max((_length(text, count, name, layout == "stream") for text in fitting), default=0)
+
+    modifier, team, filler = longest(MODIFIER, 1), longest(TEAM, 1), longest(FILLER, 0)
+    modifiers, teams = longest(MODIFIER, 2), longest(TEAM, 2)
+    fillers = MOST_FILLERS if filler else 0
+    rows = 7 + fillers
+    texts = sorted([modifier, modifier, team, team, modifiers, modifiers, teams, filler], reverse=True)
+    if layout == "statements":
+        return rows, texts[0]
+    if layout == "merged":
+        return rows // 2, sum(texts[:3])
+    pairs = 2 * max(2 * modifier, modifiers) + max(2 * team, teams)
+    return 1, pairs + team + fillers * filler
+
+
+def _length(text: str, members: int, name: int, stream: bool) -> int:
+    """Words of a template about groups of so many members, whose names have so many words."""
+    total = 0
+    for word in text.split():
+        slot = SLOT.fullmatch(word)
+        if slot and slot[1].islower():
+            count = len(slot[1]) * members
+            total += count if stream else 2 * count - 1
+        elif slot:
+            total += name
+        else:
+            total += not (stream and is_punctuation(word))
+    return total
