@@ -123,8 +123,8 @@ def parse_template(split: str, construction: str, kind: str, entry: Any, classes
     other names of `{a}` and `{A}`.
 
     Raises:
-        ConfigurationError: a slot that is unknown, or stands twice, or is in no claim; a list without its one true
-            claim; claims that its construction does not make; a word that names something of the game.
+        ConfigurationError: a slot that is unknown or stands twice, a claim of no form, or a word that names something
+            of the game.
     """
     entry = {"text": entry} if isinstance(entry, str) else entry
     text = entry.get("text") if isinstance(entry, Mapping) else None
@@ -146,10 +146,7 @@ def parse_template(split: str, construction: str, kind: str, entry: Any, classes
             raise ConfigurationError(f"{word} stands twice: a second mention has a 2, as {{a2}}")
     lists = "".join(slots)
     groups = 2 if "b" in lists else 1 if "a" in lists else 0
-    template = Template(split, construction, kind, " ".join(words), groups, tuple(_claims(entry, slots, groups)))
-    _check_form(template, slots, any(word[1:-1] in classes for word in words if word.startswith("{")))
-    _check_claims(template, slots)
-    return template
+    return Template(split, construction, kind, " ".join(words), groups, tuple(_claims(entry, slots, groups)))
 
 
 def _claims(entry: Mapping[str, Any], slots: list[str], groups: int) -> Iterable[Claim]:
@@ -167,6 +164,18 @@ def _claims(entry: Mapping[str, Any], slots: list[str], groups: int) -> Iterable
                 if slot not in slots:
                     raise ConfigurationError(f"it claims {claim!r}, and the text has no {{{slot}}}")
             yield Claim(slots.index(subjects), "ab".index(found[3] or subjects[0]), slots.index(name), polarity)
+
+
+def check_template(template: Template) -> None:
+    """Raise a ConfigurationError for a template that its construction does not have.
+
+    It has another number of lists, or classes of words in a plain statement; a list without its one true claim; other
+    false claims than those of the construction; or a slot in no claim.
+    """
+    blanks = [word for word in template.text.split() if word.startswith("{")]
+    slots = [word[1:-1] for word in blanks if SLOT.fullmatch(word)]
+    _check_form(template, slots, len(slots) < len(blanks))
+    _check_claims(template, slots)
 
 
 def _check_form(template: Template, slots: list[str], has_classes: bool) -> None:

@@ -107,7 +107,7 @@ class RtfmGame(WorldOptions):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_choice("split", self.split, LETTER_SPLITS if self.kind.letters else tuple(SPLITS))
-        if self.templates is None:
+        if self.templates is None and (self.resolved_constructions or self.split in PROSE_SPLITS):
             _check_constructions(self, our_sentences(self.kind.language))
         n, kind = self.agents, self.kind
         entities, interior = n + kind.monsters(n) + kind.items(n), (self.size - 2) ** 2

@@ -30,6 +30,7 @@ from magrounding.envs.rtfm.constructions import (
     TEXTS,
     TRAIN,
     Template,
+    check_template,
     parse_template,
     words_of,
 )
@@ -208,13 +209,22 @@ def _named(found: Any, kind: str, known: Sequence[str] | None, place: str) -> It
 
 
 def _check_whole(sentences: Sentences) -> None:
-    """Raise a ConfigurationError where a sentence stands twice, or one is missing that every manual needs."""
+    """Raise a ConfigurationError for a sentence of no construction, or twice, or one that manuals need and is missing.
+
+    Of files alone: ours are so, as tests check.
+    """
     texts = [template.text for template in sentences.templates]
     if len(texts) > MOST_SENTENCES:
         raise ConfigurationError(f"it has {len(texts):,} sentences, and may have {MOST_SENTENCES:,}")
     for text in texts:
         if texts.count(text) > 1:
             raise ConfigurationError(f"{text!r} stands twice: a sentence is of one split, and of one list in it")
+    for template in sentences.templates:
+        try:
+            check_template(template)
+        except ConfigurationError as error:
+            place = f"{template.split} → {template.construction} → {template.kind}"
+            raise ConfigurationError(f"{place}, {template.text!r}: {error}") from None
     for kind in KINDS:
         if not sentences.plain(kind, TRAIN):
             raise ConfigurationError(f"train → plain → {kind} has no sentence, and every manual needs one")
