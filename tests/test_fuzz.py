@@ -63,7 +63,7 @@ def is_there(name):
 def registries():
     """What is registered while it is in use is forgotten afterwards."""
     kept = [each._entries for each in (mg.ENVS, mg.AGENTS, mg.ALGORITHMS, mg.PRESETS, mg.TRACKERS)]
-    kept += [gymnasium.registry, pettingzoo.parallel_registry]
+    kept += [gymnasium.registry, getattr(pettingzoo, "parallel_registry", {})]  # PettingZoo 1.26 has none
     before = [dict(each) for each in kept]
 
     def restore():
