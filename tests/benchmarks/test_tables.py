@@ -200,8 +200,8 @@ def test_a_guide_in_another_folder_is_read_and_its_runs_are_others(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        ([], "name one or more tables: endi_table1_rtfm, "),
-        (["endi_table9"], "unknown table 'endi_table9'; choose from: endi_table1_rtfm, "),
+        ([], "name one or more tables: babyai_table2, "),
+        (["endi_table9"], "unknown table 'endi_table9'; choose from: babyai_table2, "),
         (["tiny", "--rows", "long,tall"], "unknown row of these tables 'tall'; choose from: long, short"),
         (["tiny", "--seeds", "one"], "--seeds takes integers separated by commas, got 'one'"),
         (["tiny", "--seeds", "1,1"], "--seeds takes one seed or more, each once, got '1,1'"),
