@@ -7,12 +7,15 @@ or, with `--reinforcement`, a run of PPO for each seed, and the episodes after w
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from itertools import accumulate
 from math import log2
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
-from benchmarks.sample_efficiency.page import Demonstrations, Episodes, markdown, plot, to_json
-from benchmarks.sample_efficiency.posterior import fit
+from benchmarks.sample_efficiency.page import Demonstrations, Episodes, Level, markdown, plot, to_json
+from benchmarks.sample_efficiency.posterior import TARGET, fit
 from magrounding.cli import sweep, train
 from magrounding.cli.command import REPEATABLE, CommandLine, items, run_command
 from magrounding.cli.job_arguments import JobsArguments
@@ -33,7 +36,7 @@ LEVELS = {
     "GoTo": (2_000, 32_000),
 }
 """Level of the paper's table 3 → fewest and most demonstrations, from not enough to more than enough."""
-TEST, SOLVED = "test", 0.99
+TEST = "test"
 
 
 @dataclass(frozen=True)
@@ -72,8 +75,11 @@ def measure(arguments: Arguments, line: CommandLine) -> None:
     """Train what is missing, and write the table and the figure."""
     levels = [check_choice("level", level, LEVELS) for level in items(arguments.levels)]
     numbers = {level: numbers_of(arguments, level) for level in levels}
-    way = _episodes if arguments.reinforcement else _demonstrations
-    found = [way(arguments, level, numbers[level]) for level in levels]
+    found: list[Level]
+    if arguments.reinforcement:
+        found = [_episodes(arguments, level) for level in levels]
+    else:
+        found = [_demonstrations(arguments, level, numbers[level]) for level in levels]
     write_atomic(arguments.out / "efficiency.png", plot(found))
     write_json(arguments.out / "efficiency.json", to_json(found))
     write_atomic(arguments.out / "efficiency.md", markdown(found, str(line)))
@@ -96,7 +102,7 @@ def _demonstrations(arguments: Arguments, level: str, numbers: list[int]) -> Dem
     """The success rates of a level's sweep, and their curve."""
     folder = SweepFolder(arguments.out / f"{level}-{arguments.agent}")
     over = (f"learning.demonstrations={','.join(map(str, numbers))}",)
-    _train(sweep, sweep.Arguments, arguments, level, "quick", folder.path, folder.file.exists(), over=over)
+    _train(sweep, arguments, level, "quick", folder.path, folder.file.exists(), over=over)
     points = [
         (int(point.values["learning.demonstrations"]), score.value)
         for number, point in enumerate(folder.read().points)
@@ -110,29 +116,30 @@ def _demonstrations(arguments: Arguments, level: str, numbers: list[int]) -> Dem
     return Demonstrations(level, points, curve, why)
 
 
-def _episodes(arguments: Arguments, level: str, _: list[int]) -> Episodes:
+def _episodes(arguments: Arguments, level: str) -> Episodes:
     """The episodes after which PPO solves a level, a number for each seed; None where it does not."""
     run = RunFolder(arguments.out / f"{level}-{arguments.agent}-reinforcement")
     if not run.report.exists():
-        _train(train, train.Arguments, arguments, level, "quick_rl", run.path, run.holds_run)
+        _train(train, arguments, level, "quick_rl", run.path, run.holds_run)
     window, found = parse_config(run.config()).of_stage(level)[-1].until.window, []
     for folder in run.of_seeds([int(seed) for seed in items(arguments.seeds)]).values():
         lines = [line for line in read_metrics(folder.metrics) if line["kind"] == "train"]
-        episodes = [sum(line["games"] for line in lines[: k + 1]) for k in range(len(lines))]
+        episodes = accumulate(line["games"] for line in lines)
         wins = [line.get("window_win_rate", 0.0) for line in lines]
-        solved = (n for n, won in zip(episodes, wins, strict=True) if won >= SOLVED and n >= window)
+        solved = (n for n, won in zip(episodes, wins, strict=True) if won >= TARGET and n >= window)
         found.append(next(solved, None))
     return Episodes(level, found)
 
 
-def _train(command, kind, arguments: Arguments, level: str, preset: str, out: Path, begun: bool, **more) -> None:
+def _train(
+    command: ModuleType, arguments: Arguments, level: str, preset: str, out: Path, begun: bool, **more: Any
+) -> None:
     """Run a command of magrounding for a level, or go on with it."""
-    computed = {"jobs": arguments.jobs, "cluster": arguments.cluster}
-    computed |= {"cpus_per_job": arguments.cpus_per_job, "gpus_per_job": arguments.gpus_per_job}
+    computed = {each.name: getattr(arguments, each.name) for each in fields(JobsArguments)}
     options = {"env": "babyai", "agent": arguments.agent, "preset": preset, "stages": level, "seeds": arguments.seeds}
     options |= {"budget": arguments.budget, "games": arguments.missions, **more}
-    words = kind(out=out, resume=begun, **computed, **({} if begun else options))
-    command.run(words, CommandLine(PROG, tuple(sys.argv[1:])))
+    words = command.Arguments(out=out, resume=begun, **computed, **({} if begun else options))
+    command.run(words, CommandLine.of_process(PROG))
 
 
 if __name__ == "__main__":

@@ -70,12 +70,14 @@ def fit(samples: Sequence[float], rates: Sequence[float]) -> Curve:
     x = np.log2([k for k, _ in kept])[:, None]
     y = 100 * (np.array([rate for _, rate in kept]) - TARGET)
     grid = np.linspace(x.min(), x.max(), _GRID)[:, None]
-    process, noise = _process()
+    process = _process()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of hyperparameters at their bounds, as where all points are alike
         process.fit(x, y)
     mean, covariance = process.predict(grid, return_cov=True)
-    covariance = covariance - noise(process) * np.eye(_GRID)  # of the expected rate, not of what is measured
+    covariance = covariance - process.kernel_.k2.noise_level * np.eye(
+        _GRID
+    )  # of the expected rate, not of what is measured
     paths = np.random.default_rng(0).multivariate_normal(mean, covariance, _DRAWS, method="eigh") >= 0
     crossed, first = paths.any(1), paths.argmax(1)
     numbers = 2.0 ** grid[:, 0]
@@ -86,11 +88,10 @@ def fit(samples: Sequence[float], rates: Sequence[float]) -> Curve:
     return Curve(numbers, TARGET + mean / 100, std / 100, *found, below=below, above=above)
 
 
-def _process() -> tuple[Any, Any]:
-    """Return scikit-learn's process with the paper's kernel, and a function that reads the fitted noise."""
+def _process() -> Any:
+    """Return scikit-learn's process with the paper's kernel, whose second part is the noise."""
     with needed("benchmarks.sample_efficiency", "efficiency"):
         from sklearn.gaussian_process import GaussianProcessRegressor
         from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
     kernel = ConstantKernel(1.0, (1e-3, 1e3)) * RBF(2.0, (0.3, 30.0)) + WhiteKernel(0.1, (1e-3, 10.0))
-    process = GaussianProcessRegressor(kernel, n_restarts_optimizer=2, random_state=0)
-    return process, lambda fitted: fitted.kernel_.k2.noise_level
+    return GaussianProcessRegressor(kernel, n_restarts_optimizer=2, random_state=0)
