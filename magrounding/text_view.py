@@ -28,7 +28,7 @@ from magrounding.spec import (
     Mask,
     TextChoices,
 )
-from magrounding.vector import Observation
+from magrounding.vector import Observation, check_count, observation_of
 from magrounding.vocabulary import PAD, plain_text
 
 POSITION, INVENTORY, TEAMMATES = "position", "inventory", "teammates"
@@ -334,23 +334,17 @@ def find_text_view(id: str, spec: EnvSpec) -> TextView:
     return (load(named) if named else TextView)(spec)
 
 
-def observation_of(spec: EnvSpec, observation: Mapping[str, Any], row: int, agent: int) -> Observation:
-    """Return one agent's part of a batch of observations."""
-    return {
-        field.name: observation[field.name][row] if field.shared else observation[field.name][row, agent]
-        for field in spec.fields
-    }
-
-
 def describe_row(
-    view: TextView, observation: Mapping[str, Any], step: RowResults, actions: np.ndarray, row: int, agent: int
+    vec: Any, observation: Mapping[str, Any], step: RowResults, actions: np.ndarray, row: int, agent: int
 ) -> str:
     """Return the text of an agent of a batch that begins anew by itself, see `capabilities.HasTextView`.
 
     Args:
+        vec: the batch, a VectorEnv.
         observation, step: of all rows, as on show.
         actions: [B, n], those of the step; negative where they are not known.
     """
+    row, agent = check_count("row", row, 0, vec.num_envs - 1), check_count("agent", agent, 0, vec.num_agents - 1)
     action = int(actions[row, agent]) if step.length[row] and not step.done[row] else -1
     acted = action >= 0 and bool(step.alive[row, agent] | step.terminated[row, agent] | step.truncated[row, agent])
     happened = Happened(
@@ -359,7 +353,7 @@ def describe_row(
         float(step.rewards[row, agent]),
         not step.alive[row, agent],
     )
-    return view.describe(observation_of(view.spec, observation, row, agent), happened)
+    return find_text_view(vec.id, vec.spec).describe(observation_of(vec.spec, observation, row, agent), happened)
 
 
 def _occupants(cell: Sequence[int], width: int) -> tuple[Occupant, ...]:

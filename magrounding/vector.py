@@ -213,6 +213,11 @@ def check_flags(name: str, flags: Any, count: int) -> np.ndarray:
     return flags
 
 
+def observation_of(spec: EnvSpec, observation: Mapping[str, Any], row: int, agent: int) -> Observation:
+    """Return one agent's part of a batch of observations: views of its arrays."""
+    return {each.name: observation[each.name][row if each.shared else (row, agent)] for each in spec.fields}
+
+
 def check_actions(actions: ArrayLike, shape: tuple[int, ...], num_actions: int) -> np.ndarray:
     """Return actions as a contiguous int64 array of this shape; InvalidAction for anything but integers in [0, A)."""
     array = _array(actions)

@@ -15,7 +15,8 @@ from magrounding.registry import describe
 from magrounding.single.babyai.words import COLOURS, STATES, TYPES
 from magrounding.single.nethack.words import SHADES
 from magrounding.spec import COLUMNS, EPISODE, Directions, EnvSpec, Field, FixedActions, Grid, Mask, Text, TextChoices
-from magrounding.text_view import HAPPENED, Happened, TextView, find_text_view, observation_of
+from magrounding.text_view import HAPPENED, Happened, TextView, find_text_view
+from magrounding.vector import observation_of
 
 VARIANTS = [
     *((id, {}) for id in mg.ENVS),

@@ -17,8 +17,8 @@ from magrounding.envs.world import BatchedWorld
 from magrounding.errors import CallOrderError, ConfigurationError, check_choice
 from magrounding.registry import ENVS
 from magrounding.spec import SCENE, SCORES, STATE, EnvSpec, Grid
-from magrounding.text_view import Happened, TextViewEnv, find_text_view, observation_of
-from magrounding.vector import DeepCopied, Observation, action_numbers, row_seeds
+from magrounding.text_view import Happened, TextViewEnv, find_text_view
+from magrounding.vector import DeepCopied, Observation, action_numbers, observation_of, row_seeds
 
 RENDER_MODES = ("ansi", "ansi_full", "rgb_array")
 FRAMES_PER_SECOND = 4
@@ -112,7 +112,8 @@ class WorldEnv(DeepCopied, TextViewEnv, ParallelEnv[str, Observation, SupportsIn
         self._index = {agent: i for i, agent in enumerate(self.possible_agents)}
         self._holds, self._masks = "inventory" in self.spec, "action_mask" in self.spec
         self._num_actions = self.spec.num_actions
-        self._after: dict[str, Happened] = {}
+        self._acted: list[str] = []
+        self._row = np.zeros((1, len(self.possible_agents)), np.int64)
         self._started = self._closed = False
         self._document: int | None = None
         self._manual: list[str] = []
@@ -145,7 +146,7 @@ class WorldEnv(DeepCopied, TextViewEnv, ParallelEnv[str, Observation, SupportsIn
         self.world.reset(row_seeds(seed, 1) if seed is not None or not self._started else None)
         self._started = True
         self.agents = self.possible_agents.copy()
-        self._after = dict.fromkeys(self.agents, Happened())
+        self._acted = []
         return self._observations(), self._infos()
 
     def step(
@@ -168,7 +169,9 @@ class WorldEnv(DeepCopied, TextViewEnv, ParallelEnv[str, Observation, SupportsIn
         acting = self.agents
         if not acting and self._started and isinstance(actions, Mapping) and not actions:
             return {}, {}, {}, {}, {}
-        self.world.step(self._action_row(actions), False)
+        row = self._action_row(actions)
+        self.world.step(row, False)
+        self._acted, self._row = acting, row
         out = self.world.out
         reward, terminated, truncated = out.rewards[0].tolist(), out.terminated[0].tolist(), out.truncated[0].tolist()
         observations, infos = self._observations(), self._infos()
@@ -188,14 +191,6 @@ class WorldEnv(DeepCopied, TextViewEnv, ParallelEnv[str, Observation, SupportsIn
         terminations = dict(zip(acting, terminated, strict=True))
         truncations = dict(zip(acting, truncated, strict=True))
         self.agents = [agent for agent in acting if not (terminations[agent] or truncations[agent])]
-        won = bool(out.won[0]) if out.done[0] else None
-        for agent in self.possible_agents:
-            if agent not in rewards:
-                self._after[agent] = Happened(over=True, won=won)
-                continue
-            illegal = bool(out.illegal[0, self._index[agent]])
-            action = int(actions[agent])
-            self._after[agent] = Happened(action, illegal, rewards[agent], agent not in self.agents, won)
         return observations, rewards, terminations, truncations, infos
 
     def state(self) -> np.ndarray:
@@ -218,7 +213,8 @@ class WorldEnv(DeepCopied, TextViewEnv, ParallelEnv[str, Observation, SupportsIn
             if marks is not None:
                 raise ConfigurationError('marks are in no observation: show them in mode "ansi_full" or "rgb_array"')
             seen = {agent: self._seen(agent) for agent in self.possible_agents}
-            return find_text_view(self.id, self.spec).describe_all(seen, self._after)
+            happened = {agent: self._happened(agent) for agent in self.possible_agents}
+            return find_text_view(self.id, self.spec).describe_all(seen, happened)
         self._require(SCENE)
         self._require_start("render")
         scene = self.world.scene(0)
@@ -231,7 +227,11 @@ class WorldEnv(DeepCopied, TextViewEnv, ParallelEnv[str, Observation, SupportsIn
         return observation_of(self.spec, self.world.observation, 0, self._index[agent])
 
     def _happened(self, agent: str) -> Happened:
-        return self._after[agent]
+        i, out = self._index[agent], self.world.out
+        over, won = agent not in self.agents, bool(out.won[0]) if out.done[0] else None
+        if agent not in self._acted:
+            return Happened(over=over, won=won)
+        return Happened(int(self._row[0, i]), bool(out.illegal[0, i]), float(out.rewards[0, i]), over, won)
 
     def close(self) -> None:
         """End the game: it can be neither played nor looked at any more. Twice is fine."""

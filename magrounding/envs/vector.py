@@ -19,7 +19,7 @@ from magrounding.capabilities import (
 from magrounding.envs.world import BatchedWorld
 from magrounding.errors import CallOrderError, ConfigurationError
 from magrounding.spec import SCORES
-from magrounding.text_view import describe_row, find_text_view
+from magrounding.text_view import describe_row
 from magrounding.vector import DeepCopied, Info, Observation, StepResult, alone, check_actions, check_count, row_seeds
 
 _CLOSED = "the games are closed: make others"
@@ -77,9 +77,7 @@ class WorldVectorEnv(DeepCopied, HasState, HasSnapshots, HasPlaces, HasFacts, Ha
 
     def describe(self, row: int, agent: int) -> str:
         self._require_start("describe")
-        row, agent = check_count("row", row, 0, self.num_envs - 1), check_count("agent", agent, 0, self.num_agents - 1)
-        view = find_text_view(self.id, self.spec)
-        return describe_row(view, self.world.observation, self.world.out, self._played, row, agent)
+        return describe_row(self, self.world.observation, self.world.out, self._played, row, agent)
 
     def entity_places(self) -> np.ndarray:
         self._require_start("entity_places")

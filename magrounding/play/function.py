@@ -10,6 +10,7 @@ import numpy as np
 from magrounding.errors import InvalidAction
 from magrounding.play.action_names import action_name
 from magrounding.spec import CHOICES, EnvSpec
+from magrounding.vector import observation_of
 from magrounding.vocabulary import plain_text
 
 MoveFunction = Callable[[dict[str, np.ndarray], dict[str, int], dict[str, Any]], Any]
@@ -55,7 +56,7 @@ class FunctionTeam:
         return actions, None
 
     def _ask(self, obs: Mapping[str, np.ndarray], info: Any, game: int, agent: int) -> int:
-        own = {each.name: obs[each.name][game if each.shared else (game, agent)] for each in self._spec.fields}
+        own = observation_of(self._spec, obs, game, agent)
         legal: dict[str, int] = {}
         for action in np.flatnonzero(obs["action_mask"][game, agent]).tolist():
             legal.setdefault(action_name(self._spec, obs, game, agent, action), action)

@@ -20,7 +20,8 @@ from magrounding.play.evaluate import GREEDY, SAMPLED
 from magrounding.play.lineup import Lineup
 from magrounding.play.saved_games import Header, Recorder, SavedEpisode, SavedLineup
 from magrounding.spec import SCENE, Directions
-from magrounding.text_view import MOVES, Sections, find_text_view, observation_of
+from magrounding.text_view import MOVES, Sections, find_text_view
+from magrounding.vector import observation_of
 from magrounding.vocabulary import plain_text
 
 MANUAL = "manual"

@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike
 from magrounding.capabilities import Expert, HasState, HasTextView
 from magrounding.simulators.arena import Arena
 from magrounding.spec import EnvSpec
-from magrounding.text_view import describe_row, find_text_view
-from magrounding.vector import Info, Observation, check_count, check_flags
+from magrounding.text_view import describe_row
+from magrounding.vector import Info, Observation, check_flags
 
 
 class SimulatorVectorEnv(HasState, Expert, HasTextView):
@@ -47,9 +47,7 @@ class SimulatorVectorEnv(HasState, Expert, HasTextView):
 
     def describe(self, row: int, agent: int) -> str:
         shown = self._on_show()
-        row, agent = check_count("row", row, 0, self.num_envs - 1), check_count("agent", agent, 0, self.num_agents - 1)
-        view = find_text_view(self.id, self.spec)
-        return describe_row(view, shown.observation, shown, self._arena.actions, row, agent)
+        return describe_row(self, shown.observation, shown, self._arena.actions, row, agent)
 
     @abstractmethod
     def _on_show(self) -> Arena:
