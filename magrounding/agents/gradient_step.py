@@ -8,6 +8,7 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor, nn
 
+from magrounding.agents.transfer import as_floats
 from magrounding.errors import Diverged
 
 LARGEST = math.sqrt(torch.finfo(torch.float32).max)
@@ -38,9 +39,10 @@ def gradient_step(optimizer: torch.optim.Optimizer, loss: Tensor, clip: float = 
     """
     learning = [parameter for group in optimizer.param_groups for parameter in group["params"]]
     norm = nn.utils.clip_grad_norm_(learning, clip or math.inf)
-    both = torch.stack((loss.detach().float(), norm.detach().to(loss.device, torch.float32))).tolist()  # waits once
-    if not all(map(can_be_learnt_from, both)):
-        raise Diverged("the loss is {:g} and the norm of its gradient {:g}, so the step was not taken".format(*both))
+    both = as_floats({"loss": loss, "norm": norm.to(loss.device)})  # the only wait for a device in a step
+    if not all(map(can_be_learnt_from, both.values())):
+        found = "the loss is {loss:g} and the norm of its gradient {norm:g}".format(**both)
+        raise Diverged(f"{found}, so the step was not taken")
     optimizer.step()
     return norm
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
-import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from magrounding.agents.policy import Policy, TextEncoding
+from magrounding.agents.transfer import upload
 from magrounding.texts import runs
 
 KEPT = 20_000
@@ -89,24 +90,20 @@ class EncodedTexts:
 
     def _place(self, new: dict[int, int], texts: Mapping[str, np.ndarray]) -> None:
         """Encode new texts, given the row of each key in `texts`, and give each a slot."""
-        rows = list(new.values())
-        encoded = self.policy.encode(self.name, {name: self._tensor(texts[name][rows]) for name in self.fields})
-        self.encoded += len(rows)
         if not self.keep:
             for key in self._slots.keys() - set(self._keys.ravel().tolist()):
                 del self._slots[key]
-        if not self._slots:
-            self.encoding, places = dict(encoded), range(len(rows))
-        else:
-            used, capacity = set(self._slots.values()), len(next(iter(self.encoding.values()), ()))
-            free = [slot for slot in range(capacity) if slot not in used]
-            places = [*free[: len(rows)], *range(capacity, capacity + len(rows) - len(free))]
-            size = max(capacity, places[-1] + 1)
-            self.encoding = overwrite(self.encoding, self._tensor(np.array(places)), encoded, size)
+        rows, used = list(new.values()), set(self._slots.values())
+        capacity = len(next(iter(self.encoding.values()), ())) if used else 0
+        free = [slot for slot in range(capacity) if slot not in used]
+        places = [*free[: len(rows)], *range(capacity, capacity + len(rows) - len(free))]
+        ids = {("ids", name): texts[name][rows] for name in self.fields}
+        sent: dict[Any, Tensor] = upload({**ids, "places": np.array(places)}, self._device)
+        encoded = self.policy.encode(self.name, {name: sent["ids", name] for name in self.fields})
+        self.encoded += len(rows)
+        size = max(capacity, places[-1] + 1)
+        self.encoding = overwrite(self.encoding, sent["places"], encoded, size) if used else dict(encoded)
         self._slots.update(zip(new, places, strict=True))
-
-    def _tensor(self, array: np.ndarray) -> Tensor:
-        return torch.from_numpy(np.ascontiguousarray(array)).to(self._device)
 
 
 def overwrite(kept: TextEncoding, rows: Tensor, new: TextEncoding, size: int) -> TextEncoding:

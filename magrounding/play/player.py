@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from magrounding.agents.policy import MARKS, Batch, Policy, Reading, evaluating
+from magrounding.agents.transfer import download, upload
 from magrounding.brief import brief
 from magrounding.errors import Diverged
 from magrounding.play.encoded_texts import EncodedTexts
@@ -131,7 +132,10 @@ class Player:
         with mode, torch.autocast(self.device.type, torch.bfloat16, enabled=self.bf16):
             output = self.policy(self.batch(shown, restarts, rows=rows, record=record))
             aux = {name: compute() for name, compute in output.aux.items() if explain or name == MARKS}
-        logits = output.logits[0].float().cpu()
+        found = {"logits": output.logits.float(), "value": output.value.float()}
+        kinds = {"": found, "aux": aux, "record": output.record}
+        told = download({(kind, name): each[0] for kind, own in kinds.items() for name, each in own.items()})
+        logits = torch.from_numpy(told["", "logits"])
         if greedy:
             action = logits.argmax(-1)
         else:
@@ -147,9 +151,9 @@ class Player:
             self.memory = after if every or self.memory is None else self.memory.index_copy(0, self._index(rows), after)
         chosen = action.numpy()
         self.last_action[slice(None) if every else rows] = chosen
-        self.aux = {name: _array(each[0]) for name, each in aux.items()}
-        replayed = {name: _array(each[0]) for name, each in output.record.items()}
-        return Choice(chosen, logits.numpy(), output.value[0].float().cpu().numpy(), replayed)
+        self.aux = {name: told["aux", name] for name in aux}
+        record = {name: told["record", name] for name in output.record}
+        return Choice(chosen, told["", "logits"], told["", "value"], record)
 
     def batch(
         self,
@@ -160,38 +164,34 @@ class Player:
         record: Mapping[str, np.ndarray] | None = None,
     ) -> Batch:
         """Return the policy's input for one step of R episodes; arguments as in `choose`."""
+        last = np.where(restarts, -1, self.last_action)
+        kinds = {"": {"restarts": restarts, "last": last}, "seen": shown.observation, "record": record or {}}
+        arrays = {(kind, name): array for kind, own in kinds.items() for name, array in own.items()}
+        chosen = arrays if rows is None else {name: array[rows] for name, array in arrays.items()}
+        shows = {("text", name): index for name, index in self._read(shown, rows).items()}
+        sent = {name: each.unsqueeze(0) for name, each in upload({**chosen, **shows}, self.device).items()}
         memory = self.memory
         return Batch(
-            {name: self._step(array, rows) for name, array in shown.observation.items()},
-            self._read(shown, rows),
+            {name: sent["seen", name] for name in shown.observation},
+            {name: Reading(texts.encoding, sent["text", name]) for name, texts in self._texts.items()},
             memory if rows is None or memory is None else memory[self._index(rows)],
-            self._step(restarts, rows),
-            self._step(np.where(restarts, -1, self.last_action), rows),
-            {name: self._step(array, rows) for name, array in (record or {}).items()},
+            sent["", "restarts"],
+            sent["", "last"],
+            {name: sent["record", name] for name in record or {}},
         )
 
-    def _read(self, shown: Shown, rows: np.ndarray | None) -> dict[str, Reading]:
+    def _read(self, shown: Shown, rows: np.ndarray | None) -> dict[str, np.ndarray]:
+        """Encode what is new, and return the index [R, …] of the text of each kind that each episode shows."""
         document = shown.document if rows is None or shown.document is None else shown.document[rows]
-        readings = {}
+        shows = {}
         for name, texts in self._texts.items():
             ids = gather_texts(shown.texts, texts.fields, len(self.last_action), rows)
             keys = text_keys(ids, texts.fields, self.spec, document)
-            index = torch.from_numpy(texts.read(keys, flat_choices(ids), rows)).to(self.device)
-            readings[name] = Reading(texts.encoding, index.unsqueeze(0))
-        return readings
+            shows[name] = texts.read(keys, flat_choices(ids), rows)
+        return shows
 
     def _index(self, rows: np.ndarray) -> Tensor:
-        return torch.from_numpy(rows).to(self.device)
-
-    def _step(self, array: np.ndarray, rows: np.ndarray | None) -> Tensor:
-        """[1, R, …] of an array [B, …]."""
-        chosen = array if rows is None else array[rows]
-        return torch.from_numpy(np.ascontiguousarray(chosen)).to(self.device).unsqueeze(0)
-
-
-def _array(tensor: Tensor) -> np.ndarray:
-    """Return a tensor as an array on the CPU; NumPy has no bfloat16."""
-    return (tensor.float() if tensor.dtype == torch.bfloat16 else tensor).cpu().numpy()
+        return upload({"": rows}, self.device)[""]
 
 
 def _changes(spec: EnvSpec, names: tuple[str, ...]) -> bool:

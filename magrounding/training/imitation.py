@@ -93,7 +93,7 @@ class ImitationLearner(MinibatchLearner[ImitationConfig]):
         """Learn from one agent's labelled trajectory; see `Learner.update`."""
         if LABELS not in trajectory.extras:
             raise TypeError("an imitation learner needs a rollout with labels: collect it with a teacher")
-        return self.learn(trajectory, steps, self.loss)
+        return self.learn(trajectory.on(self.device), steps, self.loss)
 
     def loss(self, minibatch: Minibatch) -> Loss:
         """The loss of some games [b], and its parts; "agreement" is the share of best moves taken."""

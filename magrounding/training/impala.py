@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from magrounding.agents.policy import Policy
+from magrounding.agents.transfer import as_floats
 from magrounding.schema import Count, Natural, NonNegative, Share
 from magrounding.training.algorithm import AlgorithmConfig, AtLeastOne
 from magrounding.training.learner import Learner, Loss
@@ -88,11 +89,11 @@ class ImpalaLearner(Learner[ImpalaConfig]):
         rate = self.rate(steps)
         self.set_rate(rate)
         c, batch, living = self.config, trajectory.num_games, max(1, int(trajectory.alive.sum()))
-        size = batch if self.device.type == "cuda" else c.chunk or batch
-        games = np.arange(batch)
+        size = c.chunk or batch if self.device.type == "cpu" else batch
+        games, columns = np.arange(batch), trajectory.on(self.device)
 
         def loss_of(chunk: np.ndarray) -> Loss:
-            policy, value, entropy, auxiliary = self.losses(trajectory.games(chunk, self.device))
+            policy, value, entropy, auxiliary = self.losses(columns.games(chunk))
             lived = int(trajectory.alive[:, chunk].sum())
             total = policy + c.value_coefficient * value - c.entropy * entropy
             total = total + auxiliary.get("auxiliary_loss", 0.0) * lived
@@ -104,14 +105,16 @@ class ImpalaLearner(Learner[ImpalaConfig]):
             }
 
         def contrast() -> Loss:
-            loss, log = self.contrast(trajectory, games)
+            loss, log = self.contrast(columns, games)
             return loss * living / batch, log
 
         chunks = [partial(loss_of, games[start : start + size]) for start in range(0, batch, size)]
         logs = self.gradient_step([*chunks, *[contrast] * self.contrasts])
-        names = {name for log in logs for name in log}
-        means = {name: float(sum(log[name] for log in logs if name in log)) for name in sorted(names)}
-        return {**means, "learning_rate": rate}
+        means: dict[str, Tensor] = {}
+        for log in logs:
+            for name, each in log.items():
+                means[name] = means.get(name, 0.0) + each
+        return {**as_floats({name: means[name] for name in sorted(means)}), "learning_rate": rate}
 
     def losses(self, minibatch: Minibatch) -> tuple[Tensor, Tensor, Tensor, dict[str, Tensor]]:
         """Losses of policy and value and the entropy, summed over time and some games; and `Learner.auxiliary`."""

@@ -19,10 +19,11 @@ from torch import Tensor, nn
 
 from magrounding.agents.gradient_step import gradient_step
 from magrounding.agents.policy import CONTRAST, Auxiliary, Batch, Policy, Reading, evaluating
+from magrounding.agents.transfer import as_floats, upload
 from magrounding.schema import Count, NonNegative, Share
 from magrounding.threads import GAMES_PER_PART, active_plan, map_parts
 from magrounding.training.algorithm import AlgorithmConfig, AtLeastOne
-from magrounding.training.trajectory import Minibatch, Returns, Steps, Trajectory, gae, to_tensor
+from magrounding.training.trajectory import Columns, Minibatch, Returns, Steps, Trajectory, gae
 
 Config = TypeVar("Config", bound=AlgorithmConfig)
 
@@ -99,8 +100,8 @@ class Learner(ABC, Generic[Config]):
             group["lr"] = rate
 
     def tensor(self, array: np.ndarray) -> Tensor:
-        """Return an array on the learner's device."""
-        return to_tensor(array, self.device)
+        """Return an array on the learner's device; several are sent at once by `upload`."""
+        return upload({"": array}, self.device)[""]
 
     def autocast(self) -> torch.autocast:
         """Compute networks in bfloat16 within, where the options say so."""
@@ -150,10 +151,10 @@ class Learner(ABC, Generic[Config]):
         """A contrastive loss is minimised."""
         return CONTRAST in self._weighted_losses and self.policy.contrasts
 
-    def contrast(self, trajectory: Trajectory, games: np.ndarray) -> Loss:
+    def contrast(self, columns: Columns, games: np.ndarray) -> Loss:
         """Compute the weighted contrastive loss of a minibatch of games [b], which no part of it has."""
         with self.autocast():
-            loss = self.policy.contrast_games(trajectory.games(games, self.device).inputs)
+            loss = self.policy.contrast_games(columns.games(games).inputs)
         weighted = self.weights[CONTRAST] * loss
         return weighted, {f"{CONTRAST}_loss": loss, "auxiliary_loss": weighted}
 
@@ -281,36 +282,37 @@ class MinibatchLearner(Learner[MinibatchOptions]):
             yield from np.array_split(shuffled, min(self.config.minibatches, len(shuffled)))
 
     def minibatch_update(
-        self, trajectory: Trajectory, games: np.ndarray, loss: Callable[[Minibatch], Loss]
+        self, columns: Columns, games: np.ndarray, loss: Callable[[Minibatch], Loss]
     ) -> list[dict[str, Tensor]]:
         """Take a gradient step on games [b] of a trajectory, in parts by several threads.
 
         `loss` of some of them is a mean over living steps. The sum of the logs is that of the minibatch.
         """
+        trajectory = columns.trajectory
         living = max(1, int(trajectory.alive[trajectory.place(games)].sum()))
 
         def weighted(part: np.ndarray) -> Loss:
             weight = int(trajectory.alive[trajectory.place(part)].sum()) / living
-            value, log = loss(trajectory.games(part, self.device))
+            value, log = loss(columns.games(part))
             return weight * value, {name: weight * each for name, each in log.items()}
 
         losses: list[Callable[[], Loss]] = [partial(weighted, part) for part in self.parts_of(games)]
         if self.contrasts:
-            losses.append(partial(self.contrast, trajectory, games))
+            losses.append(partial(self.contrast, columns, games))
         return self.gradient_step(losses)
 
-    def learn(self, trajectory: Trajectory, steps: int, loss: Callable[[Minibatch], Loss]) -> dict[str, float]:
+    def learn(self, columns: Columns, steps: int, loss: Callable[[Minibatch], Loss]) -> dict[str, float]:
         """Take all gradient steps on a trajectory; return means of their logs, and the rate. See `minibatch_update`."""
         rate, logs = self.rate(steps), []
         self.set_rate(rate)
-        for games in self.minibatches(trajectory, steps):
-            logs += self.minibatch_update(trajectory, games, loss)
+        for games in self.minibatches(columns.trajectory, steps):
+            logs += self.minibatch_update(columns, games, loss)
         totals: dict[str, Tensor] = {}
         for log in logs:
             for name, each in log.items():
                 totals[name] = totals.get(name, 0.0) + each
-        means = torch.stack(list(totals.values())).cpu() / sum("gradient_norm" in log for log in logs)
-        return {**dict(zip(totals, means.tolist(), strict=True)), "learning_rate": float(rate)}
+        steps_taken = sum("gradient_norm" in log for log in logs)
+        return {**as_floats({name: each / steps_taken for name, each in totals.items()}), "learning_rate": float(rate)}
 
     def returns(self, steps: Steps, value: Tensor, next_value: Tensor) -> Returns:
         """Compute targets and advantages [T, b] of some games, from values [T, b]; see `gae`."""

@@ -13,6 +13,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from magrounding.agents.policy import Policy
+from magrounding.agents.transfer import as_floats
 from magrounding.schema import Count, Natural, NonNegative, Share
 from magrounding.training.algorithm import AlgorithmConfig
 from magrounding.training.learner import Learner, Loss
@@ -100,7 +101,7 @@ class QLearner(Learner[Config], Generic[Config, Buffer, Drawn]):
         """Store a trajectory and make the updates that are due; see `Learner.update`."""
         c = self.config
         self.played += self.store(trajectory)
-        metrics: list[Mapping[str, float]] = []
+        metrics: list[Mapping[str, Tensor]] = []
         while self.updates < int(c.updates * self.played):
             # What is drawn is a function of the count alone, so a resumed run draws the same.
             drawn = self.draw(np.random.default_rng((self._seed, self.updates)))
@@ -123,7 +124,7 @@ class QLearner(Learner[Config], Generic[Config, Buffer, Drawn]):
         kept = {name.removeprefix("replay."): array for name, array in arrays.items() if name.startswith("replay.")}
         self.replay_buffer.restore(kept)
 
-    def _step(self, drawn: Drawn) -> dict[str, float]:
+    def _step(self, drawn: Drawn) -> dict[str, Tensor]:
         """One gradient step."""
 
         def loss() -> Loss:
@@ -131,8 +132,7 @@ class QLearner(Learner[Config], Generic[Config, Buffer, Drawn]):
             return value, {"td_loss": value, **metrics}
 
         log, norm = self.gradient_step([loss])
-        metrics = {**log, **norm}
-        return dict(zip(metrics, torch.stack(list(metrics.values())).tolist(), strict=True))
+        return {**log, **norm}
 
 
 def td_loss(value: Tensor, target: Tensor, known: Tensor, delta: float | None = None) -> Tensor:
@@ -150,6 +150,9 @@ def td_loss(value: Tensor, target: Tensor, known: Tensor, delta: float | None = 
     return each.sum() / known.sum().clamp(min=1)
 
 
-def _means(metrics: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    """The mean of each metric over several updates; nothing without an update."""
-    return {name: float(np.mean([each[name] for each in metrics])) for name in (metrics[0] if metrics else ())}
+def _means(metrics: Sequence[Mapping[str, Tensor]]) -> dict[str, float]:
+    """The mean of each metric, scalars, over several updates; nothing without an update."""
+    if not metrics:
+        return {}
+    known = as_floats({(k, name): number for k, each in enumerate(metrics) for name, number in each.items()})
+    return {name: float(np.mean([known[k, name] for k in range(len(metrics))])) for name in metrics[0]}

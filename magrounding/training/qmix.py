@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import numpy as np
 import torch
@@ -15,6 +15,7 @@ from magrounding.agents.document_policy import Inputs
 from magrounding.agents.policy import STATE, Policy
 from magrounding.agents.qmix.mixer import MIXERS, make_mixer
 from magrounding.agents.qmix.q_network import PLAY_EPSILON, QNetwork
+from magrounding.agents.transfer import upload
 from magrounding.errors import ConfigurationError
 from magrounding.schema import Count, Natural, NonNegative, OneOf, Share
 from magrounding.training.algorithm import falling
@@ -179,60 +180,88 @@ class QmixLearner(QLearner[QmixConfig, EpisodeReplay, EpisodeBatch]):
         those further ahead. The last step of an episode has r alone, but after a time-out that is no loss none at all:
         the value after it is unknown, as states of finished games are gone.
         """
-        real, action = self.tensor(episodes.real), self.tensor(episodes.action)
-        last = _before(F.one_hot(action, self.network.num_actions).float(), real)
-        q = self._values(self.network, episodes, last)  # [S, n, A]
-        total = self._mix(self.mixer, q.gather(-1, action.unsqueeze(-1)), episodes)
+        drawn = self._send(episodes)
+        last = drawn.before(F.one_hot(drawn.action, self.network.num_actions).float())
+        q = self._values(self.network, drawn, last)  # [S, n, A]
+        total = self._mix(self.mixer, q.gather(-1, drawn.action.unsqueeze(-1)), drawn)
         with torch.no_grad():
-            best = self._values(self._target_network, episodes, last).gather(-1, q.argmax(-1, keepdim=True))
-            following = self._mix(self._target_mixer, best, episodes)
-        known = ~self.tensor(episodes.truncated)
-        target = self._targets(self.tensor(episodes.reward), following, known, real)
-        return td_loss(total, target, known), {"q_total": total.detach().mean()}
+            best = self._values(self._target_network, drawn, last).gather(-1, q.argmax(-1, keepdim=True))
+            following = self._mix(self._target_mixer, best, drawn)
+        return td_loss(total, self._targets(following, drawn), drawn.known), {"q_total": total.detach().mean()}
 
-    def _targets(self, reward: Tensor, values: Tensor, known: Tensor, real: Tensor) -> Tensor:
+    def _send(self, episodes: EpisodeBatch) -> _Drawn:
+        t, b = np.nonzero(episodes.real)
+        own = {
+            "action": episodes.action,
+            "reward": episodes.reward,
+            "known": ~episodes.truncated,
+            "real": episodes.real,
+            "t": t,
+            "b": b,
+        }
+        seen = {("seen", name): array for name, array in episodes.seen.items()}
+        sent: dict[Any, Tensor] = upload({**own, **seen}, self.device)
+        return _Drawn({name: sent["seen", name] for name in episodes.seen}, **{name: sent[name] for name in own})
+
+    def _targets(self, values: Tensor, drawn: _Drawn) -> Tensor:
         """Targets [S] of Q_tot at all real steps, from the copies' values of those; see `loss`."""
-        c, ahead = self.config, torch.cat((real[1:], torch.zeros_like(real[:1])))
-        value, paid, learnt = (_in_time(each, real) for each in (values, reward, known))
+        c, real = self.config, drawn.real
+        ahead = torch.cat((real[1:], torch.zeros_like(real[:1])))
+        value, paid, learnt = (drawn.in_time(each) for each in (values, drawn.reward, drawn.known))
         following = torch.cat((value[1:], torch.zeros_like(value[:1])))
-        return gae(paid, c.gamma * ahead, value, following, ahead, learnt, gae_lambda=c.trace).target[real]
+        returns = gae(paid, c.gamma * ahead, value, following, ahead, learnt, gae_lambda=c.trace)
+        return returns.target[drawn.t, drawn.b]
 
-    def _values(self, network: QNetwork, episodes: EpisodeBatch, last: Tensor) -> Tensor:
+    def _values(self, network: QNetwork, drawn: _Drawn, last: Tensor) -> Tensor:
         """Q [S, n, A] of all agents, each from its own observations, from the first step of every episode on.
 
         Args:
             network: whose.
-            episodes: S steps in all.
+            drawn: S steps in all.
             last: [S, n, A] one-hot, the actions before.
         """
-        seen, (steps, b) = episodes.seen, episodes.real.shape
-        rows = {name: self.tensor(seen[name]).flatten(0, 1) for name in network.looks_at if name in seen}
-        real, n = self.tensor(episodes.real), self.num_agents
+        seen, n, b = drawn.seen, self.num_agents, drawn.real.shape[1]
+        rows = {name: seen[name].flatten(0, 1) for name in network.looks_at if name in seen}
         who = torch.eye(n, device=self.device).repeat(len(last), 1)
-        document = torch.arange(b, device=self.device).expand(steps, b)[real].repeat_interleave(n)
         hidden = network.initial_hidden(b * n)
         with torch.autocast(self.device.type, torch.bfloat16, enabled=self.config.bf16):
             # The first b rows are the first steps of all episodes: each has a text of its own.
-            text = network.encode_text(*(self.tensor(seen[k][:b]) for k in _DOCUMENT)) if network.reads else {}
-            lives = real.repeat_interleave(n, 1)
-            q, _ = network.evaluate(Inputs(rows, text, document), who, last.flatten(0, 1), hidden, lives)
+            text = network.encode_text(*(seen[k][:b] for k in _DOCUMENT)) if network.reads else {}
+            inputs = Inputs(rows, text, drawn.b.repeat_interleave(n))
+            q, _ = network.evaluate(inputs, who, last.flatten(0, 1), hidden, drawn.real.repeat_interleave(n, 1))
         return q.view(len(last), n, -1)
 
-    def _mix(self, mixer: nn.Module, q: Tensor, episodes: EpisodeBatch) -> Tensor:
+    def _mix(self, mixer: nn.Module, q: Tensor, drawn: _Drawn) -> Tensor:
         """Q_tot [S] of values [S, n, 1]; those of dead agents are as `dead_values` has it."""
-        alive, state = self.tensor(episodes.seen["alive"]), self.tensor(episodes.seen["state"])
         q = q.squeeze(-1)
-        return mixer(q if self.config.dead_values == "kept" else torch.where(alive, q, 0.0), state)
+        alive = q if self.config.dead_values == "kept" else torch.where(drawn.seen["alive"], q, 0.0)
+        return mixer(alive, drawn.seen["state"])
 
 
-def _in_time(values: Tensor, real: Tensor) -> Tensor:
-    """[T, b, …] of values [S, …] of the real steps, which are true in real [T, b]; 0 elsewhere."""
-    grid = values.new_zeros(*real.shape, *values.shape[1:])
-    grid[real] = values
-    return grid
+@dataclass(frozen=True, eq=False)
+class _Drawn:
+    """An `EpisodeBatch` on the learner's device.
 
+    Attributes:
+        known: [S] bool, the step is not truncated.
+        t, b: [S] int64, step and episode of each real step.
+    """
 
-def _before(values: Tensor, real: Tensor) -> Tensor:
-    """Values [S, …] of the step before; 0 at the start of an episode."""
-    grid = _in_time(values, real)
-    return torch.cat((torch.zeros_like(grid[:1]), grid[:-1]))[real]
+    seen: dict[str, Tensor]
+    action: Tensor
+    reward: Tensor
+    known: Tensor
+    real: Tensor
+    t: Tensor
+    b: Tensor
+
+    def in_time(self, values: Tensor) -> Tensor:
+        """[T, b, …] of values [S, …] of the real steps; 0 elsewhere."""
+        grid = values.new_zeros(*self.real.shape, *values.shape[1:])
+        grid[self.t, self.b] = values
+        return grid
+
+    def before(self, values: Tensor) -> Tensor:
+        """Values [S, …] of the step before; 0 at the start of an episode."""
+        grid = self.in_time(values)
+        return torch.cat((torch.zeros_like(grid[:1]), grid[:-1]))[self.t, self.b]

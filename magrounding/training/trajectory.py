@@ -5,7 +5,7 @@ Every agent has arrays of its own, so a learner can be handed its trajectory and
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, NamedTuple
 
@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from magrounding.agents.policy import STATE, Batch, Reading
+from magrounding.agents.transfer import upload
 from magrounding.brief import brief
 from magrounding.vector import Observation
 
@@ -73,7 +74,7 @@ class Minibatch(Steps):
     """Some games [b] of a trajectory as tensors on one device, ready for the policy; segments of games in their place.
 
     Attributes:
-        index: [b] int64, which games, see `Trajectory.games`.
+        index: [b] int64, which games, see `Columns.games`.
         inputs: T + 1 steps, the last of them the boundary; texts have ids and no encoding yet.
         truncated: one step of F truncated episodes, their true last observations, without memory; None: there are none.
         truncated_at: ([F], [F]) int64, the steps and the places among these games.
@@ -151,75 +152,142 @@ class Trajectory:
         steps = part * length + np.arange(length + boundary)[:, None]
         return slice(length + boundary) if self.segments == 1 else steps, game  # slices are copied faster
 
-    def steps(self, device: torch.device | str = "cpu") -> Steps:
-        """The steps of all games as tensors."""
-        return Steps(**{each.name: to_tensor(getattr(self, each.name), device) for each in fields(Steps)})
+    def on(self, device: torch.device | str) -> Columns:
+        """The trajectory on a device, sent there at once; on the CPU it is the same memory."""
+        parts: dict[str, Mapping[str, np.ndarray]] = {
+            "": {name: getattr(self, name) for name in _STEPS + _ROWS},
+            "observation": self.observation,
+            "record": self.record,
+            "extras": self.extras,
+            "final": self.truncations.observation,
+            "final_texts": self.truncations.texts,
+            "index": {name: each.index for name, each in self.texts.items()},
+            **{f"ids of {name}": each.ids for name, each in self.texts.items()},
+        }
+        sent = upload({(part, name): each for part, arrays in parts.items() for name, each in arrays.items()}, device)
+        return Columns(self, device, {part: {name: sent[part, name] for name in parts[part]} for part in parts})
 
     def games(self, games: np.ndarray | None = None, device: torch.device | str = "cpu") -> Minibatch:
-        """Some games or segments [b], all by default, as tensors, with no other texts than theirs; see `place`."""
-        games = np.arange(self.num_games * self.segments) if games is None else games
-        (steps, game), (rows, _), (t, b) = self.place(games), self.place(games, 1), self.truncations.where
-        part, t_of_part = np.divmod(t, len(self.action) // self.segments)
-        at = b + part * self.num_games
-        place = np.full(self.num_games * self.segments, -1)
-        place[games] = np.arange(len(games))
-        final = np.flatnonzero(place[at] >= 0)
-        inputs, last = self._inputs(rows, games, self.memory, final, device)
-        truncated = None
-        if len(final):
-            truncated = Batch(
-                {name: to_tensor(array[final][None], device) for name, array in self.truncations.observation.items()},
-                last,
-                None,
-                torch.zeros(1, len(final), dtype=torch.bool, device=device),
-                to_tensor(self.action[t[final], b[final]][None], device),
-            )
-        return Minibatch(
-            **{each.name: to_tensor(getattr(self, each.name)[steps, game], device) for each in fields(Steps)},
-            index=to_tensor(games, device),
-            inputs=inputs,
-            truncated=truncated,
-            truncated_at=(to_tensor(t_of_part[final], device), to_tensor(place[at[final]], device)),
-            extras={name: to_tensor(array[rows, game], device) for name, array in self.extras.items()},
-            carried=self.carried,
-        )
+        """Some games or segments [b], all by default, on a device; to take several minibatches, see `on`."""
+        return self.on(device).games(games)
 
     def boundary(self, device: torch.device | str = "cpu") -> Batch:
         """The boundary step of all games as the policy takes it, texts not encoded yet."""
-        return self._inputs(slice(-1, None), np.arange(self.num_games), self.last_memory, _NONE, device)[0]
-
-    def _inputs(
-        self, rows: slice | np.ndarray, games: np.ndarray, memory: Tensor | None, final: np.ndarray, device: Any
-    ) -> tuple[Batch, dict[str, Reading]]:
-        """Steps [T, b] of segments [b] as the policy takes them, and the texts of some truncated episodes [F]."""
-
-        def tensors(arrays: Mapping[str, np.ndarray]) -> dict[str, Tensor]:
-            return {name: to_tensor(array[rows, game], device) for name, array in arrays.items()}
-
-        texts, last, game = {}, {}, games % self.num_games
-        for name, each in self.texts.items():
-            index, ends = each.index[rows, game], self.truncations.texts[name][final][None]
-            used, local = np.unique(np.concatenate((index.ravel(), ends.ravel())), return_inverse=True)
-            ids = {field: to_tensor(array[used], device) for field, array in each.ids.items()}
-            texts[name] = Reading({}, to_tensor(local[: index.size].reshape(index.shape), device), ids)
-            last[name] = replace(texts[name], index=to_tensor(local[index.size :].reshape(ends.shape), device))
-        batch = Batch(
-            tensors(self.observation),
-            texts,
-            None if memory is None else memory[to_tensor(games, device)],
-            to_tensor(self.restarts[rows, game], device),
-            to_tensor(self.last_action[rows, game], device),
-            tensors(self.record),
-        )
-        return batch, last
+        return self.on(device).boundary()
 
 
+_STEPS, _ROWS = tuple(each.name for each in fields(Steps)), ("restarts", "last_action")
 _NONE = np.zeros(0, np.int64)
 
 
-def to_tensor(array: np.ndarray, device: torch.device | str) -> Tensor:
-    """An array on a device; on the CPU it is the same memory."""
-    return torch.from_numpy(np.ascontiguousarray(array)).to(device)
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """A trajectory on a device, from which minibatches are taken there: of each, only its places are sent.
+
+    Attributes:
+        trajectory: with its arrays on the CPU.
+        device: where the tensors are.
+        tensors: of each part of the trajectory, by name.
+    """
+
+    __repr__ = brief
+
+    trajectory: Trajectory
+    device: torch.device | str
+    tensors: dict[str, dict[str, Tensor]]
+
+    def steps(self) -> Steps:
+        """The steps of all games."""
+        return Steps(**{name: self.tensors[""][name] for name in _STEPS})
+
+    def games(self, games: np.ndarray | None = None) -> Minibatch:
+        """Some games or segments [b], all by default, with no other texts than theirs; see `Trajectory.place`."""
+        kept, (t, b) = self.trajectory, self.trajectory.truncations.where
+        count, length = kept.num_games * kept.segments, len(kept.action) // kept.segments
+        games = np.arange(count) if games is None else games
+        part, t_of_part = np.divmod(t, length)
+        at, place = b + part * kept.num_games, np.full(count, -1)
+        place[games] = np.arange(len(games))
+        final = np.flatnonzero(place[at] >= 0)
+        rows, game = kept.place(games, 1)
+        sent = self._send_places(
+            {name: each.index[rows, game] for name, each in kept.texts.items()},
+            final,
+            {
+                "games": games,
+                "game": game,
+                "first": (games // kept.num_games) * length,
+                "t": t_of_part[final],
+                "b": place[at[final]],
+                "action": kept.action[t[final], b[final]][None],
+            },
+        )
+
+        def take(tensor: Tensor, boundary: int = 1) -> Tensor:
+            if kept.segments == 1:
+                return tensor.index_select(1, sent["game"])
+            steps = sent["first"] + torch.arange(length + boundary, device=tensor.device)[:, None]
+            row = steps * kept.num_games + sent["game"]
+            return tensor.flatten(0, 1).index_select(0, row.flatten()).unflatten(0, row.shape)
+
+        inputs = self._inputs(take, sent, None if kept.memory is None else kept.memory.index_select(0, sent["games"]))
+        truncated = None
+        if len(final):
+            truncated = Batch(
+                {name: each.index_select(0, sent["final"])[None] for name, each in self.tensors["final"].items()},
+                {
+                    name: replace(inputs.texts[name], index=sent["places", name][each[sent["final"]]][None])
+                    for name, each in self.tensors["final_texts"].items()
+                },
+                None,
+                torch.zeros(1, len(final), dtype=torch.bool, device=self.device),
+                sent["action"],
+            )
+        return Minibatch(
+            **{name: take(self.tensors[""][name], 0) for name in _STEPS},
+            index=sent["games"],
+            inputs=inputs,
+            truncated=truncated,
+            truncated_at=(sent["t"], sent["b"]),
+            extras={name: take(each) for name, each in self.tensors["extras"].items()},
+            carried=kept.carried,
+        )
+
+    def boundary(self) -> Batch:
+        """The boundary step of all games as the policy takes it, texts not encoded yet."""
+        kept = self.trajectory
+        sent = self._send_places({name: each.index[-1:] for name, each in kept.texts.items()}, _NONE, {})
+        return self._inputs(lambda tensor: tensor[-1:], sent, kept.last_memory)
+
+    def _send_places(self, shown: Mapping[str, np.ndarray], final: np.ndarray, beside: Mapping[Any, np.ndarray]) -> Any:
+        """Send some arrays, and which texts a minibatch has, those `shown` and the last of truncated episodes `final`.
+
+        For each kind of texts, "used" [U] are those, and "places" is the place among them of every text.
+        """
+        arrays = {**beside, "final": final}
+        for name, index in shown.items():
+            kept = self.trajectory.texts[name]
+            used = np.zeros(len(next(iter(kept.ids.values()))), np.bool_)
+            used[index] = used[self.trajectory.truncations.texts[name][final]] = True
+            arrays["used", name], arrays["places", name] = np.flatnonzero(used), np.cumsum(used) - 1
+        return upload(arrays, self.device)
+
+    def _inputs(self, take: Callable[[Tensor], Tensor], sent: Mapping[Any, Tensor], memory: Tensor | None) -> Batch:
+        """Some steps [T, b] as the policy takes them."""
+        tensors, texts = self.tensors, {}
+        for name, each in tensors["index"].items():
+            ids = {field: ids.index_select(0, sent["used", name]) for field, ids in tensors[f"ids of {name}"].items()}
+            index = take(each)
+            places = sent["places", name].index_select(0, index.flatten()).view(index.shape)
+            texts[name] = Reading({}, places, ids)
+        return Batch(
+            {name: take(each) for name, each in tensors["observation"].items()},
+            texts,
+            memory,
+            take(tensors[""]["restarts"]),
+            take(tensors[""]["last_action"]),
+            {name: take(each) for name, each in tensors["record"].items()},
+        )
 
 
 def side_by_side(trajectories: Sequence[Trajectory]) -> Trajectory:

@@ -239,7 +239,7 @@ def test_all_steps_at_once_are_one_after_the_other(late):
     own = rollout.trajectories[0]
     logits = PPOLearner(policies[0], PPOConfig()).reevaluate(own.games(np.arange(6))).logits
     torch.testing.assert_close(logits, torch.from_numpy(own.logits), rtol=1e-4, atol=1e-5)
-    known, slowly = (PPOLearner(policy, PPOConfig()).rollout_values(own) for policy in (policies[0], slow))
+    known, slowly = (PPOLearner(policy, PPOConfig()).rollout_values(own.on("cpu")) for policy in (policies[0], slow))
     for got, expected in zip(known, slowly, strict=True):
         torch.testing.assert_close(got, expected.detach(), rtol=1e-4, atol=1e-5)
 

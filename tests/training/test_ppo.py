@@ -80,7 +80,7 @@ def test_the_first_step_is_the_policy_gradient_of_normalised_advantages(policy):
     config = replace(CONFIG, epochs=1, minibatches=1, value_coefficient=0.0, entropy=0.0, final_entropy=0.0)
     learner = PPOLearner(copy.deepcopy(policy), config)
     trajectory, games = rollout.trajectories[0], np.arange(8)
-    target, advantage, log_mu = learner.estimates(trajectory)
+    target, advantage, log_mu = learner.estimates(trajectory.on("cpu"))
     alive = torch.from_numpy(trajectory.alive)
     assert float(advantage[alive].mean()) == pytest.approx(0, abs=1e-5)
     assert float(advantage[alive].std()) == pytest.approx(1, abs=1e-4)
@@ -100,7 +100,7 @@ def test_a_ratio_beyond_the_clip_has_no_gradient(policy):
     rollout = collect(ToyGames(num_envs=4), [policy, ToyPolicy()])
     learner = PPOLearner(policy, CONFIG)
     trajectory, games = rollout.trajectories[0], np.arange(4)
-    target, advantage, log_mu = learner.estimates(trajectory)
+    target, advantage, log_mu = learner.estimates(trajectory.on("cpu"))
     gain = torch.ones_like(advantage)
     losses = learner.losses(trajectory.games(games), target, gain, log_mu - 1.0)  # ratio e > 1.2
     assert losses["policy_loss"].item() == pytest.approx(-1.2, abs=1e-5)
@@ -156,7 +156,7 @@ def test_segments_are_the_same_steps_and_begin_with_the_memory_of_acting(recurre
     whole, parts = learner.reevaluate(uncut.games()), learner.reevaluate(trajectory.games())
     for name in ("logits", "value", "next_value"):
         torch.testing.assert_close(getattr(parts, name), torch.cat(getattr(whole, name).chunk(2), 1))
-    for one, other in zip(learner.estimates(uncut), learner.estimates(trajectory), strict=True):
+    for one, other in zip(learner.estimates(uncut.on("cpu")), learner.estimates(trajectory.on("cpu")), strict=True):
         torch.testing.assert_close(one, other)
     some = trajectory.games(np.array([7, 1, 11]))  # of game 1 the second half, then the first
     np.testing.assert_array_equal(some.reward[:, :2], np.stack((trajectory.reward[4:, 1], trajectory.reward[:4, 1]), 1))

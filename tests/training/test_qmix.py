@@ -181,7 +181,8 @@ def total_of(learner, episodes, action):
     last = np.zeros((*real.shape, learner.num_agents, learner.network.num_actions), np.float32)
     last[real] = np.eye(last.shape[-1])[episodes.action]
     last = np.concatenate((np.zeros_like(last[:1]), last[:-1]))[real]
-    q = learner._values(learner.network, episodes, torch.from_numpy(last)).gather(-1, action.unsqueeze(-1))
+    values = learner._values(learner.network, learner._send(episodes), torch.from_numpy(last))
+    q = values.gather(-1, action.unsqueeze(-1))
     alive, state = (torch.from_numpy(episodes.seen[name]) for name in ("alive", "state"))
     kept = learner.config.dead_values == "kept"
     return learner.mixer(q.squeeze(-1) if kept else q.squeeze(-1) * alive, state)
@@ -284,7 +285,7 @@ def test_the_learner_sees_what_the_players_saw(agent):
     last[episodes.real] = np.eye(5)[episodes.action]
     last = np.concatenate((np.zeros_like(last[:1]), last[:-1]))[episodes.real]
     with torch.no_grad():
-        values = learner._values(policy, episodes, torch.from_numpy(last)).amax(-1).numpy()
+        values = learner._values(policy, learner._send(episodes), torch.from_numpy(last)).amax(-1).numpy()
     assert len(values) > 100
     assert len(np.unique(values.round(4), axis=0)) > 50
     nearest = np.abs(values[:, None] - ours[None]).max(-1).min(1)

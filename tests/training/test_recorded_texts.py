@@ -206,7 +206,7 @@ def test_a_trajectory_is_recalled_as_it_is_replayed(policies):
     for policy, trajectory in zip(policies, rollout.trajectories, strict=True):
         policy.encoded.clear()
         learner = PPOLearner(policy, PPOConfig())
-        recalled = learner.rollout_values(trajectory)
+        recalled = learner.rollout_values(trajectory.on("cpu"))
         shown = {name: len(ids) for name, ids in policy.encoded}
         assert shown["message"] <= B  # only the boundary step is read
         with torch.no_grad():

@@ -96,10 +96,11 @@ class QmixAgent(QNetwork):
         looked = self._look(observation["grid"], observation["position"])
         held = self.look.words(observation["inventory"].long()).sum(1)
         seen = F.relu(self.think(torch.cat((looked, held, last_action, who), 1)))
+        t, life = real.nonzero_static(size=len(seen)).unbind(1)  # of a known number: no wait for a GPU
         lives = seen.new_zeros(*real.shape, seen.shape[1])
-        lives[real] = seen
+        lives[t, life] = seen
         states, hidden = self.memory(lives, hidden.unsqueeze(0))
-        return mask_logits(self.q(states[real]).float(), observation["action_mask"]), hidden[0]
+        return mask_logits(self.q(states[t, life]).float(), observation["action_mask"]), hidden[0]
 
     def _look(self, grid: Tensor, position: Tensor) -> Tensor:
         if not self.config.reach:
