@@ -12,6 +12,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from magrounding.agents.policy import OTHERS, Auxiliary, Batch, Policy, PolicyOutput, TextEncoding
+from magrounding.agents.transfer import download, upload
 from magrounding.errors import ConfigurationError
 
 
@@ -112,8 +113,8 @@ class DocumentPolicy(Policy):
         observation, reading = self._flat(batch).observation, batch.texts["document"]
         if reading.ids is None:
             raise TypeError("the contrastive loss reads its documents: give the batch their ids")
-        shown, first = np.unique(reading.index.cpu().numpy(), return_index=True)
-        texts, rows = (torch.from_numpy(each).to(reading.index.device) for each in (shown, first))
+        shown, first = np.unique(download({"": reading.index})[""], return_index=True)
+        texts, rows = upload({"shown": shown, "first": first}, reading.index.device).values()
         with torch.autocast(reading.index.device.type, enabled=False):
             boards = {name: array.index_select(0, rows) for name, array in observation.items()}
             ids = {name: array.index_select(0, texts) for name, array in reading.ids.items()}
@@ -130,7 +131,7 @@ class DocumentPolicy(Policy):
         fresh = self.initial_memory(len(restart))
         if fresh is None:
             raise TypeError("only a policy with a memory is given one")
-        return torch.where(restart.view(-1, *[1] * (memory.dim() - 1)), fresh.to(memory.device), memory)
+        return torch.where(restart.view(-1, *[1] * (memory.dim() - 1)), fresh, memory)
 
 
 def _unflatten(output: PolicyOutput, shape: torch.Size) -> PolicyOutput:

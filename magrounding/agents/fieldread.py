@@ -114,7 +114,7 @@ class FieldRead(Policy):
         return self.readers[self.texts.index(name)](self.words, ids[name])
 
     def initial_memory(self, num_envs: int) -> Tensor | None:
-        return None if self.memory is None else torch.zeros(num_envs, self.config.width)
+        return None if self.memory is None else self.words.weight.new_zeros(num_envs, self.config.width)
 
     def forward(self, batch: Batch) -> PolicyOutput:
         shape = batch.restarts.shape

@@ -21,8 +21,10 @@ class Words(NamedTuple):
     length: Tensor
 
 
-def join_statements(text: Tensor) -> Words:
+def join_statements(text: Tensor, longest: int | None = None) -> Words:
     """Join the words of texts [U, S, L] or [U, L]: padding (0) dropped, nothing cut, one terminator.
+
+    `longest` is a bound on words and terminator that is known, so that nothing waits for a GPU.
 
     The terminator is a position with the padding word (a zero vector) that counts as a word, so no text is empty.
     """
@@ -31,14 +33,14 @@ def join_statements(text: Tensor) -> Words:
     order = padding.to(torch.uint8).argsort(dim=1, stable=True)
     words = torch.cat((ids.gather(1, order), ids.new_zeros(len(ids), 1)), 1)
     length = 1 + (~padding).sum(1)
-    return Words(words[:, : int(length.max())], length)  # the only wait for a GPU in reading a text
+    return Words(words[:, : int(length.max()) if longest is None else longest], length)
 
 
-def statements_of(text: Tensor) -> Tensor:
+def statements_of(text: Tensor, longest: int | None = None) -> Tensor:
     """Return [U, L', S] bool, the statement of each word of `join_statements(text)`; its terminator has none."""
     count = text.shape[1]
     numbers = torch.arange(1, count + 1, device=text.device).unsqueeze(1) * (text != 0)
-    return F.one_hot(join_statements(numbers).ids, count + 1)[..., 1:].bool()
+    return F.one_hot(join_statements(numbers, longest).ids, count + 1)[..., 1:].bool()
 
 
 class TextEncoder(nn.Module):

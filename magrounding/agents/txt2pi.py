@@ -147,7 +147,7 @@ class Txt2PiReader(nn.Module):
         document = join_statements(manual)
         task = self.goal_attention(*self.goal(self.words, join_statements(goal)))  # c_goal
         summary = [task] if self.goal_in_text else []
-        read = {"from": statements_of(manual)}
+        read = {"from": statements_of(manual, document.ids.shape[1])}
         if self.task_attention:
             states, mask = self.goal(self.words, document)
             weights = attention(states, mask, task.unsqueeze(1))
@@ -160,6 +160,9 @@ class Txt2PiReader(nn.Module):
 
     def read_inventory(self, inventory: Tensor) -> Tensor:
         """Return c_inv [N, 2 · inventory_hidden] of inventory [N, I]."""
+        if not inventory.is_cpu:  # to find the few different ones would take a wait, to read them all takes less
+            held = join_statements(inventory, inventory.shape[1] + 1)
+            return self.inventory_attention(*self.inventory(self.words, held))
         held, which = distinct_rows(inventory)
         return self.inventory_attention(*self.inventory(self.words, join_statements(held))).index_select(0, which)
 

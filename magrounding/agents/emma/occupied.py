@@ -12,6 +12,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from magrounding.agents.transfer import download
+
 
 @dataclass(frozen=True)
 class Occupied:
@@ -30,11 +32,12 @@ class Occupied:
         place = _any(frames.reshape(-1, per_cell), occupant).nonzero().squeeze(1)
         shown = frames.reshape(-1, per_cell).index_select(0, place).long()
         read = document.index_select(0, place // (height * width * history))
-        which = read
-        for word in shown.t():  # several sorts of numbers take a tenth of the time of one sort of rows
-            if bool(word.any()):
-                which = torch.unique(which * len(occupant) + word, return_inverse=True)[1]
-        count = int(which.max()) + 1 if len(which) else 0
+        which, count = read, 0
+        written = download({"": shown.any(0)})[""].tolist()
+        for word, any_word in zip(shown.t(), [True, *written[1:]], strict=True):
+            if any_word:  # several sorts of numbers take a tenth of the time of one sort of rows
+                distinct, which = torch.unique(which * len(occupant) + word, return_inverse=True)
+                count = len(distinct)
         # Of cells that show the same, any may lend its words: they are the same.
         first = which.new_zeros(count).index_copy_(0, which, torch.arange(len(which), device=which.device))
         shape = (n, history, height, width)
@@ -76,10 +79,11 @@ class Occupied:
         target = ((cell // (height * width)).unsqueeze(1) * rows + row) * columns + column
         source = (self.which * history + frame).unsqueeze(1) * taps + tap
         out = bias.to(given.dtype)[:, None].expand(n, rows * columns, maps).flatten(0, 1)
-        given = given.index_select(0, source[inside])
+        kept = inside.flatten().nonzero().squeeze(1)
+        given = given.index_select(0, source.flatten().index_select(0, kept))
         if factor is not None:
-            given = given * factor.unsqueeze(1).expand(-1, taps)[inside].unsqueeze(1).to(given.dtype)
-        out = out.index_add(0, target[inside], given)
+            given = given * factor.index_select(0, kept // taps).unsqueeze(1).to(given.dtype)
+        out = out.index_add(0, target.flatten().index_select(0, kept), given)
         return out.view(n, rows, columns, maps)
 
 

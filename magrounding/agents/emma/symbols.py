@@ -122,7 +122,7 @@ class SymbolPolicy(DocumentPolicy):
         """Return the occupied cells of the present and remembered frames, and the memory after it."""
         grid = observation["grid"]
         check_grid(self._shape, grid)
-        before = self.initial_memory(len(grid)).to(grid.device) if memory is None else memory
+        before = self.initial_memory(len(grid)) if memory is None else memory
         frames = self.add_frame(before, grid)
         return Occupied.find(frames, self.occupant, document), frames[:, 1:]
 
@@ -138,7 +138,8 @@ class SymbolPolicy(DocumentPolicy):
     def initial_memory(self, num_envs: int) -> Tensor:
         """Return [N, F − 1, H, W, K] int16, empty frames."""
         height, width, per_cell = self._shape
-        return torch.full((num_envs, self.config.history - 1, height, width, per_cell), NO_FRAME, dtype=torch.int16)
+        shape = num_envs, self.config.history - 1, height, width, per_cell
+        return torch.full(shape, NO_FRAME, dtype=torch.int16, device=self.symbols.weight.device)
 
     def memories(self, memory: Tensor, observation: dict[str, Tensor], restarts: Tensor) -> Tensor:
         before = []

@@ -16,6 +16,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from magrounding.agents.transfer import download, upload
 from magrounding.jit import cached_njit, inner_njit
 
 WORD, ROW, COLUMN, TENDENCY, MOVED, AGE, STEP, SINCE = range(8)
@@ -59,24 +60,47 @@ class Motion(NamedTuple):
     age: Tensor  # [N, M] int64, frames after the first in which it was seen
 
 
-def initial_tracks(num_envs: int, agents: int) -> Tensor:
+def initial_tracks(num_envs: int, agents: int, device: torch.device | str = "cpu") -> Tensor:
     """Return an empty memory [N, n + TRACKS, COLUMNS] int16."""
-    return torch.zeros(num_envs, agents + TRACKS, COLUMNS, dtype=torch.int16)
+    return torch.zeros(num_envs, agents + TRACKS, COLUMNS, dtype=torch.int16, device=device)
 
 
 def track(frame: Frame, tracks: Tensor) -> tuple[Motion, Tensor]:
     """Track things to the next frame.
 
     Returns:
-        Motion, on the device of the frame, and the memory [N, n + TRACKS, COLUMNS], on that of `tracks`, the one
-        before.
+        Motion, and the memory [N, n + TRACKS, COLUMNS] after it; `tracks` is the one before.
     """
-    motion = [torch.zeros(frame.row.shape, dtype=torch.int64) for _ in Motion._fields]
-    after = torch.zeros(tracks.shape, dtype=torch.int16)
-    words, row, column, followed, agents, before = (part.cpu().contiguous().numpy() for part in (*frame, tracks))
-    motion_class, direction, age = (part.numpy() for part in motion)
-    _follow(words, row, column, followed, agents, before, motion_class, direction, age, after.numpy())
-    return Motion(*(part.to(frame.words.device) for part in motion)), after.to(tracks.device)
+    known = download({**frame._asdict(), "before": tracks})
+    *motion, after = _tracked(*known.values())
+    sent = upload({**dict(zip(Motion._fields, motion, strict=True)), "after": after}, tracks.device)
+    return Motion(*(sent[name] for name in Motion._fields)), sent["after"]
+
+
+def tracks_before(frames: Frame, tracks: Tensor, restarts: Tensor) -> Tensor:
+    """Return the memory [T, B, n + TRACKS, COLUMNS] before each of T steps of B episodes, given the first step's.
+
+    Args:
+        frames: [T, B, …] of each.
+        tracks: [B, n + TRACKS, COLUMNS].
+        restarts: [T, B] bool, where memory is emptied.
+    """
+    known = download({**frames._asdict(), "memory": tracks, "restarts": restarts})
+    memory, restarted = known.pop("memory"), known.pop("restarts")
+    before = np.empty((len(restarted), *memory.shape), memory.dtype)
+    for t, restart in enumerate(restarted):
+        before[t] = np.where(restart[:, None, None], 0, memory)
+        memory = _tracked(*(part[t] for part in known.values()), before[t])[-1]
+    return upload({"": before}, tracks.device)[""]
+
+
+def _tracked(*given: np.ndarray) -> list[np.ndarray]:
+    """Motion class, direction and age [N, M] of things and the memory after, given a frame and the memory before."""
+    frame_and_before = [np.ascontiguousarray(each) for each in given]
+    things, before = frame_and_before[1].shape, frame_and_before[-1]
+    found = [*(np.zeros(things, np.int64) for _ in Motion._fields), np.zeros(before.shape, np.int16)]
+    _follow(*frame_and_before, *found)
+    return found
 
 
 @cached_njit(nogil=True)

@@ -21,7 +21,16 @@ from magrounding.agents.policy import ATTENTION, Accepts, Auxiliary, PolicyOutpu
 from magrounding.agents.relread import kernels
 from magrounding.agents.relread.egocentric import Things, border_distances, look, with_presence
 from magrounding.agents.relread.manual_reader import ROW_OF, ManualReader, WordRelations
-from magrounding.agents.relread.motion import DIRECTIONS, FRAMES, MOTION_CLASSES, Frame, Motion, initial_tracks, track
+from magrounding.agents.relread.motion import (
+    DIRECTIONS,
+    FRAMES,
+    MOTION_CLASSES,
+    Frame,
+    Motion,
+    initial_tracks,
+    track,
+    tracks_before,
+)
 from magrounding.agents.remapping import within
 from magrounding.agents.running_text.edges import make_segments
 from magrounding.agents.running_text.segments import AUTO, EDGES, LEARNT, ROWS, Delexicalised
@@ -187,17 +196,12 @@ class Relread(DocumentPolicy):
         return -(likely[document.unsqueeze(1), which] * recent).sum(1)
 
     def initial_memory(self, num_envs: int) -> Tensor | None:
-        return initial_tracks(num_envs, self.num_agents) if self.config.motion else None
+        return initial_tracks(num_envs, self.num_agents, self.no_entity.device) if self.config.motion else None
 
     def memories(self, memory: Tensor, observation: dict[str, Tensor], restarts: Tensor) -> Tensor:
         every = {name: tensor.flatten(0, 1) for name, tensor in observation.items()}
-        frames = [part.unflatten(0, restarts.shape) for part in self._frame(self.find(every), every)]
-        before = []
-        for t, restart in enumerate(restarts):
-            memory = torch.where(restart.view(-1, 1, 1), 0, memory)
-            before.append(memory)
-            memory = track(Frame(*(part[t] for part in frames)), memory)[1]
-        return torch.stack(before)
+        frames = Frame(*(part.unflatten(0, restarts.shape) for part in self._frame(self.find(every), every)))
+        return tracks_before(frames, memory, restarts)
 
     def follow(
         self, things: Things, observation: dict[str, Tensor], memory: Tensor | None
@@ -206,7 +210,7 @@ class Relread(DocumentPolicy):
         if not self.config.motion:
             return None, None
         if memory is None:
-            memory = initial_tracks(len(things.row), self.num_agents).to(things.row.device)
+            memory = initial_tracks(len(things.row), self.num_agents, things.row.device)
         return track(self._frame(things, observation), memory)
 
     def _frame(self, things: Things, observation: dict[str, Tensor]) -> Frame:
@@ -237,15 +241,14 @@ class Relread(DocumentPolicy):
         n, _, width, per_cell = grid.shape
         occupants = grid.reshape(n, -1, self.width).int()  # [N, P, W]
         present = ~self.no_entity[occupants[:, :, 0].long()]
-        which, place = present.nonzero(as_tuple=True)
-        slot = (present.cumsum(1) - 1)[which, place]
-        most = int(slot.max()) + 1 if len(slot) else 1
-        words = occupants.new_zeros(n, most, self.width)
-        words[which, slot] = occupants[which, place]
-        cell = place.new_zeros(n, most)
-        cell[which, slot] = place // (per_cell // self.width)
-        exists = torch.zeros(n, most, dtype=torch.bool, device=grid.device)
-        exists[which, slot] = True
+        count = present.cumsum(1)
+        most = int(count.max().clamp(min=1))  # the only wait for a GPU
+        slot = torch.where(present, count - 1, most)  # what is no entity goes to a column that is cut off
+        place = (torch.arange(slot.shape[1], device=grid.device) // (per_cell // self.width)).expand_as(slot)
+        into = slot.unsqueeze(2).expand_as(occupants)
+        words = occupants.new_zeros(n, most + 1, self.width).scatter(1, into, occupants)[:, :most]
+        cell = slot.new_zeros(n, most + 1).scatter(1, slot, place)[:, :most]
+        exists = torch.arange(most, device=grid.device) < count[:, -1:]
         row, column = mates[:, :, 0].long(), mates[:, :, 1].long()
         alive = row >= 0
         return Things(

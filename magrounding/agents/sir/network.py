@@ -187,7 +187,7 @@ class Sir(DocumentPolicy):
 
     def initial_memory(self, num_envs: int) -> Tensor | None:
         """Return zeros [N, 2, width], state and cell of +state's LSTM."""
-        return None if self.tracker is None else torch.zeros(num_envs, 2, self.config.width)
+        return None if self.tracker is None else self.tracker.weight_ih.new_zeros(num_envs, 2, self.config.width)
 
     def _flat(self, batch: Batch) -> Inputs:
         """Inputs with a summary of each further text and the offered choices among the observations."""
