@@ -134,8 +134,8 @@ class Player:
             aux = {name: compute() for name, compute in output.aux.items() if explain or name == MARKS}
         found = {"logits": output.logits.float(), "value": output.value.float()}
         kinds = {"": found, "aux": aux, "record": output.record}
-        told = download({(kind, name): each[0] for kind, own in kinds.items() for name, each in own.items()})
-        logits = torch.from_numpy(told["", "logits"])
+        fetched = download({(kind, name): each[0] for kind, own in kinds.items() for name, each in own.items()})
+        logits = torch.from_numpy(fetched["", "logits"])
         if greedy:
             action = logits.argmax(-1)
         else:
@@ -151,9 +151,9 @@ class Player:
             self.memory = after if every or self.memory is None else self.memory.index_copy(0, self._index(rows), after)
         chosen = action.numpy()
         self.last_action[slice(None) if every else rows] = chosen
-        self.aux = {name: told["aux", name] for name in aux}
-        record = {name: told["record", name] for name in output.record}
-        return Choice(chosen, told["", "logits"], told["", "value"], record)
+        self.aux = {name: fetched["aux", name] for name in aux}
+        record = {name: fetched["record", name] for name in output.record}
+        return Choice(chosen, fetched["", "logits"], fetched["", "value"], record)
 
     def batch(
         self,

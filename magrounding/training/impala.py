@@ -90,10 +90,10 @@ class ImpalaLearner(Learner[ImpalaConfig]):
         self.set_rate(rate)
         c, batch, living = self.config, trajectory.num_games, max(1, int(trajectory.alive.sum()))
         size = c.chunk or batch if self.device.type == "cpu" else batch
-        games, columns = np.arange(batch), trajectory.on(self.device)
+        games, sent = np.arange(batch), trajectory.on(self.device)
 
         def loss_of(chunk: np.ndarray) -> Loss:
-            policy, value, entropy, auxiliary = self.losses(columns.games(chunk))
+            policy, value, entropy, auxiliary = self.losses(sent.games(chunk))
             lived = int(trajectory.alive[:, chunk].sum())
             total = policy + c.value_coefficient * value - c.entropy * entropy
             total = total + auxiliary.get("auxiliary_loss", 0.0) * lived
@@ -105,7 +105,7 @@ class ImpalaLearner(Learner[ImpalaConfig]):
             }
 
         def contrast() -> Loss:
-            loss, log = self.contrast(columns, games)
+            loss, log = self.contrast(sent, games)
             return loss * living / batch, log
 
         chunks = [partial(loss_of, games[start : start + size]) for start in range(0, batch, size)]

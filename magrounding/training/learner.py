@@ -23,7 +23,7 @@ from magrounding.agents.transfer import as_floats, upload
 from magrounding.schema import Count, NonNegative, Share
 from magrounding.threads import GAMES_PER_PART, active_plan, map_parts
 from magrounding.training.algorithm import AlgorithmConfig, AtLeastOne
-from magrounding.training.trajectory import Columns, Minibatch, Returns, Steps, Trajectory, gae
+from magrounding.training.trajectory import Minibatch, Returns, SentTrajectory, Steps, Trajectory, gae
 
 Config = TypeVar("Config", bound=AlgorithmConfig)
 
@@ -151,10 +151,10 @@ class Learner(ABC, Generic[Config]):
         """A contrastive loss is minimised."""
         return CONTRAST in self._weighted_losses and self.policy.contrasts
 
-    def contrast(self, columns: Columns, games: np.ndarray) -> Loss:
+    def contrast(self, sent: SentTrajectory, games: np.ndarray) -> Loss:
         """Compute the weighted contrastive loss of a minibatch of games [b], which no part of it has."""
         with self.autocast():
-            loss = self.policy.contrast_games(columns.games(games).inputs)
+            loss = self.policy.contrast_games(sent.games(games).inputs)
         weighted = self.weights[CONTRAST] * loss
         return weighted, {f"{CONTRAST}_loss": loss, "auxiliary_loss": weighted}
 
@@ -282,31 +282,31 @@ class MinibatchLearner(Learner[MinibatchOptions]):
             yield from np.array_split(shuffled, min(self.config.minibatches, len(shuffled)))
 
     def minibatch_update(
-        self, columns: Columns, games: np.ndarray, loss: Callable[[Minibatch], Loss]
+        self, sent: SentTrajectory, games: np.ndarray, loss: Callable[[Minibatch], Loss]
     ) -> list[dict[str, Tensor]]:
         """Take a gradient step on games [b] of a trajectory, in parts by several threads.
 
         `loss` of some of them is a mean over living steps. The sum of the logs is that of the minibatch.
         """
-        trajectory = columns.trajectory
+        trajectory = sent.trajectory
         living = max(1, int(trajectory.alive[trajectory.place(games)].sum()))
 
         def weighted(part: np.ndarray) -> Loss:
             weight = int(trajectory.alive[trajectory.place(part)].sum()) / living
-            value, log = loss(columns.games(part))
+            value, log = loss(sent.games(part))
             return weight * value, {name: weight * each for name, each in log.items()}
 
         losses: list[Callable[[], Loss]] = [partial(weighted, part) for part in self.parts_of(games)]
         if self.contrasts:
-            losses.append(partial(self.contrast, columns, games))
+            losses.append(partial(self.contrast, sent, games))
         return self.gradient_step(losses)
 
-    def learn(self, columns: Columns, steps: int, loss: Callable[[Minibatch], Loss]) -> dict[str, float]:
+    def learn(self, sent: SentTrajectory, steps: int, loss: Callable[[Minibatch], Loss]) -> dict[str, float]:
         """Take all gradient steps on a trajectory; return means of their logs, and the rate. See `minibatch_update`."""
         rate, logs = self.rate(steps), []
         self.set_rate(rate)
-        for games in self.minibatches(columns.trajectory, steps):
-            logs += self.minibatch_update(columns, games, loss)
+        for games in self.minibatches(sent.trajectory, steps):
+            logs += self.minibatch_update(sent, games, loss)
         totals: dict[str, Tensor] = {}
         for log in logs:
             for name, each in log.items():

@@ -11,7 +11,7 @@ from torch import Tensor
 from magrounding.schema import Natural, NonNegative
 from magrounding.training.algorithm import end_of_fall, falling
 from magrounding.training.learner import Loss, MinibatchConfig, MinibatchLearner
-from magrounding.training.trajectory import Columns, Minibatch, Returns, Trajectory
+from magrounding.training.trajectory import Minibatch, Returns, SentTrajectory, Trajectory
 
 if TYPE_CHECKING:
     from magrounding.agents.policy import Policy
@@ -62,8 +62,8 @@ class PPOLearner(MinibatchLearner[PPOConfig]):
 
     def update(self, trajectory: Trajectory, steps: int) -> dict[str, float]:
         """Learn from one agent's trajectory; see `Learner.update`."""
-        coefficient, columns = self.entropy_coefficient(steps), trajectory.on(self.device)
-        estimates = [torch.cat(each.chunk(trajectory.segments), 1) for each in self.estimates(columns)]
+        coefficient, sent = self.entropy_coefficient(steps), trajectory.on(self.device)
+        estimates = [torch.cat(each.chunk(trajectory.segments), 1) for each in self.estimates(sent)]
 
         def loss(minibatch: Minibatch) -> Loss:
             parts = self.losses(minibatch, *estimates)
@@ -71,14 +71,14 @@ class PPOLearner(MinibatchLearner[PPOConfig]):
             total = parts["policy_loss"] + value - coefficient * parts["entropy"]
             return total + parts.get("auxiliary_loss", 0.0), parts
 
-        return self.learn(columns, steps, loss)
+        return self.learn(sent, steps, loss)
 
     @torch.no_grad()
-    def estimates(self, columns: Columns) -> tuple[Tensor, Tensor, Tensor]:
+    def estimates(self, sent: SentTrajectory) -> tuple[Tensor, Tensor, Tensor]:
         """Return value targets, advantages and log probabilities of the behaviour's actions, [T, B] each."""
-        c, steps = self.config, columns.steps()
+        c, steps = self.config, sent.steps()
         log_mu = log_probability(steps.logits, steps.action)
-        value, next_value = self.rollout_values(columns)
+        value, next_value = self.rollout_values(sent)
         if c.normalised_returns:
             returns = normalised_returns(steps.reward, c.gamma, value, steps.nonterminal, steps.alive)
             return returns.target, returns.advantage, log_mu
@@ -89,19 +89,19 @@ class PPOLearner(MinibatchLearner[PPOConfig]):
         return target, advantage, log_mu
 
     @torch.no_grad()
-    def rollout_values(self, columns: Columns) -> tuple[Tensor, Tensor]:
+    def rollout_values(self, sent: SentTrajectory) -> tuple[Tensor, Tensor]:
         """Values and next values [T, B] as the network predicted them when it acted; its weights are the same still.
 
         Only the boundary step is evaluated, which it has not seen. The true last observations of truncated episodes
         need the memory of a network that remembers: those trajectories are evaluated again.
         """
-        if len(columns.trajectory.truncations):
-            now, parts = self.reevaluate(columns.games()), columns.trajectory.segments
+        if len(sent.trajectory.truncations):
+            now, parts = self.reevaluate(sent.games()), sent.trajectory.segments
             value, following = (torch.cat(each.chunk(parts, 1)) for each in (now.value, now.next_value))
             return value, following
         with self.autocast():
-            bootstrap = self.policy(self.policy.encode_batch(columns.boundary())).value.float()
-        value = columns.steps().value
+            bootstrap = self.policy(self.policy.encode_batch(sent.boundary())).value.float()
+        value = sent.steps().value
         return value, torch.cat((value[1:], bootstrap))
 
     def losses(self, minibatch: Minibatch, target: Tensor, advantage: Tensor, log_mu: Tensor) -> dict[str, Tensor]:

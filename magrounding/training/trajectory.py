@@ -74,7 +74,7 @@ class Minibatch(Steps):
     """Some games [b] of a trajectory as tensors on one device, ready for the policy; segments of games in their place.
 
     Attributes:
-        index: [b] int64, which games, see `Columns.games`.
+        index: [b] int64, which games, see `SentTrajectory.games`.
         inputs: T + 1 steps, the last of them the boundary; texts have ids and no encoding yet.
         truncated: one step of F truncated episodes, their true last observations, without memory; None: there are none.
         truncated_at: ([F], [F]) int64, the steps and the places among these games.
@@ -152,7 +152,7 @@ class Trajectory:
         steps = part * length + np.arange(length + boundary)[:, None]
         return slice(length + boundary) if self.segments == 1 else steps, game  # slices are copied faster
 
-    def on(self, device: torch.device | str) -> Columns:
+    def on(self, device: torch.device | str) -> SentTrajectory:
         """The trajectory on a device, sent there at once; on the CPU it is the same memory."""
         parts: dict[str, Mapping[str, np.ndarray]] = {
             "": {name: getattr(self, name) for name in _STEPS + _ROWS},
@@ -165,7 +165,7 @@ class Trajectory:
             **{f"ids of {name}": each.ids for name, each in self.texts.items()},
         }
         sent = upload({(part, name): each for part, arrays in parts.items() for name, each in arrays.items()}, device)
-        return Columns(self, device, {part: {name: sent[part, name] for name in parts[part]} for part in parts})
+        return SentTrajectory(self, device, {part: {name: sent[part, name] for name in parts[part]} for part in parts})
 
     def games(self, games: np.ndarray | None = None, device: torch.device | str = "cpu") -> Minibatch:
         """Some games or segments [b], all by default, on a device; to take several minibatches, see `on`."""
@@ -181,7 +181,7 @@ _NONE = np.zeros(0, np.int64)
 
 
 @dataclass(frozen=True, eq=False)
-class Columns:
+class SentTrajectory:
     """A trajectory on a device, from which minibatches are taken there: of each, only its places are sent.
 
     Attributes:
