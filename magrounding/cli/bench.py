@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from magrounding.cli.command import CommandLine, derived
-from magrounding.cli.game_arguments import EnvArguments, WorkerArguments
+from magrounding.cli.game_arguments import DeviceArguments, EnvArguments
 from magrounding.cli.options import (
     assign_learners,
     assign_network,
@@ -35,7 +35,7 @@ SLICES = 4
 
 
 @dataclass(frozen=True, kw_only=True)
-class Arguments(WorkerArguments, EnvArguments):
+class Arguments(DeviceArguments, EnvArguments):
     """Measure the speed of an environment and of a learner on this machine.
 
         magrounding bench --env ma_rtfm --stage s5 --num-envs 1024 --seconds 5 --json speed.json
@@ -44,7 +44,8 @@ class Arguments(WorkerArguments, EnvArguments):
     all of them; observations and documents written), time and memory to create the env in a fresh process, and learner
     samples/s. An env step is one step of one game, whatever the number of its agents; a sample is one agent's step that
     its learner has learnt from. Every speed of a world is the median of several windows after a warm-up, with the
-    slowest and the fastest beside it.
+    slowest and the fastest beside it. Beside the learner's stand the copies to and from its device, a sample; of a
+    network on the CPU, those that there would be.
     """
 
     env: str = "ma_rtfm"
@@ -86,7 +87,9 @@ def check(options: Arguments) -> None:
     for asked in (options.workers, options.beside_workers):
         _workers(options, asked)
     from magrounding.experiment.curriculum import check_run
+    from magrounding.experiment.device import resolve_device
 
+    resolve_device(options.device)
     if options.learner is not None:
         for changes in _variants(options):
             check_run(_changed(_learner_settings(options), changes))
@@ -135,6 +138,12 @@ def run(options: Arguments, line: CommandLine) -> dict[str, Any]:
             chosen = ", ".join(f"{name}={value}" for name, value in learner["settings"].items())
             rate = f"{learner['samples_per_second']:,.0f} /s"
             print(f"learner                {rate}  {options.learner} samples ({chosen}): {shares}")
+            ways = ("to_device", "to"), ("from_device", "from")
+            sent = (
+                f"{learner[f'{way}_per_sample']:.3g} copies and {learner[f'bytes_{way}_per_sample']:,.0f} B {word}"
+                for way, word in ways
+            )
+            print(f"copies a sample        {', '.join(sent)} {learner['device']}")
         if len(learners) == 2:
             ratio = learners[0]["samples_per_second"] / learners[1]["samples_per_second"]
             results["learner_ratio"] = ratio
@@ -150,18 +159,20 @@ def learner_speed(options: Arguments) -> list[dict[str, Any]]:
     Two are measured in turn, in slices, so that what else the machine does slows both. A slice ends with the first
     round (an unroll of every game, an update of every agent) after its time; there are at least two rounds of each.
     """
-    import torch
-
+    from magrounding.agents.transfer import Transfers, counted
+    from magrounding.experiment.device import resolve_device
     from magrounding.experiment.stage import StageSession
     from magrounding.threads import plan_threads, using
     from magrounding.training.clock import TRAINING
 
     settings = _learner_settings(options)
     phase = settings.of_stage(settings.stages[0])[-1]
-    plan = plan_threads(settings.agents, phase.num_envs, learners=settings.num_learners)
+    device = resolve_device(options.device)
+    cuda = device.type == "cuda"
+    plan = plan_threads(settings.agents, phase.num_envs, learners=settings.num_learners, cuda=cuda)
 
     def session(changes: Sequence[tuple[str, str]]) -> StageSession:
-        made = StageSession(_changed(settings, changes), settings.stages[0], 0, 0, torch.device("cpu"))
+        made = StageSession(_changed(settings, changes), settings.stages[0], 0, 0, device)
         made.start()
         return made
 
@@ -174,13 +185,14 @@ def learner_speed(options: Arguments) -> list[dict[str, Any]]:
             warm_up.close()
             measured.append(session(changes))
         slices = 1 if len(variants) == 1 else SLICES
-        rounds, spent = [0] * len(variants), [0.0] * len(variants)
+        rounds, spent, sent = [0] * len(variants), [0.0] * len(variants), [Transfers() for _ in variants]
         for _ in range(slices):
             for k, each in enumerate(measured):
                 start, done = time.perf_counter(), 0
-                while done * slices < 2 or time.perf_counter() - start < options.seconds / slices:
-                    each.iterate(0)
-                    done += 1
+                with counted(sent[k]):
+                    while done * slices < 2 or time.perf_counter() - start < options.seconds / slices:
+                        each.iterate(0)
+                        done += 1
                 rounds[k] += done
                 spent[k] += time.perf_counter() - start
     results = []
@@ -200,6 +212,8 @@ def learner_speed(options: Arguments) -> list[dict[str, Any]]:
                 "samples": samples,
                 "seconds": spent[k],
                 "samples_per_second": samples / spent[k],
+                "device": device.type,
+                **{f"{way}_per_sample": number / samples for way, number in asdict(sent[k]).items()},
                 "shares": {what: each.clock.spent.get(what, 0.0) / spent[k] for what in TRAINING},
             }
         )

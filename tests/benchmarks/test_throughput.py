@@ -59,7 +59,14 @@ def test_the_learner_is_measured_with_the_settings_asked_for(monkeypatch):
     small = replace(quick, phases={"*": (replace(phase, num_envs=4, learner=replace(phase.learner, unroll=5)),)})
     monkeypatch.setattr("magrounding.experiment.presets.txt2pi.QUICK_MA_RTFM", small)
     options = replace(
-        QUICK, learner="conv", preset="quick", agents=3, size=9, seconds=0.01, beside="epochs=1,bf16=true"
+        QUICK,
+        learner="conv",
+        preset="quick",
+        agents=3,
+        size=9,
+        seconds=0.01,
+        beside="epochs=1,bf16=true",
+        device="cpu",
     )
     own, other = bench.learner_speed(options)
     assert own["settings"] == {"bf16": False}
@@ -73,6 +80,11 @@ def test_the_learner_is_measured_with_the_settings_asked_for(monkeypatch):
     assert set(own["shares"]) == {"world", "acting", "learning"}
     assert all(share > 0 for share in own["shares"].values())
     assert sum(own["shares"].values()) <= 1.0
+    assert (own["device"], other["device"]) == ("cpu", "cpu")
+    acting = 3 / (3 * 4)  # copies a sample: one each way for the step of four games
+    assert own["to_device_per_sample"] > other["to_device_per_sample"] > acting  # and the gradient steps', of epochs
+    assert own["from_device_per_sample"] > other["from_device_per_sample"] > acting
+    assert 0 < own["bytes_from_device_per_sample"] < own["bytes_to_device_per_sample"]
 
 
 def test_networks_are_compared_too(monkeypatch):
@@ -95,6 +107,7 @@ def test_networks_are_compared_too(monkeypatch):
         (["--env", "rtfm", "--agents", "2"], "unknown option of rtfm 'agents'"),
         (["--size", "3"], "got 3"),
         (["--num-envs", "0"], "got 0"),
+        (["--device", "tpu"], "unknown device 'tpu'"),
         (["--seconds", "0"], "got 0"),
         (["--threads", "-1"], "got -1"),
         (["--learner", "oracle"], "unknown agent 'oracle'"),
