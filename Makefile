@@ -132,7 +132,7 @@ $(VENV)/.installed-docs: $(VENV)/.installed
 
 # One thread: on a busy machine torch's threads wait for one another. PATH: notebooks run the command `magrounding`.
 docs: $(VENV)/.installed-docs
-	OMP_NUM_THREADS=1 PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet -b html -d docs/_build/doctrees docs docs/_build/html
+	OMP_NUM_THREADS=1 PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python -m sphinx --jobs auto --fail-on-warning --keep-going --quiet -b html -d docs/_build/doctrees docs docs/_build/html
 	@echo "The site: docs/_build/html/index.html"
 
 test-docs: docs

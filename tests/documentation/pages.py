@@ -30,7 +30,7 @@ def cells(notebook: Path) -> list[dict]:
 
 
 def text(page: Path) -> str:
-    """A page as Markdown; a notebook's cells become blocks, and one that begins with "!" a command with few games."""
+    """A page as Markdown; a notebook's cells become blocks, and one of "%%sh" a command with few games."""
     if page.suffix != NOTEBOOK:
         return page.read_text(encoding="utf-8")
     return "\n\n".join(map(_markdown, cells(page)))
@@ -40,8 +40,8 @@ def _markdown(cell: dict) -> str:
     source = "".join(cell["source"])
     if cell["cell_type"] != "code":
         return source
-    if source.startswith("!"):
-        command = source.removeprefix("!").replace("\\\n", "")
+    if source.startswith("%%sh\n"):
+        command = source.removeprefix("%%sh\n").replace("\\\n", "")
         return f"<!-- test: short -->\n```bash\n{command}\n```"
     marks = "".join(_TAGS.get(tag, "") for tag in cell["metadata"].get("tags", ()))
     return f"{marks}```python\n{source}\n```"
