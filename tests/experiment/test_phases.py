@@ -29,6 +29,7 @@ from tests.experiment.tiny_runs import (
     tiny_settings,
     weights_of,
 )
+from tests.full import in_full
 
 SHORT = Promotion(steps=90)
 TAUGHT = {**phases_of({"s1": SHORT}, IMITATION, LEARNER), **phases_of({"*": Promotion(steps=60)})}
@@ -165,8 +166,7 @@ def test_the_report_never_hides_the_teacher(taught):
 
 @pytest.mark.parametrize(
     ("stage", "phase", "steps"),
-    [("s1", 0, 60), ("s1", 1, 0), ("s1", 1, 60), ("s2", 0, 0)],
-    ids=["imitating", "between phases", "reinforcing", "between stages"],
+    in_full([("s1", 0, 60), ("s1", 1, 0), ("s1", 1, 60), ("s2", 0, 0)], [("s1", 1, 0), ("s1", 1, 60)]),
 )
 def test_a_run_killed_in_any_phase_ends_the_same(taught, tmp_path, stage, phase, steps):
     where = {"stage": ("s1", "s2").index(stage), "phase": phase, "steps": steps}
@@ -356,7 +356,7 @@ def test_a_phase_ends_once_true_manuals_win_so_much_more_than_reassigned_ones(
     assert read_config(tmp_path / "run") == until_it_reads(until)
 
 
-@pytest.mark.parametrize("killed_at", [60, 120])
+@pytest.mark.parametrize("killed_at", in_full([60, 120], [120]))
 def test_a_killed_run_that_waits_for_reading_ends_at_the_same_step(tmp_path, monkeypatch, killed_at):
     reading_from(120, monkeypatch)
     whole, resumed = tmp_path / "whole", tmp_path / "resumed"
