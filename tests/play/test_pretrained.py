@@ -8,11 +8,20 @@ from magrounding.experiment.config import read_config
 from magrounding.play.evaluate import OTHER_GAME, REASSIGNED, TRUE_MANUAL, evaluate
 from magrounding.pretrained import ABOUT_FILE, find_run, pretrained_names
 from magrounding.storage import read_json
+from tests.full import in_the_full_suite
 
 GAMES = 200
+LONG = {"ma_rtfm-s6-2agents"}
+"""Teams whose games take ten seconds and more."""
 
 
-@pytest.mark.parametrize("name", pretrained_names())
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=in_the_full_suite("ten core seconds") if name in LONG else ())
+        for name in pretrained_names()
+    ],
+)
 def test_it_wins_as_often_as_it_says(name):
     folder = find_run(f"pretrained:{name}")
     settings, about = read_config(folder), read_json(folder / ABOUT_FILE)
