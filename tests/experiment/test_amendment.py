@@ -2,6 +2,7 @@
 
 import math
 import re
+import shutil
 import sys
 from dataclasses import replace
 
@@ -38,8 +39,8 @@ def brief(monkeypatch):
     monkeypatch.setattr(evaluation, "make_expert", lambda vec: RandomTeam(vec.num_agents, 5))
 
 
-@pytest.fixture
-def unstable(monkeypatch):
+@pytest.fixture(scope="module")
+def unstable():
     """After 120 steps, everything above some rate diverges."""
     update = PPOLearner.update
 
@@ -47,15 +48,24 @@ def unstable(monkeypatch):
         bad = steps >= 120 and self.config.learning_rate > LOW
         return update(self, replace(trajectory, reward=trajectory.reward * math.nan) if bad else trajectory, steps)
 
-    monkeypatch.setattr(PPOLearner, "update", poisoned)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(PPOLearner, "update", poisoned)
+        yield
+
+
+@pytest.fixture(scope="module")
+def left(tmp_path_factory, unstable):
+    """A run that saves after every update, and diverged after 120 steps."""
+    folder = tmp_path_factory.mktemp("runs") / "run"
+    with pytest.raises(Diverged, match="diverged after 120 environment steps"):
+        run_curriculum(settings_of(HIGH), folder, display=quiet(), device="cpu", command="as typed")
+    return folder
 
 
 @pytest.fixture
-def diverged(tmp_path, unstable):
-    """A run that saves after every update, and diverged after 120 steps."""
-    with pytest.raises(Diverged, match="diverged after 120 environment steps"):
-        run_curriculum(settings_of(HIGH), tmp_path / "run", display=quiet(), device="cpu", command="as typed")
-    return tmp_path / "run"
+def diverged(tmp_path, left):
+    """A copy of it."""
+    return shutil.copytree(left, tmp_path / "run")
 
 
 def resume(folder, settings, command=""):
