@@ -1,7 +1,7 @@
 """The command is killed at random moments, resumed each time, and must end as one that nothing disturbed.
 
-`python -m tests.experiment.kill_campaign --moments 20` is the whole campaign; `make test` has a short one. Every run is
-a process of its own, forked from this one: what takes longest, importing, can lose nothing and is done once.
+`python -m tests.experiment.kill_campaign --moments 20` is the whole campaign; `make test-full` has a short one. Every
+run is a process of its own, forked from this one: what takes longest, importing, can lose nothing and is done once.
 """
 
 import argparse

@@ -7,13 +7,16 @@ from pathlib import Path
 
 import pytest
 
+from tests.full import in_full
+
 ROOT = Path(__file__).parents[2]
-MOMENTS = int(os.environ.get("MAGROUNDING_KILLS", "2"))
-"""The tests strike a short run; more moments (`make test-kills`) strike one of two seeds and two stages."""
+MOMENTS = int(os.environ.get("MAGROUNDING_KILLS", in_full(2, 0)))
+"""`make test-full` strikes a short run; more moments (`make test-kills`) strike one of two seeds and two stages."""
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(300 + 120 * MOMENTS)
+@pytest.mark.skipif(not MOMENTS, reason="a third of a core minute: `make test-kills`, or `make test-full`")
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="runs are forked")
 def test_a_run_that_is_struck_at_random_moments_ends_the_same():
     size = ["--stages", "s1", "--seeds", "0"] if MOMENTS < 10 else []
