@@ -1,7 +1,7 @@
 """Every block of README and pages and every notebook runs; `run_page` says how.
 
-`make test` runs all Python and one page whole; `make test-docs` every page and notebook whole, with small budgets where
-they say so; `make docs` the notebooks as they stand.
+`make test` runs the Python of all pages but one, which trains; `make test-docs` every page and notebook whole, with
+small budgets where they say so; `make docs` the notebooks as they stand.
 """
 
 import os
@@ -17,8 +17,8 @@ from tests.documentation.pages import NOTEBOOKS, PAGES, ROOT, cells, name, text
 pytest.importorskip("sybil", reason="sybil runs the blocks of pages: pip install 'magrounding[dev]'")
 
 FULL = os.environ.get("MAGROUNDING_DOCS") == "1"
-ALWAYS = {"docs/your_game.md"}
-"""Pages that are run whole in `make test` as well."""
+WHOLE = {"docs/your_game.md"}
+"""Pages whose Python needs what their commands have trained."""
 RUN = "train --env ma_rtfm --agents 2 --preset quick --budget 0.0005 --games 4 --quiet --out run"
 RUN += " --stages s1,s2 --seeds 0,1" if FULL else " --stages s1"
 """What stands in a folder `runs/…` that a page uses and no command of it makes."""
@@ -79,7 +79,7 @@ def python_of(page):
 @pytest.mark.slow
 def test_the_python_of_all_pages_and_notebooks_runs(tmp_path, request):
     """In one process, which imports and compiles once."""
-    pages = [page for page in BLOCKS if python_of(page) and name(page) not in ALWAYS]
+    pages = [page for page in BLOCKS if python_of(page) and name(page) not in WHOLE]
     printed = run(pages, tmp_path, request, "--python")
     assert [name(page) for page in NOTEBOOKS if str(page) not in printed] == []
 
@@ -87,7 +87,7 @@ def test_the_python_of_all_pages_and_notebooks_runs(tmp_path, request):
 @pytest.mark.slow
 @pytest.mark.parametrize("page", [page for page in BLOCKS if BLOCKS[page]], ids=name)
 def test_the_blocks_of_a_page_run(page, tmp_path, request):
-    if not FULL and name(page) not in ALWAYS:
+    if not FULL:
         pytest.skip("commands that train: make test-docs")
     printed = run([page], tmp_path, request)
     assert str(page) in printed or "left out" in printed
