@@ -13,6 +13,7 @@ import pytest
 import magrounding as mg
 from magrounding.errors import ConfigurationError
 from tests.envs.episode_digest import CASES, GOLDEN, digest, digests, scripted_actions, split_digests
+from tests.full import in_full
 
 ROOT = Path(__file__).parents[2]
 BUSY = [
@@ -98,7 +99,7 @@ def test_rows_of_a_large_batch_are_games_of_their_own(name):
         same(batch, single, slice(row, row + 1))
 
 
-@pytest.mark.parametrize("name", BUSY)
+@pytest.mark.parametrize("name", in_full(BUSY, ["rtfm/nl", "ma_rtfm/s5 eval_new", "ma_messenger/s4"]))
 def test_threads_change_nothing(name):
     env, options = CASES[name]
     alone = record(mg.make_vec(env, 301, **options), 5, 30)

@@ -7,8 +7,9 @@ import magrounding as mg
 from magrounding.envs.rtfm.tasks import TASKS
 from tests.envs.reference_rtfm import encode
 from tests.envs.rtfm_games import STAGES, chance_of, meddlesome_actions, reference_game
+from tests.full import in_full
 
-GAMES, STEPS = 12, 25
+GAMES, STEPS = in_full(12, 6), 25
 LETTERS = {"permutation": 6, "released": 5, "new_edge": 6, "new_node": 7}
 CASES = [
     *(("rtfm", {"task": task, "size": 5 + k % 2, "max_cycles": 12}) for k, task in enumerate(TASKS)),
