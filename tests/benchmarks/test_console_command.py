@@ -5,6 +5,7 @@ import subprocess
 import sys
 import tomllib
 from importlib import import_module
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from magrounding.cli import main as console
 from magrounding.cli.command import CLOSED, CommandLine, run_command
 from magrounding.registry import load
 from magrounding.storage import write_json
+from tests.full import in_full
 
 ROOT = Path(__file__).parents[2]
 FROM_A_CHECKOUT = {"train": "curriculum", "evaluate": "zero_shot", "bench": "throughput"}
@@ -123,8 +125,13 @@ def test_training_says_how_to_go_on_with_the_command_that_was_typed(monkeypatch,
     assert commands == [f"{prog} --env ma_rtfm --agents 3 --out '{tmp_path}/a run' --device cpu"]
 
 
-@pytest.mark.parametrize("encoding", ["latin-1", "ascii", "cp1252:strict"])
-@pytest.mark.parametrize("arguments", [["--help"], ["match", "--help"], ["réseau"]])
+@pytest.mark.parametrize(
+    ("arguments", "encoding"),
+    in_full(
+        list(product([["--help"], ["match", "--help"], ["réseau"]], ["latin-1", "ascii", "cp1252:strict"])),
+        [(["match", "--help"], "ascii"), (["réseau"], "latin-1"), (["--help"], "cp1252:strict")],
+    ),
+)
 def test_what_a_terminal_cannot_show_is_replaced(arguments, encoding):
     line = [sys.executable, "-m", "magrounding.cli.main", *arguments]
     environment = {**os.environ, "PYTHONIOENCODING": encoding}

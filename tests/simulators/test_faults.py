@@ -11,6 +11,7 @@ import pytest
 from magrounding.simulators.env_row import episode_seed
 from magrounding.simulators.faults import SimulatorError
 from magrounding.simulators.vectorize import vectorize
+from tests.full import in_the_full_suite
 from tests.simulators.games import DIE, EXIT, HANG, RAISE, STOP, Trouble, Walk
 from tests.simulators.test_workers import copied
 
@@ -88,7 +89,7 @@ def test_only_the_games_of_the_worker_are_lost(how, caplog):
         (HANG, f"no answer for {PATIENCE:g} s"),
         (RAISE, "RuntimeError: the simulator fell over"),
         (DIE, "killed by SIGKILL"),
-        (STOP, f"no answer for {PATIENCE:g} s"),
+        pytest.param(STOP, f"no answer for {PATIENCE:g} s", marks=in_the_full_suite("ten seconds of waiting")),
         (EXIT, "exited with code 3"),
     ],
 )

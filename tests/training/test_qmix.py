@@ -26,6 +26,7 @@ from magrounding.storage import read_json
 from magrounding.training.qmix import DEAD_VALUES, QmixConfig, QmixLearner
 from magrounding.training.rollout import RolloutWorker
 from tests.experiment.tiny_runs import killed_run, phases_of, quiet, timeless, tiny_settings, weights_of
+from tests.full import in_full
 from tests.training.toy_games import ToyGames, players_of
 from tests.training.two_step_game import TwoStepGames
 
@@ -302,7 +303,7 @@ def settings_of(agent="qmix"):
     return tiny_settings(agent=agent, network=options, phases=phases, **few)
 
 
-@pytest.fixture(scope="module", params=["qmix", "qmix_relread"])
+@pytest.fixture(scope="module", params=in_full(["qmix", "qmix_relread"], ["qmix"]))
 def finished(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp("runs") / request.param
     run_curriculum(settings_of(request.param), folder, display=quiet(), device="cpu")
