@@ -20,6 +20,7 @@ from magrounding.spec import CHOICES, EPISODE, Text
 from magrounding.training.imitation import ImitationConfig
 from magrounding.training.rollout import RolloutWorker
 from magrounding.training.teacher import Teacher
+from tests.full import in_the_full_suite
 from tests.many_choices import SPEC as MANY
 from tests.tiny_rooms import MOST, SPEC, TEST, TRAIN, TinyRooms
 
@@ -171,6 +172,7 @@ def wins(team, things, games=100):
     return play(team, mg.vectorize(lambda: TinyRooms(things), 20), games, seed=5).won.mean()
 
 
+@in_the_full_suite("a quarter of a core minute")
 def test_it_fetches_what_it_was_never_asked_for():
     team = Team([learnt("choiceread", 60, embedding=16, states=32, hidden=32)], SPEC)
     assert wins(team, TRAIN) > 0.9
