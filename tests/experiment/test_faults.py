@@ -2,10 +2,20 @@
 
 import pytest
 
+from magrounding.experiment import evaluate as evaluation
+from magrounding.experiment import stage
+from magrounding.play.evaluate import evaluate
 from tests.experiment.struck_run import train_while_struck
 from tests.full import in_full
 
 FAULTS = in_full(10, 4)
+
+
+@pytest.fixture(autouse=True)
+def evaluations_have_no_workers(monkeypatch):
+    """Training is what is struck; two processes for each of seven evaluations would take most of the time."""
+    for module in (stage, evaluation):
+        monkeypatch.setattr(module, "evaluate", lambda *given, **options: evaluate(*given, **options | {"workers": 0}))
 
 
 @pytest.mark.slow
