@@ -89,6 +89,7 @@ class SavedEpisode(Options):
         won, score, length: of its end, length in steps.
         returns: [n] sums of rewards.
         timed_out: ended by the time limit.
+        ended_by: reason why it was ended before its end, which is then not won; "" where it was played to it.
     """
 
     seed: int
@@ -99,6 +100,7 @@ class SavedEpisode(Options):
     length: int
     returns: tuple[float, ...]
     timed_out: bool
+    ended_by: str = ""
 
 
 class EpisodeWriter:
@@ -124,7 +126,7 @@ class EpisodeWriter:
             self._begun = True
         self.episodes += episodes
         with naming(self._path), self._path.open("a", encoding="utf-8") as file:
-            file.write("".join(_line(asdict(episode)) for episode in episodes))
+            file.write("".join(map(_episode_line, episodes)))
 
 
 def read_episodes(path: Path) -> tuple[Header, list[SavedEpisode]]:
@@ -164,7 +166,7 @@ def to_text(header: Header, episodes: Sequence[SavedEpisode]) -> str:
     first = asdict(header)
     if not header.source:
         del first["source"]  # as files are that were written before there was one
-    return "".join(map(_line, [first, *map(asdict, episodes)]))
+    return _line(first) + "".join(map(_episode_line, episodes))
 
 
 def replayed(
@@ -193,6 +195,9 @@ def _play_again(vec: VectorEnv, episode: SavedEpisode) -> SavedEpisode:
         recorder.record(np.array([actions]), truncated, info)
         if info.done[0]:
             break
+    else:
+        if episode.ended_by:
+            recorder.stop(0, info, episode.ended_by)
     return recorder.episode(0, episode.seed)
 
 
@@ -211,6 +216,11 @@ class ReplayActor:
         seeds = [episode.seed for episode in episodes]
         if not seeds or seeds != list(range(seeds[0], seeds[0] + len(seeds))):
             raise ConfigurationError("these saved games are not of consecutive seeds: record those of one match")
+        for episode in episodes:
+            if episode.ended_by:
+                raise ConfigurationError(
+                    f"the game of seed {episode.seed} was not played to its end ({episode.ended_by}): name others"
+                )
         self.seed, self._episodes, self._step = seeds[0], list(episodes), 0
 
     def initial_memory(self, num_envs: int) -> None:
@@ -308,6 +318,13 @@ class Recorder:
                     "timed_out": bool(truncated[row].any()),
                 }
 
+    def stop(self, row: int, info: Info, reason: str) -> None:
+        """End the first episode of a row before its end, for a reason; `info` is of the step that led here."""
+        self._open[row] = False
+        score, returns = float(info.score[row]), tuple(map(float, info.returns[row]))
+        so_far = {"score": score, "length": len(self._actions[row]), "returns": returns}
+        self._ends[row] = {**self._ends[row], **so_far, "ended_by": reason}
+
     def episode(self, row: int, seed: int) -> SavedEpisode:
         """Return the episode of a row; one that has not ended is neither won nor lost, and has length 0."""
         return SavedEpisode(seed, tuple(self._actions[row]), tuple(self._seen[row]), **self._ends[row])
@@ -319,6 +336,13 @@ def _digest(obs: Observation, alive: np.ndarray, row: int, spec: EnvSpec) -> str
         part = obs[field.name][row]
         content.update(np.ascontiguousarray(part if field.shared else part[alive[row]]).tobytes())
     return content.hexdigest()[:_DIGITS]
+
+
+def _episode_line(episode: SavedEpisode) -> str:
+    content = asdict(episode)
+    if not episode.ended_by:
+        del content["ended_by"]  # as files are that were written before there was one
+    return _line(content)
 
 
 def _line(content: Mapping[str, Any]) -> str:
@@ -350,6 +374,6 @@ def _parse(line: bytes, source: Path | str, number: int) -> dict[str, Any]:
 def _episode(content: Mapping[str, Any]) -> SavedEpisode:
     """Build an episode that can be played again; ConfigurationError where there is none in a line."""
     episode = load(SavedEpisode, content)
-    if not episode.actions or len(set(map(len, episode.actions))) > 1:
+    if not (episode.actions or episode.ended_by) or len(set(map(len, episode.actions))) > 1:
         raise ConfigurationError("a game has at least one step, and as many actions in each")
     return episode
