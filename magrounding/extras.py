@@ -23,6 +23,7 @@ FEATURES: Mapping[str, str] = {
     "supersuit": "wrappers of SuperSuit",
     "play": "playing at the terminal, films in .mp4",
     "web": "playing in the browser (magrounding serve)",
+    "llm": "language models as players (llm:NAME)",
     "browser": "tests of the page in a real browser",
     "ray": "training on a Ray cluster (train --cluster)",
     "trackers": "runs in W&B, MLflow and Trackio (train --tracker)",

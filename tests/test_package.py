@@ -68,7 +68,7 @@ def test_types_and_every_data_file_are_shipped_and_have_an_origin():
 def test_all_holds_the_light_extras_only():
     extras = PROJECT["optional-dependencies"]
     assert {"alfworld", "scienceworld", "lm", "ray", "dev"} <= set(extras)
-    assert extras["all"] == ["magrounding[nethack,babyai,tianshou,supersuit,play,web,pieces,hub,efficiency]"]
+    assert extras["all"] == ["magrounding[nethack,babyai,tianshou,supersuit,play,web,llm,pieces,hub,efficiency]"]
 
 
 def test_the_readme_is_read_in_one_sitting():

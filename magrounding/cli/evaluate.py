@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import closing, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ import tyro
 
 from magrounding.agents.weights import versions
 from magrounding.cli.command import CommandLine, derived, distinct_names
-from magrounding.cli.game_arguments import DeviceArguments, QuietArguments
+from magrounding.cli.game_arguments import DeviceArguments, LanguageModelArguments, QuietArguments
 from magrounding.cli.options import choose_workers, chosen_elsewhere, configure, names_of, parse_env_options
 from magrounding.errors import ConfigurationError, check_choice
 from magrounding.experiment.config import read_config
@@ -22,6 +22,8 @@ from magrounding.experiment.progress import Display
 from magrounding.experiment.reports.zero_shot import plot_zero_shot, tables, to_json, zero_shot_report
 from magrounding.experiment.zero_shot import EvaluatedRun, ZeroShot, open_runs, zero_shot
 from magrounding.play.evaluate import PLAYS
+from magrounding.play.language_models.calls import CALLS_FILE, Calls
+from magrounding.play.lineup import Lineup
 from magrounding.play.owner import owned
 from magrounding.pretrained import PREFIX, find_run
 from magrounding.registry import EnvEntry, describe
@@ -33,7 +35,7 @@ NAME = "zero_shot"
 
 
 @dataclass(frozen=True)
-class Arguments(QuietArguments, DeviceArguments):
+class Arguments(LanguageModelArguments, QuietArguments, DeviceArguments):
     """Evaluate the teams of runs on evaluation sets, beside a random team and the oracle on the same games."""
 
     run: tuple[str, ...] = derived("none", ())
@@ -58,8 +60,14 @@ class Arguments(QuietArguments, DeviceArguments):
     teammate: str | None = derived("no cross-play")
     """Cross-play: a run (or pretrained:<name>) whose agents also play in mixed teams with those of the other runs. If
     it is the only run, its own seeds are mixed."""
+    players: tuple[str, ...] = derived("none", ())
+    """More line-ups that play the same games, as of `magrounding match`, such as llm:NAME or llm:NAME,oracle."""
+    ask_facts: bool = False
+    """Ask each language model one question about the manual when a game begins, where the environment lists its
+    facts."""
     out: Path | None = derived("no files")
-    """Folder for zero_shot.json, zero_shot.md and zero_shot.png."""
+    """Folder for zero_shot.json, zero_shot.md, zero_shot.png and the calls of language models; an evaluation that was
+    stopped asks for no reply again."""
 
 
 def run(arguments: Arguments, line: CommandLine) -> None:
@@ -89,17 +97,25 @@ def evaluate_runs(arguments: Arguments) -> ZeroShot:
     if not sources:
         raise ConfigurationError("nothing to evaluate: name run folders with --run, or a team with --pretrained")
     folders = dict(zip(distinct_names(sources, arguments.names), map(find_run, sources), strict=True))
+    models = arguments.language_models(ask_facts=arguments.ask_facts)
     mate = None if arguments.teammate is None else _with_teammate(folders, arguments.teammate)
     settings = read_config(next(iter(folders.values())))
     options = _env_options(arguments, settings.entry)
     device = resolve_device(arguments.device)
     threads = plan_threads(settings.agents, arguments.episodes, threads=arguments.threads, cuda=device.type == "cuda")
-    with using(threads), Display(quiet=arguments.quiet) as display:
+    lineups = [Lineup.parse(text, settings.agents, models) for text in arguments.players]
+    if any(lineup.people for lineup in lineups):
+        raise ConfigurationError("an evaluation has no person at it: people play with `magrounding play`")
+    if arguments.out is not None and arguments.players:
+        models.calls = Calls(arguments.out / CALLS_FILE)
+        for player in {player: None for lineup in lineups for player in lineup.language_models}:
+            models.calls.check(player.name, player.settings_hash)
+    with closing(models), using(threads), Display(quiet=arguments.quiet) as display:
         runs = open_runs(folders, arguments.stage, names_of("--seeds", arguments.seeds), device)
         sets = names_of("--splits", arguments.splits)
         runs = [replace(_in_games(each, options, arguments.workers, sets), display=display) for each in runs]
         pairs = [] if mate is None else [(one, other, seed_pairs(one, other)) for one, other in _meetings(runs, mate)]
-        results = zero_shot(runs, sets, arguments.episodes, plays)
+        results = zero_shot(runs, sets, arguments.episodes, plays, lineups)
         together = [score for pair in pairs for score in cross_play(*pair, results.sets, arguments.episodes, plays)]
         return replace(results, together=together)
 

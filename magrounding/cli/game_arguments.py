@@ -6,6 +6,7 @@ A command's own arguments inherit from these; one whose help differs is defined 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import tyro
@@ -14,6 +15,8 @@ from magrounding.cli.command import derived
 from magrounding.cli.options import chosen_elsewhere, parse_env_options
 from magrounding.errors import ConfigurationError, check_choice
 from magrounding.play.evaluate import GREEDY, PLAYS
+from magrounding.play.language_models.models import read_models
+from magrounding.play.language_models.player import LanguageModels
 from magrounding.registry import EnvEntry, env_entry
 
 
@@ -79,6 +82,22 @@ class ActionArguments:
     def greedy(self) -> bool:
         """True for the most likely action, false for one that is drawn; ConfigurationError for another way to play."""
         return check_choice("way to --play", self.play, PLAYS) == GREEDY
+
+
+@dataclass(frozen=True, kw_only=True)
+class LanguageModelArguments:
+    """Language models among the players."""
+
+    llm: Path | None = derived("none")
+    """File of language models (.toml) that players llm:NAME are of, see docs/language_models.md; llm:MODEL@URL needs
+    none."""
+    llm_parallel: int = 16
+    """Calls of language models under way at once, at most."""
+
+    def language_models(self, *, ask_facts: bool = False) -> LanguageModels:
+        """Return what players may name; ConfigurationError for a file that makes none, or a number below 1."""
+        models = {} if self.llm is None else read_models(self.llm)
+        return LanguageModels(models, self.llm_parallel, ask_facts=ask_facts)
 
 
 @dataclass(frozen=True, kw_only=True)

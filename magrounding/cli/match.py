@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,7 +10,13 @@ import tyro
 
 from magrounding.agents.weights import versions
 from magrounding.cli.command import REPEATABLE, CommandLine, derived
-from magrounding.cli.game_arguments import ActionArguments, EvaluationArguments, QuietArguments, WorkerArguments
+from magrounding.cli.game_arguments import (
+    ActionArguments,
+    EvaluationArguments,
+    LanguageModelArguments,
+    QuietArguments,
+    WorkerArguments,
+)
 from magrounding.cli.options import choose_workers, configure, first_seed
 from magrounding.errors import ConfigurationError
 from magrounding.experiment.match import MATCH_SEED, play_match
@@ -26,16 +33,16 @@ REFUSED = REPEATABLE
 
 
 @dataclass(frozen=True, kw_only=True)
-class Arguments(QuietArguments, WorkerArguments, ActionArguments, EvaluationArguments):
+class Arguments(QuietArguments, WorkerArguments, LanguageModelArguments, ActionArguments, EvaluationArguments):
     """Compare line-ups of agents, oracles, scripts and random players, game by game on the same games."""
 
     players: tuple[str, ...]
     """Line-ups: a player for each agent, separated by commas, or one for all of them. A player is run:DIR (a trained
     run; run:DIR@STAGE for the weights of another stage), pretrained:NAME, oracle (or the simulator's own bot),
     oracle:NAME (another oracle of the environment), random, overlap (the text on offer most like the
-    task) or script:FILE. Differences are to the first line-up."""
+    task), script:FILE, llm:NAME (a language model of --llm) or llm:MODEL@URL. Differences are to the first line-up."""
     out: Path | None = derived("runs/match-<env>-<stage>")
-    """Folder for match.md, match.json, match.png and the games. A match that was
+    """Folder for match.md, match.json, match.png, the games and the calls of language models. A match that was
     stopped goes on there."""
     env_option: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
     """An option of the games, name=value; may be repeated, or several separated by commas, e.g. size=10. A game of
@@ -44,6 +51,9 @@ class Arguments(QuietArguments, WorkerArguments, ActionArguments, EvaluationArgu
     """Games of each line-up."""
     seed: int = 0
     """Seed of the games."""
+    ask_facts: bool = False
+    """Ask each language model one question about the manual when a game begins, where the environment lists its
+    facts."""
 
 
 def interrupted(arguments: Arguments, line: CommandLine) -> str:
@@ -56,14 +66,16 @@ def run(arguments: Arguments, line: CommandLine) -> None:
     greedy = arguments.greedy
     seed, entry, options = first_seed(MATCH_SEED, arguments.seed), arguments.entry, arguments.options()
     config = configure(entry, options)
-    lineups = [Lineup.parse(text, describe(config).num_agents) for text in arguments.players]
+    models, agents = arguments.language_models(ask_facts=arguments.ask_facts), describe(config).num_agents
+    lineups = [Lineup.parse(text, agents, models) for text in arguments.players]
     if not lineups:
         raise ConfigurationError("a match needs at least one line-up: name players with --players")
     stage = options.get(entry.stage_option)
     folder = arguments.out or Path("runs") / "-".join(filter(None, (NAME, entry.id, stage)))
     check_place(folder / f"{NAME}.json")
     workers = choose_workers(arguments.workers, config)
-    with using(plan_threads(1, arguments.games)), Display(quiet=arguments.quiet) as display:
+    plan = plan_threads(1, arguments.games)
+    with closing(models), using(plan), Display(quiet=arguments.quiet) as display:
         results = play_match(entry.id, options, lineups, arguments.games, folder, seed, greedy, workers, display)
     report = match_report(results, f"{NAME}.png", str(line))
     write_json(folder / f"{NAME}.json", to_json(results, str(line), versions()))

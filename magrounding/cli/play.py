@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from magrounding.cli.command import CommandLine, derived
-from magrounding.cli.game_arguments import ActionArguments, EvaluationArguments
+from magrounding.cli.game_arguments import ActionArguments, EvaluationArguments, LanguageModelArguments
 from magrounding.cli.options import configure
 from magrounding.errors import ConfigurationError, needed
+from magrounding.play.language_models.calls import CALLS_FILE, Calls
 from magrounding.play.lineup import Lineup
 from magrounding.play.owner import owned
 from magrounding.play.saved_games import EpisodeWriter
@@ -24,20 +25,21 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Arguments(ActionArguments, EvaluationArguments):
+class Arguments(LanguageModelArguments, ActionArguments, EvaluationArguments):
     """Play games at this terminal, together with agents, or watch agents play."""
 
     players: str = "human"
     """A player for each agent, separated by commas, or one for all of them: human, run:DIR, run:DIR@STAGE,
     pretrained:NAME, oracle (or the simulator's own bot), oracle:NAME (another oracle of the environment),
-    random, overlap (the text on offer most like the task) or script:FILE."""
+    random, overlap (the text on offer most like the task), script:FILE, llm:NAME (a language model of --llm) or
+    llm:MODEL@URL."""
     seed: int = 0
     """Seed of the first game."""
     seconds: float = 0.5
     """Seconds between two steps where no person plays."""
     out: Path | None = derived("none")
     """File to which games are appended when they are over; `magrounding replay` shows them, and agents learn from them
-    (`record --player saved:FILE`)."""
+    (`record --player saved:FILE`). Calls of language models go to a file beside it (.calls.jsonl)."""
 
 
 def run(arguments: Arguments, line: CommandLine) -> None:
@@ -46,14 +48,21 @@ def run(arguments: Arguments, line: CommandLine) -> None:
     if not arguments.seconds > 0:
         raise ConfigurationError(f"--seconds must be more than 0, got {arguments.seconds:g}")
     entry, options = arguments.entry, arguments.options()
-    lineup = Lineup.parse(arguments.players, describe(configure(entry, options)).num_agents)
+    models = arguments.language_models()
+    lineup = Lineup.parse(arguments.players, describe(configure(entry, options)).num_agents, models)
     terminal = find_terminal()
     if arguments.out is not None:
         check_place(arguments.out)
+        models.calls = Calls(arguments.out.with_suffix(f".{CALLS_FILE}"), resume=False)
     own = (
         nullcontext() if arguments.out is None else owned(arguments.out, f"the play of {arguments.out.name}", file=True)
     )
-    with own, using(ThreadPlan()), closing(Session(entry.id, options, lineup, arguments.seed, greedy)) as session:
+    with (
+        own,
+        using(ThreadPlan()),
+        closing(models),
+        closing(Session(entry.id, options, lineup, arguments.seed, greedy)) as session,
+    ):
         file = None if arguments.out is None else EpisodeWriter(arguments.out, session.header)
         before = 0 if file is None else len(file.episodes)
         run_terminal(terminal(session, lambda played: file and file.write([played.saved()]), arguments.seconds))

@@ -15,8 +15,11 @@ from typing import TYPE_CHECKING, Any
 import tyro
 
 from magrounding.cli.command import CommandLine, derived, items
+from magrounding.cli.game_arguments import LanguageModelArguments
 from magrounding.cli.options import ENV_FLAG, assignments
 from magrounding.errors import ConfigurationError, check_choice, needed
+from magrounding.play.language_models.calls import CALLS_FILE, Calls
+from magrounding.play.language_models.player import LanguageModels
 from magrounding.play.lineup import HUMAN, PlayerSpec
 from magrounding.registry import ENVS, env_entry
 from magrounding.threads import ThreadPlan, using
@@ -32,21 +35,22 @@ _SWITCH_SECONDS = 0.0005
 
 
 @dataclass(frozen=True)
-class Arguments:
+class Arguments(LanguageModelArguments):
     """Serve a page on which people and agents play together, watch, and look at saved games."""
 
     env: tuple[str, ...] = derived("all", ())
     """Environment ids that can be played."""
     player: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
-    """One more player that visitors can choose, NAME=PLAYER, such as mine=run:DIR or mine=script:FILE; may be repeated.
-    People, random, oracle and the package's own teams are always there."""
+    """One more player that visitors can choose, NAME=PLAYER, such as mine=run:DIR, mine=script:FILE or mine=llm:NAME (a
+    language model of --llm, at the host's cost); may be repeated. People, random, oracle and the package's own teams
+    are always there."""
     standin: str = derived("the oracle, or the simulator's own bot; where there is neither, random", "")
     """Name of the player that stands in for a person who is away."""
     env_option: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
     """An option that all games have which know it, name=value, and that visitors cannot change; may be repeated."""
     out: Path | None = derived("none, games are not kept")
     """Folder to which finished games go, a file for each kind of game; `magrounding replay` shows them, and agents
-    learn from them (`record --player saved:FILE`)."""
+    learn from them (`record --player saved:FILE`). Calls of language models go there too (calls.jsonl)."""
     host: str = LOCAL
     """Address to listen at; other machines reach it only if this is given, e.g. 0.0.0.0."""
     port: int = 8000
@@ -97,10 +101,13 @@ def make_server(arguments: Arguments) -> Server:
             "--port is a number from 0 to 65535; --games, --steps and --people-per-address are 1 or more"
         )
     envs = tuple(env_entry(env).id for env in arguments.env) or tuple(ENVS)
+    models = arguments.language_models()
+    if arguments.out is not None:
+        models.calls = Calls(arguments.out / CALLS_FILE, resume=False)
     offers = Offers(
         envs,
         replace(Limits(), games=arguments.games, steps=arguments.steps, address_people=arguments.people_per_address),
-        parse_players(arguments.player),
+        parse_players(arguments.player, models),
         parse_fixed(arguments.env_option, envs),
         arguments.standin,
     )
@@ -146,8 +153,8 @@ async def listen(server: Server, arguments: Arguments) -> None:
         await stop.wait()
 
 
-def parse_players(texts: Sequence[str]) -> dict[str, PlayerSpec]:
-    """Return name → player of every NAME=PLAYER; ConfigurationError for anything else."""
+def parse_players(texts: Sequence[str], models: LanguageModels | None = None) -> dict[str, PlayerSpec]:
+    """Return name → player of every NAME=PLAYER, language models those of `models`; or ConfigurationError."""
     players = {}
     for text in texts:
         name, _, player = text.partition("=")
@@ -156,7 +163,7 @@ def parse_players(texts: Sequence[str]) -> dict[str, PlayerSpec]:
             raise ConfigurationError(
                 f"--player takes NAME=PLAYER, each name once, such as mine=run:DIR or its=pretrained:NAME, got {text!r}"
             )
-        players[name] = PlayerSpec.parse(player)
+        players[name] = PlayerSpec.parse(player, models)
     return players
 
 

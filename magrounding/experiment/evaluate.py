@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from magrounding.experiment.config import RunConfig
@@ -12,7 +14,7 @@ from magrounding.experiment.stage import StageSession
 from magrounding.experiment.tables import AFTER, WITHIN
 from magrounding.play.actor import Actor, has_expert, make_expert
 from magrounding.play.evaluate import GREEDY, PLAYS, REASSIGNED, REPORT_SEED, SELECTION_SEED, TRUE_MANUAL, evaluate
-from magrounding.play.lineup import ORACLE, OVERLAP, RANDOM
+from magrounding.play.lineup import ORACLE, OVERLAP, RANDOM, Lineup
 from magrounding.play.overlap import OverlapTeam
 from magrounding.play.run_folder import RunFolder
 from magrounding.play.scripted import random_team
@@ -133,10 +135,12 @@ def play_baselines(
     diagnose: bool = False,
     workers: int | str = 0,
     display: Display | None = None,
+    lineups: Sequence[Lineup] = (),
 ) -> dict[str, Line]:
-    """Let the players `compared` play an evaluation set of this `name`; return player → summary.
+    """Let the players `compared`, then line-ups, play an evaluation set of this `name`; return player → summary.
 
-    The random player plays those of the games that `EvaluationPlan.baseline_games` says.
+    The random player plays those of the games that `EvaluationPlan.baseline_games` says. Of language models there is
+    also what they replied (`CallTotals.summary`), where their calls are kept.
     """
     entry = env_entry(env)
     found = {}
@@ -145,6 +149,12 @@ def play_baselines(
         with (display or Display(quiet=True)).games(f"{player}: {name}", own) as advance:
             how = {"diagnose": diagnose, "workers": workers, "on_progress": advance}
             found[player] = evaluate(_TEAMS[player], env, options, own, REPORT_SEED, **how).summary()
+    for lineup in lineups:
+        here = replace(lineup, name=f"{lineup.name}, {name}")  # by which its calls are found
+        with (display or Display(quiet=True)).games(here.name, games) as advance:
+            how = {"diagnose": diagnose, "workers": workers, "on_progress": advance}
+            played = evaluate(partial(here.build_actor, seed=REPORT_SEED), env, options, games, REPORT_SEED, **how)
+        found[lineup.name] = {**played.summary(), **here.call_totals()}
     return found
 
 

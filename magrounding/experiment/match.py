@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import threading
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import combinations
 from pathlib import Path
+from queue import Empty, SimpleQueue
 from typing import Any
 
 import numpy as np
+import torch
 
 from magrounding.brief import brief
 from magrounding.envs.make import make_vec
@@ -19,6 +22,8 @@ from magrounding.experiment.statistics import Interval, resampled
 from magrounding.play.episodes import Episodes
 from magrounding.play.evaluate import GREEDY, SAMPLED
 from magrounding.play.events import count_events
+from magrounding.play.language_models.calls import CALLS_FILE, Calls, CallTotals
+from magrounding.play.language_models.endpoint import EndpointFailed
 from magrounding.play.lineup import Lineup
 from magrounding.play.owner import owned
 from magrounding.play.saved_games import EpisodeWriter, Header, Recorder, SavedEpisode
@@ -46,6 +51,7 @@ class Results:
         games: line-up → its games.
         measure: "won" or "score", what the world goes by.
         events: line-up → "kills" and "items" of its games, [G, n], as far as the world has them (see `count_events`).
+        calls: line-up with language models → what was asked.
     """
 
     __repr__ = brief
@@ -55,6 +61,7 @@ class Results:
     games: dict[str, list[SavedEpisode]]
     measure: str
     events: dict[str, dict[str, np.ndarray]] = field(default_factory=dict)
+    calls: dict[str, CallTotals] = field(default_factory=dict)
 
     def outcomes(self, name: str) -> np.ndarray:
         """[G] float64 of a line-up: 1 or 0 for a game won or lost, or its score."""
@@ -74,7 +81,8 @@ def play_match(
 ) -> Results:
     """Let line-ups play the games of seeds `seed`, `seed` + 1, …; every game is saved, and what is there is kept.
 
-    The folder gets a file of saved games for each line-up. With `greedy` actions are the most likely ones, not drawn.
+    The folder gets a file of saved games for each line-up, and one of the calls of language models. With `greedy`
+    actions are the most likely ones, not drawn.
 
     Raises:
         ConfigurationError: fewer than one game, a seed out of bounds, a line-up named twice, or one that cannot play.
@@ -91,17 +99,28 @@ def play_match(
     entry, found = env_entry(env), {}
     rows = min(games, entry.evaluation.max_envs or ROWS)
     paths = [folder / f"games_{number}.jsonl" for number in range(len(lineups))]
+    asked = {player: None for lineup in lineups for player in lineup.language_models}
     with owned(folder, "the match"), closing(make_vec(env, rows, workers=workers, **options)) as vec:
         check_count("the seed of a match", seed, 0, 2**62 // vec.num_agents - games - rows)  # what games and teams take
         for lineup, path in zip(lineups, paths, strict=True):
             if not path.exists():
                 lineup.build_actor(vec, seed)  # who cannot play is refused before anything is written
+        calls = Calls(folder / CALLS_FILE if asked else None)
+        for player in asked:
+            calls.check(player.name, player.settings_hash)
+            player.models.calls = calls
         for lineup, path in zip(lineups, paths, strict=True):
             players = list(map(str, lineup.players))
             file = EpisodeWriter(path, Header.of(vec, players, GREEDY if greedy else SAMPLED))
             if [episode.seed for episode in file.episodes] != list(range(seed, seed + len(file.episodes))):
                 raise CheckpointError(f"{folder} holds games of other seeds: name another folder with --out")
             with (display or Display(quiet=True)).games(lineup.name, games) as advance:
+                if lineup.language_models:
+                    left = range(seed + len(file.episodes), seed + games)
+                    with closing(play_apart(lineup, env, options, left, greedy, rows)) as played:
+                        for episode in played:
+                            file.write([episode])
+                            advance(len(file.episodes))
                 while len(file.episodes) < games:
                     # A batch begins at a multiple of its rows, so a match that was stopped goes on as it began.
                     first = len(file.episodes) // rows * rows
@@ -111,7 +130,8 @@ def play_match(
             found[lineup.name] = file.episodes[:games]
         measure = "score" if vec.spec.outcome == SCORE else "won"
     events = {name: count_events(env, options, played) for name, played in found.items()}
-    return Results(env, dict(options), found, measure, events)
+    totals = {each.name: CallTotals.of(calls.of(each.name)) for each in lineups if each.language_models}
+    return Results(env, dict(options), found, measure, events, totals)
 
 
 def play_batch(lineup: Lineup, vec: VectorEnv, seed: int, greedy: bool = True) -> list[SavedEpisode]:
@@ -131,12 +151,62 @@ def play_batch(lineup: Lineup, vec: VectorEnv, seed: int, greedy: bool = True) -
     raise SimulatorError(f"simulators died or hung {TRIES} times before these games had ended: seed {seeds}")
 
 
+def play_apart(
+    lineup: Lineup, env: str, options: Mapping[str, Any], seeds: Sequence[int], greedy: bool = True, most: int = ROWS
+) -> Generator[SavedEpisode, None, None]:
+    """Play games at once, each in a batch of its own, and yield them in the order of their seeds.
+
+    A game waits for the replies of its own language models alone. There are as many games at once as calls may be under
+    way, `most` at most. Where a model gives no reply its game ends with the reason (`SavedEpisode.ended_by`); any other
+    error ends all.
+    """
+    waiting: SimpleQueue[int] = SimpleQueue()
+    ended: SimpleQueue[tuple[int, SavedEpisode | BaseException]] = SimpleQueue()
+    for seed in seeds:
+        waiting.put(seed)
+
+    def play() -> None:
+        torch.set_num_threads(1)  # OpenMP counts threads for each thread that calls it
+        own, seed = Lineup(lineup.players, lineup.name, ends_games=True), -1  # teams think for one game at a time
+        try:
+            with closing(make_vec(env, 1, **options)) as vec:
+                while not any(player.models.stopped for player in own.language_models):
+                    seed = waiting.get_nowait()
+                    ended.put((seed, play_batch(own, vec, seed, greedy)[0]))
+        except Empty:
+            pass
+        except BaseException as error:
+            ended.put((seed, error))
+
+    for _ in range(min(len(seeds), most, max(player.models.parallel for player in lineup.language_models))):
+        threading.Thread(target=play, daemon=True).start()
+    found: dict[int, SavedEpisode] = {}
+    try:
+        for seed in seeds:
+            while seed not in found:
+                which, result = ended.get()
+                if isinstance(result, BaseException):
+                    raise result
+                found[which] = result
+            yield found.pop(seed)
+    except BaseException:
+        for player in lineup.language_models:
+            player.models.stopped = True
+        raise
+
+
 def _play_once(lineup: Lineup, vec: VectorEnv, seed: int, greedy: bool) -> Recorder:
-    """Record the first episodes of all rows."""
+    """Record the first episodes of all rows; one in a row of its own ends where a language model gives no reply."""
     episodes = Episodes(lineup.build_actor(vec, seed), vec, vec.num_envs, seed, greedy, draw_seed=seed)
     recorder = Recorder(vec.num_envs, vec.spec)
     while episodes.rows.size:
-        actions = np.where(episodes.info.alive, episodes.choose(), 0)
+        try:
+            actions = np.where(episodes.info.alive, episodes.choose(), 0)
+        except EndpointFailed as failed:
+            if vec.num_envs > 1:
+                raise
+            recorder.stop(0, episodes.info, str(failed))
+            break
         recorder.observe(episodes.obs, episodes.info)
         episodes.play(actions)
         recorder.record(actions, episodes.truncated, episodes.info)

@@ -27,7 +27,7 @@ NUMBERS = ("seeds", "mean", "std", "iqm", "low", "high", "games")
 """Columns of statistics in full, entries of `Statistics.to_dict`."""
 
 _KINDS = {"train": TRAINING, "phase": END}
-_PERCENT = (*SHARES_OF_GAMES, "fact_accuracy", "subgoal_conflicts", "mask_", "modelling_accuracy")
+_PERCENT = (*SHARES_OF_GAMES, "fact_accuracy", "subgoal_conflicts", "mask_", "modelling_accuracy", "illegal_share")
 
 
 class Row(NamedTuple):

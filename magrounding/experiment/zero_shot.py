@@ -21,6 +21,7 @@ from magrounding.experiment.progress import Display
 from magrounding.experiment.results import published_tables
 from magrounding.experiment.tables import Row, Summary, data_frame, tidy
 from magrounding.play.evaluate import GREEDY, PLAYS, REPORT_SEED, TRUE_MANUAL, evaluate
+from magrounding.play.lineup import Lineup
 from magrounding.play.loading import load_team
 from magrounding.play.origin import DescribedEnv
 from magrounding.play.run_folder import RunFolder
@@ -201,9 +202,13 @@ def open_runs(
 
 
 def zero_shot(
-    evaluated: Sequence[EvaluatedRun], sets: Sequence[str] | None, episodes: int, plays: Sequence[str] = PLAYS
+    evaluated: Sequence[EvaluatedRun],
+    sets: Sequence[str] | None,
+    episodes: int,
+    plays: Sequence[str] = PLAYS,
+    lineups: Sequence[Lineup] = (),
 ) -> ZeroShot:
-    """Let all teams play evaluation sets, beside a random team and the oracle in the very same games.
+    """Let all teams play evaluation sets, beside a random team, the oracle and line-ups in the very same games.
 
     Of each set (by default all) so many episodes are played, the first of them those of the runs' own reports.
 
@@ -227,7 +232,7 @@ def zero_shot(
         for seed, team in run.teams.items()
     ]
     own, others, ablations = published_tables(first.played)
-    how = {"diagnose": True, "workers": first.settings.workers, "display": first.display}
+    how = {"diagnose": True, "workers": first.settings.workers, "display": first.display, "lineups": lineups}
     baselines = {name: play_baselines(entry.id, first.options(name), name, episodes, **how) for name in chosen}
     known = (own, *others, *ablations)
     return ZeroShot(

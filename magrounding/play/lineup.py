@@ -20,6 +20,8 @@ from magrounding.brief import brief
 from magrounding.errors import ConfigurationError, did_you_mean
 from magrounding.play.actor import begin_memory, make_expert
 from magrounding.play.function import FunctionTeam
+from magrounding.play.language_models.calls import CallTotals
+from magrounding.play.language_models.player import LanguageModels, LanguageTeam, ModelPlayer
 from magrounding.play.loading import load_team
 from magrounding.play.overlap import OverlapTeam
 from magrounding.play.script import Script, ScriptedTeam
@@ -29,13 +31,14 @@ from magrounding.pretrained import PREFIX
 from magrounding.vector import VectorEnv
 
 HUMAN, ORACLE, RANDOM, OVERLAP = "human", "oracle", "random", "overlap"
-RUN, SCRIPT, PYTHON = "run", "script", "python"
+RUN, SCRIPT, LLM, PYTHON = "run", "script", "llm", "python"
 PRETRAINED = PREFIX.removesuffix(":")
-KINDS = HUMAN, ORACLE, RANDOM, OVERLAP, RUN, PRETRAINED, SCRIPT
+KINDS = HUMAN, ORACLE, RANDOM, OVERLAP, RUN, PRETRAINED, SCRIPT, LLM
 """Players that can be typed."""
+LLM_KEY = LLM, "", "", 0
 GRAMMAR = (
     f"{RUN}:DIR, {RUN}:DIR@STAGE, {PREFIX}NAME, {ORACLE}, {ORACLE}:NAME, {RANDOM}, {OVERLAP}, "
-    f"{SCRIPT}:FILE or, in `play`, {HUMAN}"
+    f"{SCRIPT}:FILE, {LLM}:NAME, {LLM}:MODEL@URL or, in `play`, {HUMAN}"
 )
 """The players of an agent that can be named."""
 
@@ -47,9 +50,10 @@ class PlayerSpec:
     Attributes:
         kind: of KINDS, or PYTHON.
         source: the run's folder, the name of the pretrained team, of the oracle where it is not the environment's own,
-            the script's file, or the name of the function.
+            the script's file, the language model as it was typed, or the name of the function.
         stage: whose weights of a run; the last stage's where it is empty.
-        actor: of PYTHON: a function (see `FunctionTeam`), or an Actor; or a team of a run that is loaded already.
+        actor: of PYTHON: a function (see `FunctionTeam`), or an Actor; or a team of a run that is loaded already; of
+            LLM: its `ModelPlayer`.
     """
 
     __repr__ = brief
@@ -61,20 +65,28 @@ class PlayerSpec:
 
     @property
     def key(self) -> tuple[str, str, str, int]:
-        """Equal for two agents of one player: a function or an actor is itself, whatever it is equal to."""
-        return self.kind, self.source, self.stage, id(self.actor)
+        """Equal for two agents of one player: a function or an actor is itself, whatever it is equal to.
+
+        Language models are one player: all of them are asked at once.
+        """
+        return LLM_KEY if self.kind == LLM else (self.kind, self.source, self.stage, id(self.actor))
 
     @classmethod
-    def parse(cls, player: Any) -> PlayerSpec:
-        """Return the player that a text names, or of a function or an Actor; ConfigurationError for anything else."""
+    def parse(cls, player: Any, models: LanguageModels | None = None) -> PlayerSpec:
+        """Return the player that a text names, or of a function or an Actor; ConfigurationError for anything else.
+
+        `models` are those that the text may name.
+        """
         if not isinstance(player, str):
             if not callable(player) and not callable(getattr(player, "act", None)):
                 raise ConfigurationError(f"a player is {GRAMMAR}, a function or an actor, got {player!r}")
             return cls(PYTHON, getattr(player, "__name__", type(player).__name__), actor=player)
         kind, colon, source = player.strip().partition(":")
-        needs_source = bool(source) if kind == ORACLE else kind in (RUN, PRETRAINED, SCRIPT)
+        needs_source = bool(source) if kind == ORACLE else kind in (RUN, PRETRAINED, SCRIPT, LLM)
         if kind not in KINDS or bool(source) != needs_source or (colon and not source):
             raise ConfigurationError(f"a player is {GRAMMAR}, got {player!r}{did_you_mean(kind, KINDS)}")
+        if kind == LLM:
+            return cls(kind, source, actor=(models or LanguageModels()).player(source))
         folder, _, stage = source.rpartition("@") if kind == RUN and "@" in source else (source, "", "")
         return cls(kind, folder, stage)
 
@@ -85,7 +97,8 @@ class PlayerSpec:
     def build_actor(self, vec: VectorEnv, seed: int, agents: Sequence[int] | None = None) -> Any:
         """Build the Actor for a vector env, with the seed of its draws. That of a person chooses action 0.
 
-        A function is asked for `agents` only, by default all. Errors are those of `Lineup.build_actor`.
+        A function is asked for `agents` only, by default all. Errors are those of `Lineup.build_actor`, which itself
+        builds that of language models.
         """
         if hasattr(self.actor, "act"):
             return self.actor
@@ -111,33 +124,46 @@ class Lineup:
     Attributes:
         players: in the order of agents.
         name: as it was typed; functions and actors as "python:NAME".
+        ends_games: a language model that cannot be reached ends the game, see `LanguageTeam`.
     """
 
     __repr__ = brief
 
     players: tuple[PlayerSpec, ...]
     name: str
+    ends_games: bool = False
     _teams: dict[Any, Team] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @classmethod
-    def parse(cls, players: str | Sequence[Any], num_agents: int) -> Lineup:
+    def parse(cls, players: str | Sequence[Any], num_agents: int, models: LanguageModels | None = None) -> Lineup:
         """Return a line-up of one player for each of n agents, or one for all of them.
 
         Players are typed, separated by commas; or a list of such texts, functions (see `FunctionTeam`) and actors.
-        Another number of players, or one that is none, is a ConfigurationError.
+        `models` are those that may be named. Another number of players, or one that is none, is a ConfigurationError.
         """
+        models = models or LanguageModels()
         typed = [part for part in players.split(",") if part.strip()] if isinstance(players, str) else list(players)
         if len(typed) not in (1, num_agents):
             raise ConfigurationError(
                 f"a line-up has one player for all agents, or one for each of the {num_agents}, got {players!r}"
             )
-        specs = tuple(map(PlayerSpec.parse, typed))
+        specs = tuple(PlayerSpec.parse(each, models) for each in typed)
         return cls(specs * num_agents if len(specs) == 1 else specs, ",".join(map(str, specs)))
 
     @property
     def people(self) -> tuple[int, ...]:
         """Agents that people play."""
         return tuple(agent for agent, player in enumerate(self.players) if player.kind == HUMAN)
+
+    @property
+    def language_models(self) -> tuple[ModelPlayer, ...]:
+        """Language models among the players, each once."""
+        return tuple(dict.fromkeys(player.actor for player in self.players if player.kind == LLM))
+
+    def call_totals(self) -> dict[str, Any]:
+        """Return what its language models were asked (`CallTotals.summary`); nothing without any."""
+        models = self.language_models
+        return CallTotals.of(models[0].models.calls.of(self.name)).summary() if models else {}
 
     def build_actor(self, vec: VectorEnv, seed: int) -> Any:
         """Build the Actor of all agents for a vector env, with the seed of its draws; teams are loaded once.
@@ -149,6 +175,9 @@ class Lineup:
         """
         order = [player.key for player in self.players]
         actors: dict[Any, Any] = {}
+        if self.language_models:
+            asked = {agent: player.actor for agent, player in enumerate(self.players) if player.kind == LLM}
+            actors[LLM_KEY] = LanguageTeam(asked, vec, seed, self.name, ends_games=self.ends_games)
         for player in self.players:
             if player.key not in actors:
                 agents = [k for k, key in enumerate(order) if key == player.key]

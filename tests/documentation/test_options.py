@@ -16,7 +16,7 @@ from tests.documentation.pages import name as path_of
 from tools.documentation import options
 
 
-@pytest.mark.parametrize("section", ["Environments", "Networks", "Learners", "Run"])
+@pytest.mark.parametrize("section", ["Environments", "Networks", "Learners", "Run", "Language models"])
 def test_every_option_has_a_meaning(section):
     for title, cls in options.sections()[section]:
         table = options.table(cls)

@@ -130,10 +130,11 @@ class Algorithm(Generated):
 
 
 class RunOptions(Generated):
-    """Options of a class of the section Run of the tables, by its name."""
+    """Options of a class of the tables, by its name."""
 
     def written(self, names: list[str]) -> str:
-        config = next(cls for _, cls in options.sections()["Run"] if cls.__name__ == names[0])
+        tables = options.sections().values()
+        config = next(cls for each in tables for _, cls in each if cls.__name__ == names[0])
         return f"{options.summary(config)}\n\n{options.table(config)}"
 
 

@@ -16,6 +16,7 @@ from magrounding.endi.agent import GROUNDINGS, make_endi
 from magrounding.experiment.config import RunConfig
 from magrounding.experiment.evaluation_config import EvaluationConfig
 from magrounding.experiment.phase import Phase, Promotion
+from magrounding.play.language_models.models import LanguageModel
 from magrounding.registry import AGENTS, ALGORITHMS, ENVS, load
 from magrounding.schema import INFINITE, MOST, OneOf, Options, options_of
 
@@ -42,6 +43,7 @@ def sections() -> dict[str, list[tuple[str, type[Options]]]]:
         "Networks": networks(),
         "Learners": learners,
         "Run": [(f"`{cls.__name__}`", cls) for cls in (RunConfig, Phase, Promotion, EvaluationConfig)],
+        "Language models": [(f"`{LanguageModel.__name__}`", LanguageModel)],
     }
 
 

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from magrounding.experiment.markdown import code
+from magrounding.experiment.markdown import code, shown
 from magrounding.experiment.match import Results, ratings
 from magrounding.experiment.plots import SCORES, WIN_RATES, Scale, draw_series, make_figure, save
 from magrounding.experiment.reports import HOW_TO_READ
 from magrounding.experiment.reports.run import listed
 from magrounding.experiment.statistics import RESAMPLES, Interval, mean_interval
 from magrounding.experiment.tables import Cell, Table, page, percent, with_interval
+from magrounding.play.language_models.calls import CallTotals
+from magrounding.play.saved_games import SavedEpisode
 from magrounding.registry import env_entry
 
 _RATING = Scale("rating", 1.0, "rating (Elo)")
@@ -28,6 +31,7 @@ def match_report(results: Results, picture: str, command: str) -> str:
         f"{games:,} game{'s' if games > 1 else ''} of the same seeds for every line-up ({listed(results.options)})."
         + (f" Text: {text}." if text else ""),
         match_table(results).markdown(),
+        calls_text(results.calls, results.games),
         f"![results and ratings]({picture})",
         f"Command: {code(command)}",
     )
@@ -45,9 +49,60 @@ def summaries(results: Results) -> dict[str, dict[str, Any]]:
             "timed_out": float(np.mean([game.timed_out for game in games])),
             "returns": np.mean([game.returns for game in games], axis=0).tolist(),
             **{what: counts.mean(0).tolist() for what, counts in results.events.get(name, {}).items()},
+            **({"calls": results.calls[name].summary()} if name in results.calls else {}),
+            **({"ended": ended} if (ended := endings(games)) else {}),
         }
         for name, games in results.games.items()
     }
+
+
+def endings(games: Sequence[SavedEpisode]) -> dict[str, int]:
+    """Reason → number of the games that were ended before their end."""
+    return dict(Counter(game.ended_by for game in games if game.ended_by))
+
+
+def calls_text(calls: Mapping[str, CallTotals], games: Mapping[str, Sequence[SavedEpisode]]) -> str:
+    """The section on language models as Markdown: their table, and why games were ended; "" without any."""
+    if not calls:
+        return ""
+    why = [
+        f"* {code(name)}: {many:,} ended, as {shown(reason)}"
+        for name in calls
+        for reason, many in endings(games[name]).items()
+    ]
+    return page("## Language models", calls_table(calls, games).markdown(), "\n".join(why)).rstrip("\n")
+
+
+def calls_table(calls: Mapping[str, CallTotals], games: Mapping[str, Sequence[SavedEpisode]]) -> Table:
+    """Line-up × what its language models replied, and what that took."""
+    found = {name: (each, each.summary()) for name, each in calls.items()}
+    priced = any(each.price is not None for each in calls.values())
+    asked = any(each.facts for each in calls.values())
+
+    def number(of: str, show: Callable[[Any], str]) -> Callable[[str], Cell]:
+        return lambda name: None if found[name][1][of] is None else show(found[name][1][of])
+
+    return Table.of(
+        calls,
+        {
+            "line-up": code,
+            "moves": number("moves", "{:,}".format),
+            "illegal replies": number("illegal_share", percent),
+            "moves played for it": number("substituted", "{:,}".format),
+            "games ended": lambda name: f"{sum(endings(games[name]).values()):,}",
+            "faults": lambda name: (
+                ", ".join(f"{kind} {many:,}" for kind, many in found[name][0].call_faults.items()) or "0"
+            ),
+            "tokens a move": number("tokens_a_move", "{:,.0f}".format),
+            "seconds a move": number("seconds_a_move", "{:.2f}".format),
+            "tokens in": number("read", "{:,}".format),
+            "cached": number("cached", "{:,}".format),
+            "out": number("written", "{:,}".format),
+            "reasoning": number("reasoning", "{:,}".format),
+            **({"price": number("price", "{:.4f}".format)} if priced else {}),
+            **({"facts read": number("fact_accuracy", percent)} if asked else {}),
+        },
+    )
 
 
 def match_table(results: Results) -> Table:

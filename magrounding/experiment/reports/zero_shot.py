@@ -26,6 +26,10 @@ METRICS = {
     "mask_coverage": "mask coverage",
     "mask_conflicts": "mask conflicts",
     "modelling_accuracy": "modelling accuracy",
+    "illegal_share": "illegal replies",
+    "failures": "calls without a reply",
+    "tokens_a_move": "tokens a move",
+    "seconds_a_move": "seconds a move",
 }
 """Metric → its column, beside the measure's own."""
 

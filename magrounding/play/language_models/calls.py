@@ -1,0 +1,226 @@
+"""Calls: every question to a language model and its reply, in `calls.jsonl`, and what they took together.
+
+A line is written as soon as a reply is there. A match or an evaluation that goes on reads them again instead of asking.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Annotated
+
+from msgspec import Meta
+
+from magrounding.brief import brief
+from magrounding.errors import CheckpointError, ConfigurationError
+from magrounding.schema import Natural, NonNegative, Options, load
+from magrounding.storage import LINES, json_text, naming, parse_json, read_bytes, reason, write_atomic
+
+CALLS_FILE = "calls.jsonl"
+MOVE, FACT = "move", "fact"
+"""Kinds of questions."""
+Count64 = Annotated[int, Meta(ge=0, le=2**62)]
+
+
+@dataclass(frozen=True)
+class Call(Options):
+    """One question and its reply: a line of `calls.jsonl`.
+
+    Attributes:
+        key: of the question: a hash of all that it depends on, its place in the game included.
+        lineup, player: who plays, as typed, and which of these players asks.
+        seed, agent, step: of the game.
+        question: "move" or "fact".
+        attempt: 0, or 1 for a move that was asked for once more.
+        model, temperature, max_tokens: of sampling.
+        settings: a hash of all options that replies depend on.
+        prompt, prompt_hash: the template.
+        reply: all that the model wrote; "" where the call failed.
+        finish: the endpoint's reason for the reply's end.
+        read, cached, written, reasoning: tokens, see `endpoint.Tokens`.
+        seconds: until the reply was there, further tries included.
+        tries, faults: how often it was asked for, and kind → number of faults.
+        price: in the currency of the file of models; None where that names none.
+        refused: reason why the reply is no legal move, "" where it is one.
+        failure: reason why there is no reply.
+        right: whether a fact was answered as the manual says; None for moves.
+    """
+
+    key: str
+    lineup: str
+    player: str
+    seed: Count64
+    agent: Natural
+    step: Natural
+    question: str
+    attempt: Natural
+    model: str
+    temperature: NonNegative
+    max_tokens: Natural
+    settings: str
+    prompt: str
+    prompt_hash: str
+    reply: str = ""
+    finish: str = ""
+    read: Natural = 0
+    cached: Natural = 0
+    written: Natural = 0
+    reasoning: Natural = 0
+    seconds: NonNegative = 0.0
+    tries: Natural = 1
+    faults: Mapping[str, int] = field(default_factory=dict)
+    price: float | None = None
+    refused: str = ""
+    failure: str = ""
+    right: bool | None = None
+
+
+class Calls:
+    """The calls of a folder: found again by their keys, and written one after another, by any number of threads.
+
+    Args:
+        path: the file; None keeps nothing.
+        resume: read what is there, and remember what is written.
+
+    Raises:
+        CheckpointError: a file that holds something else, or is damaged.
+    """
+
+    def __init__(self, path: Path | None = None, *, resume: bool = True) -> None:
+        self._path, self._resume, self._lock = path, resume, threading.Lock()
+        self._known: dict[str, Call] = {}
+        if path is not None and resume and path.exists():
+            self._known = {call.key: call for call in _read(path)}
+
+    def find(self, key: str) -> Call | None:
+        """Return the call of a key; None for one that has no reply yet."""
+        return self._known.get(key)
+
+    def add(self, call: Call) -> None:
+        """Append a call; OSError of the disk, with the file's name."""
+        if self._path is None:
+            return
+        line = json_text(asdict(call), compact=True) + "\n"
+        with self._lock:
+            if self._resume:
+                self._known[call.key] = call
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            with naming(self._path), self._path.open("a", encoding="utf-8") as file:
+                file.write(line)
+
+    def check(self, player: str, settings: str) -> None:
+        """Raise a CheckpointError where a player had other options when it was asked before."""
+        for call in self._known.values():
+            if call.player == player and call.settings != settings:
+                raise CheckpointError(
+                    f"{self._path} holds calls of llm:{player} with another prompt or other options: name another "
+                    "folder with --out"
+                )
+
+    def of(self, lineup: str) -> list[Call]:
+        """Return the calls of a line-up that are remembered."""
+        with self._lock:
+            return [call for call in self._known.values() if call.lineup == lineup]
+
+
+@dataclass(frozen=True)
+class CallTotals:
+    """Totals of calls.
+
+    Attributes:
+        calls: how many; a call may have taken several tries.
+        moves: asked for, each by one call or two.
+        replies: to questions for moves.
+        illegal: replies that were no legal move.
+        substituted: moves that were played for the model, as its second reply was none either.
+        failures: calls without a reply, each of which ended a game.
+        tries, call_faults: of all calls; kind → number.
+        read, cached, written, reasoning: tokens.
+        seconds: of all calls, one behind the other.
+        price: None where it is not known of every call.
+        facts, right: questions about the manual that were answered, and those of them that were answered rightly.
+        tokens_a_move, seconds_a_move: means of what calls for moves took.
+    """
+
+    __repr__ = brief
+
+    calls: int = 0
+    moves: int = 0
+    replies: int = 0
+    illegal: int = 0
+    substituted: int = 0
+    failures: int = 0
+    tries: int = 0
+    call_faults: Mapping[str, int] = field(default_factory=dict)
+    read: int = 0
+    cached: int = 0
+    written: int = 0
+    reasoning: int = 0
+    seconds: float = 0.0
+    price: float | None = None
+    facts: int = 0
+    right: int = 0
+    tokens_a_move: float = 0.0
+    seconds_a_move: float = 0.0
+
+    @classmethod
+    def of(cls, calls: Iterable[Call]) -> CallTotals:
+        """Add up calls."""
+        calls = list(calls)
+        moves = [call for call in calls if call.question == MOVE]
+        facts = [call for call in calls if call.question == FACT]
+        faults: Counter[str] = Counter()
+        for call in calls:
+            faults.update(call.faults)
+        prices = [call.price for call in calls]
+        asked = sum(call.attempt == 0 for call in moves)
+        return cls(
+            len(calls),
+            asked,
+            sum(not call.failure for call in moves),
+            sum(bool(call.refused) for call in moves),
+            sum(bool(call.refused) and call.attempt == 1 for call in moves),
+            sum(bool(call.failure) for call in calls),
+            sum(call.tries for call in calls),
+            dict(sorted(faults.items())),
+            sum(call.read for call in calls),
+            sum(call.cached for call in calls),
+            sum(call.written for call in calls),
+            sum(call.reasoning for call in calls),
+            sum(call.seconds for call in calls),
+            None if not calls or None in prices else sum(price or 0.0 for price in prices),
+            sum(call.right is not None for call in facts),
+            sum(bool(call.right) for call in facts),
+            sum(call.read + call.written for call in moves) / max(1, asked),
+            sum(call.seconds for call in moves) / max(1, asked),
+        )
+
+    def summary(self) -> dict[str, object]:
+        """All totals and shares, JSON-able."""
+        return {
+            **asdict(self),
+            "illegal_share": self.illegal / max(1, self.replies),
+            "fact_accuracy": self.right / self.facts if self.facts else None,
+        }
+
+
+def _read(path: Path) -> list[Call]:
+    """Read a file; a last line that a kill cut short is removed from it."""
+    try:
+        data = read_bytes(path, LINES)
+    except OSError as error:
+        raise CheckpointError(f"{path} cannot be read: {reason(error)}") from None
+    lines = data.splitlines(keepends=True)
+    if lines and not lines[-1].endswith(b"\n"):
+        lines.pop()
+        write_atomic(path, b"".join(lines))
+    calls = []
+    for number, line in enumerate(lines, 1):
+        try:
+            calls.append(load(Call, parse_json(line)))
+        except (ValueError, ConfigurationError):
+            raise CheckpointError(f"{path}, line {number} is damaged, or the file holds no calls") from None
+    return calls

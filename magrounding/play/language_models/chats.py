@@ -1,0 +1,130 @@
+"""Chats: games as what each agent saw, in words, and the move it made; to learn from, and as examples in a prompt."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from magrounding.brief import brief
+from magrounding.envs.make import make_vec
+from magrounding.errors import ConfigurationError
+from magrounding.play.action_names import action_name
+from magrounding.play.actor import begin_memory, has_expert, make_expert
+from magrounding.play.language_models.prompts import JSON
+from magrounding.registry import ENVS, env_entry
+from magrounding.storage import json_text
+from magrounding.text_view import Happened, find_text_view, joined
+from magrounding.vector import Info, Observation, VectorEnv, observation_of
+
+EXAMPLE_SEED = 2**44
+"""Seed of the first example of a prompt; games of matches, reports and training never come near it."""
+_EXAMPLES, _STEPS = 2, 12
+"""Games of a prompt, and steps that it shows of each at most."""
+
+Moves = Callable[[Observation, Info, int], np.ndarray]
+"""(observation, info, step) → actions [1, n] of a batch of one."""
+
+
+class Turn(NamedTuple):
+    """One step of one agent: what it saw, in words, without the texts that last the game; and the move it made."""
+
+    seen: str
+    move: str
+
+
+@dataclass(frozen=True)
+class Chat:
+    """One game of one agent.
+
+    Attributes:
+        rules: texts that last the game.
+        turns: its steps.
+        won, reward: how it ended, and the sum of the agent's rewards.
+    """
+
+    __repr__ = brief
+
+    rules: str
+    turns: tuple[Turn, ...]
+    won: bool
+    reward: float
+
+    def messages(self, instructions: str, form: str) -> list[dict[str, str]]:
+        """Return it as messages of a chat, as a model with these instructions would have had it."""
+        found = [{"role": "system", "content": instructions}]
+        for k, turn in enumerate(self.turns):
+            text = f"{self.rules}\n\n{turn.seen}" if self.rules and not k else turn.seen
+            found += [{"role": "user", "content": text}, {"role": "assistant", "content": in_form(turn.move, form)}]
+        return found
+
+
+def in_form(move: str, form: str) -> str:
+    """Return a reply of a form that holds a move."""
+    return json_text({"move": move}) if form == JSON else f"<move>{move}</move>"
+
+
+def chats_of(vec: VectorEnv, seed: int, moves: Moves) -> list[Chat]:
+    """Play the game of a seed in a batch of one; return the chat of each agent.
+
+    A move that was not legal stands there by its name all the same, and the next turn says what it came to.
+    """
+    spec, view = vec.spec, find_text_view(vec.id, vec.spec)
+    titles = [name.upper() for name in spec.lasting_texts]
+    rules, turns = [""] * vec.num_agents, [list[Turn]() for _ in range(vec.num_agents)]
+    happened = [Happened()] * vec.num_agents
+    obs, info = vec.reset(seed=seed)
+    for step in range(spec.max_cycles + 1):
+        actions, alive = np.asarray(moves(obs, info, step)), info.alive[0].copy()
+        for agent in np.flatnonzero(alive).tolist():
+            seen = view.sections(observation_of(spec, obs, 0, agent), happened[agent])
+            rules[agent] = joined({title: seen.pop(title) for title in titles if title in seen})
+            name = action_name(spec, obs, 0, agent, int(actions[0, agent]))
+            turns[agent].append(Turn(joined(seen), name))
+        obs, rewards, _, _, info = vec.step(np.where(alive, actions, 0))
+        if info.done[0]:
+            break
+        happened = [
+            Happened(int(actions[0, agent]), bool(info.illegal[0, agent]), float(rewards[0, agent]))
+            for agent in range(vec.num_agents)
+        ]
+    won = bool(info.won[0])
+    return [Chat(rules[k], tuple(turns[k]), won, float(info.returns[0, k])) for k in range(vec.num_agents)]
+
+
+def expert_moves(vec: VectorEnv, seed: int) -> Moves:
+    """Return the moves of the expert of a batch of one; ConfigurationError where it has none."""
+    expert = make_expert(vec)
+    memory = begin_memory(expert, 1, seed)
+
+    def moves(obs: Observation, info: Info, step: int) -> np.ndarray:
+        nonlocal memory
+        actions, memory = expert.act(obs, memory, info)
+        return actions
+
+    return moves
+
+
+def example_games(env: str, options: Mapping[str, Any], form: str) -> str:
+    """Return games of the expert on the training split as text; ConfigurationError where there is no expert."""
+    if env not in ENVS or not has_expert(env, env_entry(env).describe(**options)):
+        raise ConfigurationError(f"a prompt as few_games shows games of an expert, and {env or 'this game'} has none")
+    entry = env_entry(env)
+    training = {"split": "train"} if "split" in entry.options else {}
+    return _example_games(env, json_text({**options, **training}), form)
+
+
+@cache
+def _example_games(env: str, options: str, form: str) -> str:
+    parts = []
+    with closing(make_vec(env, 1, **json.loads(options))) as vec:
+        for k in range(_EXAMPLES):
+            chat = chats_of(vec, EXAMPLE_SEED + k, expert_moves(vec, EXAMPLE_SEED + k))[0]
+            turns = "\n\n".join(f"{turn.seen}\n\nREPLY\n{in_form(turn.move, form)}" for turn in chat.turns[:_STEPS])
+            parts.append("\n\n".join(filter(None, (f"EXAMPLE {k + 1}", chat.rules, turns))))
+    return "\n\n".join(parts)

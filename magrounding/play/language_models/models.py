@@ -1,0 +1,135 @@
+"""LanguageModel: the options of a model behind an endpoint of the OpenAI form, and the file that names several."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any
+from urllib.parse import urlsplit
+
+from magrounding.errors import ConfigurationError
+from magrounding.play.language_models.prompts import REPLIES, Prompt
+from magrounding.schema import Count, Natural, NonNegative, OneOf, Options, Positive, load
+from magrounding.storage import NOTE, digest, parse_toml, read_text, reason, user_path
+
+PRICES = "in", "cached", "out"
+"""Kinds of tokens that a price is of."""
+_OURS = ("messages", "model", "stream", "temperature", "max_tokens", "response_format", "n")
+"""Entries of a request that have options of their own, or that replies are read by."""
+_VARIABLE = re.compile(r"[A-Z][A-Z0-9_]*")
+_MILLION = 1_000_000
+
+
+@dataclass(frozen=True)
+class LanguageModel(Options):
+    """A language model, the endpoint that serves it, and how it is asked.
+
+    Attributes:
+        model: its name at the endpoint.
+        base_url: of the endpoint, to which `/chat/completions` is added, e.g. http://127.0.0.1:8080/v1.
+        api_key_env: environment variable that holds the key; a key itself stands in no file. None is sent without it.
+        temperature: of sampling; `--play` does not change it.
+        max_tokens: of a reply.
+        timeout: seconds that a reply may take, from the first byte that is sent to the last that is received.
+        retries: further tries of a call that failed (no connection, no reply in time, garbage, status 408, 429 or 5xx).
+        wait: seconds before the first of them, twice as many before each further one, 8 at most; an endpoint may ask
+            for more (Retry-After), up to `timeout`.
+        history: steps before this one that the model reads again, with its replies; the manual stands there once.
+        prompt: `naive`, `chain_of_thought` or `few_games` (two games of the oracle on the training split come first),
+            or a file of one's own (.txt).
+        reply: form of the move in a reply: `marks` (between <move> and </move>) or `json` (an object, which the
+            endpoint is asked for).
+        price: of a million tokens, by kind: in, cached (those of `in` that the endpoint had computed before), out.
+        body: more entries of each request, e.g. top_p or reasoning_effort.
+    """
+
+    model: str
+    base_url: str
+    api_key_env: str = ""
+    temperature: NonNegative = 0.0
+    max_tokens: Count = 512
+    timeout: Positive = 30.0
+    retries: Natural = 2
+    wait: NonNegative = 0.5
+    history: Natural = 4
+    prompt: str = "naive"
+    reply: Annotated[str, OneOf(REPLIES, "form of a reply")] = "marks"
+    price: Mapping[str, NonNegative] = field(default_factory=dict)
+    body: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def owner(cls) -> str:
+        return "a language model"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        try:
+            parts = urlsplit(self.base_url)
+            proper = parts.scheme in ("http", "https") and bool(parts.hostname) and not (parts.query or parts.fragment)
+            proper = proper and parts.username is None and parts.port != 0
+        except ValueError:
+            proper = False
+        if not self.model or not proper:  # the address is not repeated: it may hold a key
+            raise ConfigurationError(
+                "a language model has a name, and a base_url such as http://127.0.0.1:8080/v1: without a user, a "
+                "password or a query, as keys stand in the environment only (api_key_env)"
+            )
+        if self.api_key_env and not _VARIABLE.fullmatch(self.api_key_env):  # nor is what may be a key
+            raise ConfigurationError(
+                "api_key_env is the name of an environment variable, in capital letters, such as OPENAI_API_KEY"
+            )
+        if unknown := sorted({*self.price} - {*PRICES} | {*self.body} & {*_OURS}):
+            raise ConfigurationError(
+                f"price has the entries {', '.join(PRICES)}, and body none that are options, got {', '.join(unknown)}"
+            )
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Everything that replies depend on; where the model is served does not count."""
+        names = "model", "temperature", "max_tokens", "history", "reply", "body"
+        return {**{name: getattr(self, name) for name in names}, "prompt": Prompt.load(self.prompt).hash}
+
+    @property
+    def settings_hash(self) -> str:
+        """The beginning of a SHA-256 of `settings`."""
+        return digest(self.settings)[:16]
+
+    def cost(self, read: int, cached: int, written: int) -> float | None:
+        """Return the price of a call by its tokens; None where the file names no price."""
+        if not self.price:
+            return None
+        of = {"out": 0.0, "in": 0.0, **self.price}
+        return ((read - cached) * of["in"] + cached * of.get("cached", of["in"]) + written * of["out"]) / _MILLION
+
+    def find_key(self) -> str:
+        """Return the key from the environment, "" for a model without one; ConfigurationError where it is not set."""
+        if not self.api_key_env:
+            return ""
+        key = os.environ.get(self.api_key_env, "").strip()
+        if not key or not key.isascii() or not key.isprintable() or " " in key:
+            raise ConfigurationError(f"{self.api_key_env}, which has to hold the key of {self.model}, is not set")
+        return key
+
+
+def read_models(path: str | Path) -> dict[str, LanguageModel]:
+    """Read a TOML file of tables, name → options of a model; ConfigurationError where it makes none."""
+    try:
+        content = parse_toml(read_text(user_path(path), NOTE))
+    except OSError as error:
+        raise ConfigurationError(f"the language models in {path} cannot be read: {reason(error)}") from None
+    except ValueError as error:
+        raise ConfigurationError(f"the language models in {path} are no TOML: {error}") from None
+    if not content:
+        raise ConfigurationError(f"{path} names no language model: write a table [NAME] with model and base_url")
+    models = {}
+    for name, table in content.items():
+        if not isinstance(table, dict) or not re.fullmatch(r"[\w.-]+", name):
+            raise ConfigurationError(f"{path} has a table [NAME] for each language model, a name without spaces")
+        try:
+            models[name] = load(LanguageModel, table)
+        except ConfigurationError as error:
+            raise ConfigurationError(f"{path}, table {name}: {error}") from None
+    return models

@@ -1,0 +1,398 @@
+"""LanguageTeam: language models as an actor; each reads what its agent sees, in words, and replies with a move."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, TypeVar
+
+import numpy as np
+
+from magrounding.capabilities import HasFacts, find_capability
+from magrounding.errors import ConfigurationError, check_choice
+from magrounding.play.action_names import action_name
+from magrounding.play.language_models.calls import FACT, MOVE, Call, Calls
+from magrounding.play.language_models.chats import example_games, in_form
+from magrounding.play.language_models.endpoint import Endpoint, EndpointFailed, Message
+from magrounding.play.language_models.facts import ask_fact
+from magrounding.play.language_models.models import LanguageModel
+from magrounding.play.language_models.prompts import Prompt, read_move
+from magrounding.spec import MASK, EnvSpec, TextChoices
+from magrounding.storage import digest
+from magrounding.text_view import Happened, Sections, find_text_view, joined
+from magrounding.vector import Observation, VectorEnv, check_count, observation_of
+
+NO_OPS = "stay", "wait", "done"
+"""Names of actions that do nothing."""
+_DIGITS = 4
+"""Decimals of a reward, which is a difference of two sums in single precision."""
+T = TypeVar("T")
+
+
+class LanguageModels:
+    """The language models that line-ups may name, and what they share.
+
+    Args:
+        models: name → options, as a file names them.
+        parallel: how many calls are under way at once, at most.
+        calls: where they are kept.
+        ask_facts: ask a question about the manual when a game begins, where the environment lists its facts.
+
+    Attributes:
+        calls: see above; set it before the first game begins.
+        turn: is held by each call under way.
+        stopped: no more calls are made; they fail.
+    """
+
+    def __init__(
+        self,
+        models: Mapping[str, LanguageModel] | None = None,
+        parallel: int = 16,
+        calls: Calls | None = None,
+        *,
+        ask_facts: bool = False,
+    ) -> None:
+        self.calls = calls or Calls()
+        self.parallel = check_count("--llm-parallel", parallel, 1, 4096)
+        self.ask_facts, self.stopped = ask_facts, False
+        self._models, self.turn = dict(models or {}), threading.Semaphore(parallel)
+        self._players: dict[str, ModelPlayer] = {}
+
+    def player(self, source: str) -> ModelPlayer:
+        """Return the player "NAME", of the file, or "MODEL@URL".
+
+        Raises:
+            ConfigurationError: a name that the file does not have, no address, or a key that is not set.
+            MissingExtra: httpx2 is not installed.
+        """
+        if source not in self._players:
+            name, at, url = source.rpartition("@")
+            model = self._models.get(source)
+            if model is None and at and "://" in url:
+                model = LanguageModel(name, url)
+            if model is None:
+                if not self._models:
+                    raise ConfigurationError(
+                        f"llm:{source} is not known: name a file of language models with --llm, or an endpoint as in "
+                        "llm:MODEL@http://127.0.0.1:8080/v1"
+                    )
+                check_choice("language model", source, tuple(self._models))
+            else:
+                self._players[source] = ModelPlayer(source, model, self)
+        return self._players[source]
+
+    def close(self) -> None:
+        """Close all connections."""
+        for player in self._players.values():
+            player.endpoint.close()
+
+
+class ModelPlayer:
+    """One language model as a player.
+
+    Attributes:
+        name: in line-ups, behind "llm:".
+        model, prompt, endpoint: its options, the template, and what answers.
+        models: what it shares with others.
+    """
+
+    def __init__(self, name: str, model: LanguageModel, models: LanguageModels) -> None:
+        self.name, self.model, self.models = name, model, models
+        self.prompt, self.endpoint = Prompt.load(model.prompt), Endpoint(model, models.turn)
+        self.settings_hash = model.settings_hash
+
+    def instructions(self, vec: VectorEnv) -> str:
+        """Return the first message of every game."""
+        games = example_games(vec.id, vec.options, self.model.reply) if self.prompt.shows_games else ""
+        return self.prompt.fill("system", self.model.reply, games=games)
+
+
+class _Memory:
+    """Memory of one game.
+
+    Attributes:
+        seed, episode: its place.
+        step: that comes next.
+        happened: agent → results of its last action.
+        past: agent → (what it saw, what it replied) of steps before.
+        returns: [n] sums of rewards before the last action.
+        given_up: a call has failed.
+    """
+
+    def __init__(self, seed: int, episode: int, histories: Mapping[int, int]) -> None:
+        self.seed, self.episode, self.step = seed, episode, 0
+        self.actions: np.ndarray | None = None
+        self.returns: np.ndarray | None = None
+        self.past: dict[int, deque[tuple[str, str]]] = {k: deque(maxlen=many) for k, many in histories.items()}
+        self.given_up = False
+
+
+class LanguageTeam:
+    """Agents of a batch that language models play, several models or one; all are asked at once.
+
+    A reply without a legal move is asked for once more, with the reason; then the agent does nothing (`no_op`).
+
+    Args:
+        players: agent → its player, at least one; other agents get action 0.
+        vec: the games; with `few_games` the examples are of its environment.
+        seed: row b begins with the game of seed + b.
+        lineup: the name of the line-up, for the record of calls.
+        ends_games: a call that fails raises EndpointFailed; else its agent does nothing for the rest of the game.
+    """
+
+    accepts_rows = True
+
+    def __init__(
+        self, players: Mapping[int, ModelPlayer], vec: VectorEnv, seed: int, lineup: str, *, ends_games: bool = False
+    ) -> None:
+        self._players, self._seed, self._lineup, self._ends_games = dict(players), seed, lineup, ends_games
+        self._models = models = next(iter(players.values())).models
+        self._view, self._spec = find_text_view(vec.id, vec.spec), vec.spec
+        self._rules = [name.upper() for name in vec.spec.lasting_texts]
+        self._instructions = {agent: player.instructions(vec) for agent, player in players.items()}
+        self._facts = find_capability(vec, HasFacts) if models.ask_facts else None
+
+    def initial_memory(self, num_envs: int) -> list[_Memory]:
+        """Return the memory of games that are about to start."""
+        return [self._begin(self._seed + row, 0) for row in range(num_envs)]
+
+    def act(
+        self,
+        obs: Observation,
+        memory: list[_Memory] | None = None,
+        info: Any = None,
+        greedy: bool = True,
+        rows: np.ndarray | None = None,
+    ) -> tuple[np.ndarray, list[_Memory]]:
+        """Return actions [B, n] int64; `greedy` is without meaning, as sampling is an option of the model.
+
+        EndpointFailed where a call fails and that ends a game.
+        """
+        shape = obs[MASK].shape[:2]
+        memory = self.initial_memory(shape[0]) if memory is None else memory
+        chosen = range(shape[0]) if rows is None else rows.tolist()
+        actions = np.zeros(shape, np.int64)
+        questions: list[Callable[[], None]] = []
+        for row in chosen:
+            if info is not None and info["done"][row] and memory[row].step:
+                memory[row] = self._begin(memory[row].seed, memory[row].episode + 1)
+            questions += [
+                partial(self._play, obs, info, memory[row], actions, row, agent)
+                for agent in self._players
+                if info is None or info["alive"][row, agent]
+            ]
+        at_once(questions)
+        for row in chosen:
+            memory[row].step += 1
+            memory[row].actions = actions[row].copy()
+            memory[row].returns = np.zeros(shape[1]) if info is None else self._returns(info, row)
+        return actions, memory
+
+    def set_last_actions(self, memory: list[_Memory], actions: np.ndarray) -> None:
+        """Note what was done where others decided, too."""
+        for game, done in zip(memory, actions, strict=True):
+            game.actions = done.copy()
+
+    def _begin(self, seed: int, episode: int) -> _Memory:
+        return _Memory(seed, episode, {agent: player.model.history for agent, player in self._players.items()})
+
+    def _returns(self, info: Any, row: int) -> np.ndarray:
+        """Return the sums of rewards [n] of the game on show."""
+        return np.zeros(self._spec.num_agents) if info["done"][row] else info["return"][row].copy()
+
+    def _play(self, obs: Observation, info: Any, game: _Memory, actions: np.ndarray, row: int, agent: int) -> None:
+        """Put the move of one agent into `actions`."""
+        own = observation_of(self._spec, obs, row, agent)
+        mask = np.asarray(own[MASK]) != 0
+        if game.given_up:
+            actions[row, agent] = no_op(self._spec, mask)
+            return
+        seen = self._view.sections(own, self._happened(game, info, row, agent))
+        rules = joined({title: seen.pop(title) for title in self._rules if title in seen})
+        try:
+            if self._facts is not None and not game.step and agent == min(self._players):
+                self._ask_fact(game, agent, rules, row)
+            actions[row, agent] = self._ask_move(game, agent, rules, seen, self._names(obs, row, agent, mask), mask)
+        except EndpointFailed:
+            if self._ends_games:
+                raise
+            game.given_up = True
+            actions[row, agent] = no_op(self._spec, mask)
+
+    def _ask_move(
+        self,
+        game: _Memory,
+        agent: int,
+        rules: str,
+        seen: Sections,
+        names: tuple[Mapping[str, int], Mapping[str, int]],
+        mask: np.ndarray,
+    ) -> int:
+        player, now = self._players[agent], joined(seen)
+        past, form = game.past[agent], player.model.reply
+        messages: list[Message] = [{"role": "system", "content": self._instructions[agent]}]
+        for text, reply in (*past, (now, "")):
+            text = f"{rules}\n\n{text}" if rules and len(messages) == 1 else text
+            messages.append({"role": "user", "content": text})
+            messages += [{"role": "assistant", "content": reply}] if reply else []
+        action, reply = None, ""
+        for attempt in (0, 1):
+            call = self._call(game, agent, MOVE, attempt, messages, lambda text: read_move(text, form, *names)[1])
+            action, reply = read_move(call.reply, form, *names)[0], call.reply
+            if action is not None:
+                break
+            again = player.prompt.fill("again", form, reason=call.refused)
+            messages += [{"role": "assistant", "content": reply or "-"}, {"role": "user", "content": again}]
+        if action is None:
+            action = no_op(self._spec, mask)
+            reply = in_form(self._spec.actions.names[action], form)
+        past.append((now, reply))
+        return action
+
+    def _ask_fact(self, game: _Memory, agent: int, rules: str, row: int) -> None:
+        """Ask a question about the manual, where it has a claim to ask for."""
+        assert self._facts is not None
+        asked = ask_fact(self._facts.facts(row), game.seed + game.episode)
+        if asked is None:
+            return
+        player = self._players[agent]
+        form = player.model.reply
+        text = player.prompt.fill("fact", form, rules=rules, question=asked.question, answers=", ".join(asked.answers))
+        known = {answer: k for k, answer in enumerate(asked.answers)}
+        right = {k for k, answer in enumerate(asked.answers) if answer in asked.right}
+
+        def refused(reply: str) -> str:
+            return read_move(reply, form, known, known)[1]
+
+        def is_right(reply: str) -> bool:
+            return read_move(reply, form, known, known)[0] in right
+
+        self._call(game, agent, FACT, 0, [{"role": "user", "content": text}], refused, is_right)
+
+    def _call(
+        self,
+        game: _Memory,
+        agent: int,
+        question: str,
+        attempt: int,
+        messages: Sequence[Message],
+        refused: Callable[[str], str],
+        is_right: Callable[[str], bool] | None = None,
+    ) -> Call:
+        """Return the call of a question: one that is on record, or a new one; EndpointFailed where it failed."""
+        player = self._players[agent]
+        place = {"seed": game.seed, "agent": agent, "step": game.step, "question": question, "attempt": attempt}
+        who = {"lineup": self._lineup, "player": player.name}
+        about = {**who, **place, "episode": game.episode, "settings": player.settings_hash, "messages": list(messages)}
+        key = digest(about)[:32]
+        call = self._models.calls.find(key)
+        if call is None:
+            if self._models.stopped:
+                raise EndpointFailed("language models are asked no more")
+            call = self._ask(player, messages, {"key": key, **who, **place}, refused, is_right)
+            self._models.calls.add(call)
+        if call.failure:
+            raise EndpointFailed(call.failure, call.tries, call.faults)
+        return call
+
+    def _ask(
+        self,
+        player: ModelPlayer,
+        messages: Sequence[Message],
+        place: dict[str, Any],
+        refused: Callable[[str], str],
+        is_right: Callable[[str], bool] | None,
+    ) -> Call:
+        model, began = player.model, time.monotonic()
+        about: dict[str, Any] = {
+            **place,
+            "model": model.model,
+            "temperature": model.temperature,
+            "max_tokens": model.max_tokens,
+            "settings": player.settings_hash,
+            "prompt": f"{player.prompt.name} {player.prompt.version}",
+            "prompt_hash": player.prompt.hash,
+        }
+        try:
+            reply = player.endpoint.complete(messages)
+        except EndpointFailed as failed:
+            seconds = time.monotonic() - began
+            fault = {"tries": failed.tries, "faults": failed.faults, "failure": str(failed)}
+            return Call(**about, **fault, seconds=seconds, price=model.cost(0, 0, 0))
+        tokens = reply.tokens
+        return Call(
+            **about,
+            reply=reply.text,
+            finish=reply.finish,
+            **tokens._asdict(),
+            seconds=time.monotonic() - began,
+            tries=reply.tries,
+            faults=reply.faults,
+            price=model.cost(tokens.read, tokens.cached, tokens.written),
+            refused=refused(reply.text),
+            right=None if is_right is None else is_right(reply.text),
+        )
+
+    def _happened(self, game: _Memory, info: Any, row: int, agent: int) -> Happened:
+        """Return what an agent's last action came to, from what the batch reports."""
+        if game.actions is None or game.returns is None or info is None:
+            return Happened()
+        reward = float(self._returns(info, row)[agent] - game.returns[agent])
+        return Happened(int(game.actions[agent]), bool(info["illegal"][row, agent]), round(reward, _DIGITS) + 0.0)
+
+    def _names(self, obs: Observation, row: int, agent: int, mask: np.ndarray) -> tuple[dict[str, int], dict[str, int]]:
+        """Return name → number of the legal actions, and of all; a text to choose has its number as a name too."""
+        spec, legal = self._spec, {}
+        known = {} if isinstance(spec.actions, TextChoices) else _lower(spec.actions.names)
+        for action in np.flatnonzero(mask).tolist():
+            name = action_name(spec, obs, row, agent, action)
+            if isinstance(spec.actions, TextChoices):
+                names = _lower([name, str(action), f"{action} {name}"])
+                legal = {**dict.fromkeys(names, action), **legal}
+            else:
+                legal[" ".join(name.lower().split())] = action
+        return legal, known
+
+
+def no_op(spec: EnvSpec, mask: np.ndarray) -> int:
+    """Return an action that does nothing: one of NO_OPS, or else one that is not legal, which does nothing either.
+
+    Where all are legal and none is a no-op it is the first.
+    """
+    names = () if isinstance(spec.actions, TextChoices) else spec.actions.names
+    for name in NO_OPS:
+        if name in names and mask[names.index(name)]:
+            return names.index(name)
+    return int(np.argmin(mask))
+
+
+def at_once(functions: Sequence[Callable[[], None]]) -> None:
+    """Call functions at once, each in a thread that does not keep the process from ending; raise what the first raises.
+
+    One alone is called in this thread.
+    """
+    if len(functions) == 1:
+        functions[0]()
+        return
+    errors: list[BaseException | None] = [None] * len(functions)
+
+    def call(k: int) -> None:
+        try:
+            functions[k]()
+        except BaseException as error:
+            errors[k] = error
+
+    threads = [threading.Thread(target=call, args=(k,), daemon=True) for k in range(len(functions))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if error := next(filter(None, errors), None):
+        raise error
+
+
+def _lower(names: Sequence[str]) -> dict[str, int]:
+    return {" ".join(name.lower().split()): k for k, name in enumerate(names)}

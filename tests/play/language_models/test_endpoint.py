@@ -1,0 +1,174 @@
+"""Calls of an endpoint: each way to fail, and the key."""
+
+import pytest
+
+from magrounding.play.language_models.endpoint import CONNECTION, GARBAGE, TIMEOUT, Endpoint, EndpointFailed, Tokens
+from tests.play.language_models.served import Served, completion, model, serving
+
+pytest.importorskip("httpx2")
+web = pytest.importorskip("aiohttp.web")
+
+ASK = [{"role": "user", "content": "?"}]
+KEY = "sk-0123456789abcdef"
+KINDS = {
+    "stall": TIMEOUT,
+    "break": CONNECTION,
+    "cut": CONNECTION,
+    "garbage": GARBAGE,
+    "odd": GARBAGE,
+    "429": "429",
+    "500": "500",
+}
+
+
+@pytest.fixture
+def ends():
+    """Endpoints that are closed."""
+    made = []
+
+    def make(served, **options):
+        waits = []
+        made.append(Endpoint(model(served, **options), sleep=waits.append))
+        return made[-1], waits
+
+    yield make
+    for each in made:
+        each.close()
+
+
+def test_a_reply(ends):
+    with serving(Served(lambda body: "<move>up</move>")) as served:
+        end, _ = ends(served, temperature=0.5, max_tokens=7, body={"top_p": 0.9})
+        found = end.complete(ASK)
+        assert (found.text, found.finish, found.tokens) == ("<move>up</move>", "stop", Tokens(100, 40, 7, 2))
+        assert (found.tries, found.faults) == (1, {})
+        asked = {"model": "tiny", "messages": ASK, "temperature": 0.5, "max_tokens": 7, "top_p": 0.9}
+        assert served.asked == [asked]
+        assert "Authorization" not in served.headers[0]
+        json_end, _ = ends(served, reply="json")
+        json_end.complete(ASK)
+        assert served.asked[1]["response_format"] == {"type": "json_object"}
+
+
+@pytest.mark.parametrize("fault", KINDS)
+def test_a_fault_is_tried_again(ends, fault):
+    replies = iter([f"fault:{fault}", "yes"])
+    with serving(Served(lambda body: next(replies))) as served:
+        end, waits = ends(served, wait=4.0)
+        found = end.complete(ASK)
+    assert (found.text, found.tries, found.faults) == ("yes", 2, {KINDS[fault]: 1})
+    assert len(waits) == 1
+    assert 3.0 <= waits[0] <= 5.0
+
+
+@pytest.mark.parametrize("fault", KINDS)
+def test_the_last_try_fails(ends, fault):
+    with serving(Served(lambda body: f"fault:{fault}")) as served:
+        end, _ = ends(served, retries=1, timeout=0.2)
+        with pytest.raises(EndpointFailed, match="the endpoint of tiny was asked 2 times in vain: ") as raised:
+            end.complete(ASK)
+    assert (raised.value.tries, raised.value.faults) == (2, {KINDS[fault]: 2})
+    assert served.faults == {fault: 2}
+
+
+def test_waits_grow_and_a_server_may_ask_for_more(ends):
+    async def later():
+        return web.json_response({}, status=429, headers={"Retry-After": "30"})
+
+    replies = iter(["fault:500"] * 3 + [later()] + ["yes"])
+    with serving(Served(lambda body: next(replies))) as served:
+        end, waits = ends(served, wait=3.0, retries=4, timeout=20.0)
+        assert end.complete(ASK).tries == 5
+    assert [round(wait / 3) for wait in waits[:2]] == [1, 2]
+    assert waits[2] <= 10  # 8 s at most, a quarter more or less
+    assert waits[3] == 20.0  # no longer than a reply may take
+
+
+def test_a_refusal_is_final(ends):
+    async def refuse():
+        return web.json_response({"error": "who are you?\x1b[2J"}, status=401)
+
+    with serving(Served(lambda body: refuse())) as served:
+        end, waits = ends(served)
+        with pytest.raises(EndpointFailed, match=r"asked once in vain: status 401: who are you\? \[2J$"):
+            end.complete(ASK)
+    assert waits == []
+
+
+def test_a_reply_that_comes_byte_by_byte(ends):
+    async def drip():
+        response = web.StreamResponse()
+        await response.prepare(served.request)
+        while True:
+            await response.write(b" ")
+            await served.pause()
+
+    with serving(Served(lambda body: drip())) as served:
+        end, _ = ends(served, retries=0, timeout=0.3)
+        with pytest.raises(EndpointFailed, match=r"no whole reply came in 0\.3 s"):
+            end.complete(ASK)
+
+
+def test_a_reply_without_end(ends):
+    async def flood():
+        response = web.StreamResponse()
+        await response.prepare(served.request)
+        while True:
+            await response.write(b"x" * 2**16)
+
+    with serving(Served(lambda body: flood())) as served:
+        end, _ = ends(served, retries=0, timeout=30.0)
+        with pytest.raises(EndpointFailed, match="more than 4,194,304 bytes"):
+            end.complete(ASK)
+
+
+def test_no_redirect_is_followed(ends):
+    async def elsewhere():
+        return web.Response(status=302, headers={"Location": "http://127.0.0.1:9/"})
+
+    with serving(Served(lambda body: elsewhere())) as served:
+        end, _ = ends(served)
+        with pytest.raises(EndpointFailed, match="status 302"):
+            end.complete(ASK)
+
+
+def test_no_server(ends):
+    with serving(Served()) as served:
+        pass
+    end, _ = ends(served)
+    with pytest.raises(EndpointFailed, match="asked 3 times in vain: there is no connection") as raised:
+        end.complete(ASK)
+    assert raised.value.faults == {CONNECTION: 3}
+
+
+def test_the_key_goes_to_the_endpoint_alone(ends, monkeypatch, caplog):
+    monkeypatch.setenv("TINY_KEY", KEY)
+    caplog.set_level("DEBUG")
+    replies = iter([f"I know {KEY}!", "fault:401"])
+    with serving(Served(lambda body: next(replies))) as served:
+        end, _ = ends(served, api_key_env="TINY_KEY")
+        assert end.complete(ASK).text == "I know [key]!"
+        with pytest.raises(EndpointFailed, match=r"status 401: no: Bearer \[key\]") as raised:
+            end.complete(ASK)
+    assert served.headers[0]["Authorization"] == f"Bearer {KEY}"
+    assert KEY not in f"{raised.value!r} {caplog.text} {end.complete!r} {raised.getrepr(showlocals=False)}"
+
+
+@pytest.mark.parametrize(
+    ("content", "text", "tokens"),
+    [
+        ({"choices": [{"message": {"content": None}, "finish_reason": "length"}]}, "", Tokens()),
+        ({"choices": [{"message": {"content": [{"type": "text", "text": "a"}]}}], "usage": 3}, "a", Tokens()),
+        ({**completion("x"), "usage": {"prompt_tokens": -1, "completion_tokens": "9"}}, "x", Tokens()),
+        ({**completion("x"), "usage": {"prompt_tokens": 5, "prompt_tokens_details": None}}, "x", Tokens(5)),
+        (completion("\ud800"), "?", Tokens(100, 40, 7, 2)),
+    ],
+)
+def test_odd_replies(ends, content, text, tokens):
+    async def answer():
+        return web.json_response(content)
+
+    with serving(Served(lambda body: answer())) as served:
+        end, _ = ends(served)
+        found = end.complete(ASK)
+    assert (found.text, found.tokens) == (text, tokens)

@@ -1,0 +1,91 @@
+"""Options of language models, and the file that names them."""
+
+import pytest
+
+from magrounding.errors import ConfigurationError
+from magrounding.play.language_models.models import LanguageModel, read_models
+from magrounding.play.language_models.player import LanguageModels
+from magrounding.play.lineup import Lineup
+
+URL = "http://127.0.0.1:8080/v1"
+KEY = "sk-very-secret"
+
+
+def file_of(folder, text):
+    path = folder / "models.toml"
+    path.write_text(text)
+    return path
+
+
+def test_a_file_names_models(tmp_path):
+    found = read_models(file_of(tmp_path, f'[one]\nmodel = "m"\nbase_url = "{URL}"\nhistory = 2\n'))
+    assert found == {"one": LanguageModel("m", URL, history=2)}
+    assert read_models("example:language_models.toml")
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("", "names no language model"),
+        ("a = 1", r"has a table \[NAME\] for each"),
+        ("[a", "are no TOML"),
+        ("[a]\nmodel = 'm'", "table a: a language model lacks base_url"),
+        (f"[a]\nmodel = 'm'\nbase_url = '{URL}'\napi_key = '{KEY}'", "unknown option of a language model 'api_key'"),
+        (f"[a]\nmodel = 'm'\nbase_url = '{URL}'\napi_key_env = '{KEY}'", "is the name of an environment variable"),
+        (f"[a]\nmodel = 'm'\nbase_url = 'http://me:{KEY}@host/v1'", "without a user"),
+        (f"[a]\nmodel = 'm'\nbase_url = 'http://host/v1?key={KEY}'", "a query"),
+        ("[a]\nmodel = 'm'\nbase_url = 'file:///etc/passwd'", "a base_url such as"),
+        (f"[a]\nmodel = 'm'\nbase_url = '{URL}'\ntemperature = -1", "temperature of a language model takes"),
+        (f"[a]\nmodel = 'm'\nbase_url = '{URL}'\nprompt = 'clever'", "unknown prompt 'clever'"),
+        (f"[a]\nmodel = 'm'\nbase_url = '{URL}'\nprice = {{ whole = 1 }}", "price has the entries in, cached, out"),
+        (f"[a]\nmodel = 'm'\nbase_url = '{URL}'\nbody = {{ messages = [] }}", "none that are options, got messages"),
+    ],
+)
+def test_what_is_no_file_of_models(tmp_path, text, complaint):
+    def read():
+        LanguageModels(read_models(file_of(tmp_path, text))).player("a")
+
+    with pytest.raises(ConfigurationError, match=complaint) as raised:
+        read()
+    assert KEY not in str(raised.value)
+
+
+def test_a_key_that_is_not_set(monkeypatch):
+    monkeypatch.delenv("NO_SUCH_KEY", raising=False)
+    model = LanguageModel("m", URL, api_key_env="NO_SUCH_KEY")
+    with pytest.raises(ConfigurationError, match="NO_SUCH_KEY, which has to hold the key of m, is not set"):
+        model.find_key()
+    monkeypatch.setenv("NO_SUCH_KEY", f"{KEY}\nX-More: 1")  # a header of its own
+    with pytest.raises(ConfigurationError, match="is not set"):
+        model.find_key()
+    monkeypatch.setenv("NO_SUCH_KEY", f"{KEY}\n")
+    assert model.find_key() == KEY
+
+
+def test_what_replies_depend_on():
+    one = LanguageModel("m", URL)
+    elsewhere = LanguageModel("m", "http://other/v1", api_key_env="KEY", timeout=1.0, retries=0, price={"in": 1.0})
+    assert one.settings_hash == elsewhere.settings_hash
+    for other in ({"temperature": 1.0}, {"history": 0}, {"prompt": "chain_of_thought"}, {"body": {"top_p": 0.5}}):
+        assert LanguageModel("m", URL, **other).settings_hash != one.settings_hash
+
+
+def test_prices():
+    assert LanguageModel("m", URL).cost(100, 0, 10) is None
+    priced = LanguageModel("m", URL, price={"in": 2.0, "cached": 0.5, "out": 10.0})
+    assert priced.cost(1_000_000, 400_000, 100_000) == pytest.approx(0.6 * 2 + 0.4 * 0.5 + 0.1 * 10)
+    assert LanguageModel("m", URL, price={"in": 2.0}).cost(1_000_000, 400_000, 100_000) == pytest.approx(2.0)
+
+
+def test_players_of_a_lineup():
+    models = LanguageModels({"one": LanguageModel("m", URL)})
+    lineup = Lineup.parse("llm:one,llm:m@http://127.0.0.1:1/v1,llm:one,oracle", 4, models)
+    assert lineup.name == "llm:one,llm:m@http://127.0.0.1:1/v1,llm:one,oracle"
+    assert [player.name for player in lineup.language_models] == ["one", "m@http://127.0.0.1:1/v1"]
+    with pytest.raises(ConfigurationError, match="unknown language model 'on'; choose from: one"):
+        Lineup.parse("llm:on", 1, models)
+    with pytest.raises(ConfigurationError, match="llm:one is not known: name a file of language models with --llm"):
+        Lineup.parse("llm:one", 1)
+    with pytest.raises(ConfigurationError, match="a player is"):
+        Lineup.parse("llm", 1)
+    models.close()
