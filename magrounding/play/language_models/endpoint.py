@@ -10,14 +10,17 @@ import random
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from magrounding.errors import MagroundingError, needed
 from magrounding.play.language_models.models import LanguageModel
 from magrounding.play.language_models.prompts import JSON
+
+if TYPE_CHECKING:
+    import httpx2
 
 Message = Mapping[str, str]
 """A message of a chat: `role` and `content`."""
@@ -111,12 +114,12 @@ class Endpoint:
         self._http, self._model, self._sleep = httpx2, model, sleep
         self._turn = turn or threading.Semaphore()
         self._key = model.find_key()
-        headers = {"Content-Type": "application/json", "Accept-Encoding": "identity"}
+        self._headers = {"Content-Type": "application/json", "Accept-Encoding": "identity"}
         if self._key:
-            headers["Authorization"] = f"Bearer {self._key}"
-        limits = httpx2.Limits(max_connections=None, max_keepalive_connections=None)
-        self._client = httpx2.Client(headers=headers, limits=limits, follow_redirects=False)
-        self._url = f"{model.base_url.rstrip('/')}/chat/completions"
+            self._headers["Authorization"] = f"Bearer {self._key}"
+        self._url = httpx2.URL(f"{model.base_url.rstrip('/')}/chat/completions")
+        self._certificates = httpx2.create_ssl_context()
+        self._idle: list[httpx2.Client] = []
 
     def complete(self, messages: Sequence[Message]) -> Completion:
         """Return the reply to a chat; EndpointFailed after the last try."""
@@ -138,8 +141,21 @@ class Endpoint:
         raise AssertionError("the last try returns or raises")
 
     def close(self) -> None:
-        """Close its connections."""
-        self._client.close()
+        """Close the connections that are idle, all but those of calls under way."""
+        while self._idle:
+            self._idle.pop().close()
+
+    @contextmanager
+    def _client(self) -> Iterator[httpx2.Client]:
+        """Lend a client of one connection: one client of many looks through all of them for each request."""
+        try:
+            client = self._idle.pop()
+        except IndexError:
+            client = self._http.Client(headers=self._headers, verify=self._certificates, follow_redirects=False)
+        try:
+            yield client
+        finally:
+            self._idle.append(client)
 
     def _request(self, messages: Sequence[Message]) -> dict[str, Any]:
         model = self._model
@@ -153,7 +169,10 @@ class Endpoint:
         end, data = time.monotonic() + seconds, bytearray()
         late = _Fault(TIMEOUT, f"no whole reply came in {seconds:g} s")
         try:
-            with self._client.stream("POST", self._url, content=payload, timeout=seconds) as response:
+            with (
+                self._client() as client,
+                client.stream("POST", self._url, content=payload, timeout=seconds) as response,
+            ):
                 for part in response.iter_raw():
                     data += part
                     if time.monotonic() > end:  # a server that sends a byte now and then
