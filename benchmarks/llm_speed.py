@@ -1,4 +1,4 @@
-"""How much of the waiting for language models is hidden: `python -m benchmarks.llm_speed --json llm_speed.json`.
+"""The waiting for language models that a match hides: `python -m benchmarks.llm_speed --json llm_speed.json`.
 
 An endpoint in a process of its own answers each call after a fixed time. A match of many games at once should take
 little longer than its longest game alone would: its moves times that time.

@@ -18,6 +18,7 @@ KINDS = {".py", ".md", ".json", ".toml", ".txt", ".html", ".js"}
 PROGRAM = r"python -m benchmarks\.\w+|magrounding [a-z]+"
 MINE = (
     "benchmarks.tables.__main__",
+    "benchmarks.language_models",
     "benchmarks.latency",
     "benchmarks.floods",
     "benchmarks.study_kills",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from pathlib import Path
 from queue import Empty, SimpleQueue
@@ -167,7 +167,7 @@ def play_apart(
 
     def play() -> None:
         torch.set_num_threads(1)  # OpenMP counts threads for each thread that calls it
-        own, seed = Lineup(lineup.players, lineup.name, ends_games=True), -1  # teams think for one game at a time
+        own, seed = replace(lineup, ends_games=True), -1  # teams think for one game at a time
         try:
             with closing(make_vec(env, 1, **options)) as vec:
                 while not any(player.models.stopped for player in own.language_models):

@@ -14,6 +14,15 @@ _ODD = 0x1E37_79B9_7F4A_7C15
 _POSITIVE = np.iinfo(np.int64).max
 
 
+def other_document(keys: np.ndarray, manuals: np.ndarray) -> np.ndarray:
+    """Return keys [B] of documents that have the manuals of others, given their own keys and the others' [B].
+
+    They are not negative, as those of any text; sums wrap around. A change of one of the two always changes them, since
+    _ODD is odd.
+    """
+    return (keys * _ODD + manuals) & _POSITIVE
+
+
 class ShuffledManuals:
     """A team to which game b of a vector env shows the rules of game b + 1 (the last one those of the first).
 
@@ -50,8 +59,6 @@ class ShuffledManuals:
                 f"{self._text or 'rules'}"
             )
         if isinstance(info, Mapping) and isinstance(key := info.get("document"), np.ndarray):
-            # Keys of a goal with the next row's manual, not negative as that of any text; sums wrap around. A change of
-            # one of the two always changes them, since _ODD is odd.
-            info = {**info, "document": (key * _ODD + np.roll(key, -1)) & _POSITIVE}
+            info = {**info, "document": other_document(key, np.roll(key, -1))}
         shuffled = {**obs, self._text: np.roll(rules, -1, axis=0)}
         return self._team.act(shuffled, memory, info, greedy, **({} if rows is None else {"rows": rows}))
