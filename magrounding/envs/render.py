@@ -44,6 +44,7 @@ class Scene:
         goal, manual: the texts; the goal is "" where there is none.
         step, max_cycles: how far the episode has come.
         outcome: "", "won" or "lost".
+        unseen: [H, W] bool, cells of which the agent sees nothing; None where it sees them all.
     """
 
     __repr__ = brief
@@ -57,6 +58,7 @@ class Scene:
     step: int
     max_cycles: int
     outcome: str
+    unseen: np.ndarray | None = None
 
     def marked(self, marks: np.ndarray) -> Scene:
         """Return this scene with claims: marks [n, H, W] is 1 where an agent claims what is there."""

@@ -217,10 +217,30 @@ def test_renders(minigrid):
     picture = env.render()
     assert picture.dtype == np.uint8
     assert picture.shape == (256, 256, 3)
-    scene = env.scene()
-    assert scene.walls.shape == (8, 8)
-    assert scene.goal == env.game.mission
-    assert {(figure.quality, figure.name) for figure in scene.figures} >= {("red", "ball"), ("facing left", "0")}
+    env.close()
+
+
+def test_the_scene_is_what_the_agent_sees(minigrid):
+    """Cell by cell: things, walls and what is out of sight are those of the observation, and nothing else."""
+    env = BabyAI("GoTo").make_env()
+    observations, _ = env.reset(seed=3)
+    hidden, rng = 0, np.random.default_rng(0)
+    while env.agents:
+        grid, scene = observations["agent_0"]["grid"], env.scene()
+        assert scene.goal == env.game.mission
+        shown = np.full((7, 7), "empty", object)
+        shown[scene.walls], shown[scene.unseen] = "wall", "unseen"
+        for figure in scene.figures[1:]:
+            shown[figure.row, figure.column] = f"{figure.quality} {figure.name}"
+        for at in np.ndindex(7, 7):
+            kind, colour, state = (VOCABULARY.decode([word]) for word in grid[at])
+            words = kind if kind in ("empty", "wall", "unseen") else f"{state} {colour} {kind}".strip()
+            assert at == (6, 3) or shown[at] == words
+        hidden += scene.unseen.sum()
+        agent = scene.figures[0]
+        assert (agent.row, agent.column, agent.kind, agent.quality) == (6, 3, "agent", "facing up")
+        observations, *_ = env.step({"agent_0": int(rng.integers(7))})
+    assert hidden > 0
     env.close()
 
 

@@ -87,7 +87,7 @@ def frame(view: View, sprites: Sprites, hidden: Collection[int] = ()) -> dict[st
         "goal": scene.goal,
         "manual": list(view.statements or scene.manual),
         "holds": [held if alive else None for held, alive in zip(scene.inventories, scene.alive, strict=True)],
-        "walls": ["".join("#" if wall else "." for wall in row) for row in scene.walls.tolist()],
+        "walls": ["".join(row) for row in _cells(scene).tolist()],
         "figures": [_figure(each, sprites) for each in scene.figures],
         "claims": {
             agent: [k for k, each in enumerate(scene.figures) if _claimed(each, marks)]
@@ -95,6 +95,12 @@ def frame(view: View, sprites: Sprites, hidden: Collection[int] = ()) -> dict[st
             if agent not in hidden
         },
     }
+
+
+def _cells(scene: Scene) -> np.ndarray:
+    """Return signs [H, W] of what cells are: "#" wall, "." floor, "?" out of sight."""
+    cells = np.where(scene.walls, "#", ".")
+    return cells if scene.unseen is None else np.where(scene.unseen, "?", cells)
 
 
 def text_of(view: View) -> str:

@@ -63,10 +63,10 @@ class BabyAIEnv(OneAgentEnv):
         return self._expert.labels()
 
     def scene(self) -> Scene:
-        """The whole game, to be drawn."""
+        """What the agent sees, to be drawn; people who play read no more of the map than an agent."""
         self._require_start("scene")
         outcome = ("won" if self._won else "lost") if self._over else ""
-        return picture.scene(self.game, outcome)
+        return picture.scene(self.game, self._grid, outcome)
 
     def _draw(self, mode: str) -> str | np.ndarray:
         return picture.ansi(self.game) if mode == "ansi_full" else self.game.get_frame()

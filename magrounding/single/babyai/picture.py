@@ -1,4 +1,4 @@
-"""A game of BabyAI as text and as a scene."""
+"""A game of BabyAI as text, with the whole map, and what its agent sees as a scene."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ import numpy as np
 from minigrid.envs.babyai.core.roomgrid_level import RoomGridLevel
 
 from magrounding.envs.render import Figure, Scene
+from magrounding.single.babyai.words import VIEW, VOCABULARY
 
 _AGENT = ">v<^"
-_FACES = ("right", "down", "left", "up")
 _THINGS = {"key": "k", "ball": "o", "box": "b"}
 _DOORS = {0: "/", 1: "+", 2: "*"}
 """Signs by a door's state: open, closed, locked."""
+_SCENERY = [VOCABULARY[kind] for kind in ("unseen", "empty", "wall")]
 
 
 def ansi(game: RoomGridLevel) -> str:
@@ -27,22 +28,23 @@ def ansi(game: RoomGridLevel) -> str:
     return "\n".join(lines)
 
 
-def scene(game: RoomGridLevel, outcome: str = "") -> Scene:
-    """The whole map as a Scene: doors and things are items, a door's quality being its colour and state."""
-    walls = np.zeros((game.height, game.width), np.bool_)
-    x, y = map(int, game.agent_pos)
-    figures = [Figure(y, x, "agent", "0", f"facing {_FACES[game.agent_dir]}")]
-    for place, thing in enumerate(game.grid.grid):
-        row, column = divmod(place, game.width)
-        if thing is None:
-            continue
-        if thing.type == "wall":
-            walls[row, column] = True
-        else:
-            figures.append(Figure(row, column, "item", thing.type, _quality(thing)))
+def scene(game: RoomGridLevel, grid: np.ndarray, outcome: str = "") -> Scene:
+    """What the agent sees as a Scene: it stands in the middle of the last row and looks at the first.
+
+    Args:
+        game: minigrid's game.
+        grid: [7, 7, 3] int16, the observation.
+        outcome: see `Scene`.
+    """
+    kinds = grid[..., 0]
+    figures = [Figure(VIEW - 1, VIEW // 2, "agent", "0", "facing up")]
+    for row, column in np.argwhere(~np.isin(kinds, _SCENERY)).tolist():
+        if (row, column) != (VIEW - 1, VIEW // 2):  # the agent's own cell shows what it carries
+            kind, colour, state = map(VOCABULARY.decode, grid[row, column, :, None])
+            figures.append(Figure(row, column, "item", kind, f"{state} {colour}".strip()))
     held = game.carrying
     return Scene(
-        walls=walls,
+        walls=kinds == VOCABULARY["wall"],
         figures=tuple(figures),
         alive=(True,),
         inventories=(f"{held.color} {held.type}" if held else "",),
@@ -51,6 +53,7 @@ def scene(game: RoomGridLevel, outcome: str = "") -> Scene:
         step=game.step_count,
         max_cycles=game.max_steps,
         outcome=outcome,
+        unseen=kinds == VOCABULARY["unseen"],
     )
 
 
@@ -61,9 +64,3 @@ def _signs(thing) -> str:
         return "##"
     sign = _DOORS[thing.encode()[2]] if thing.type == "door" else _THINGS[thing.type]
     return sign + thing.color[0]
-
-
-def _quality(thing) -> str:
-    if thing.type != "door":
-        return thing.color
-    return ("open ", "closed ", "locked ")[thing.encode()[2]] + thing.color

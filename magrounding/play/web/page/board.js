@@ -41,21 +41,24 @@ function rings(parent, [x, y, side], agents, colours) {
 const TURNS = {right: 0, down: 90, left: 180, up: 270};
 
 export function describe(frame) {
+  const hidden = frame.walls.join("").split("?").length - 1;
   const size = `${frame.walls.length} by ${frame.walls[0].length} cells`;
-  return size + frame.figures.map(each => `; ${label(each)}${"agent" in each && each.quality ? ` ${each.quality}` : ""} in row ${each.at[0]}, column ${each.at[1]}`).join("");
+  return size + (hidden ? `, ${hidden} of them out of sight` : "") + frame.figures.map(each => `; ${label(each)}${"agent" in each && each.quality ? ` ${each.quality}` : ""} in row ${each.at[0]}, column ${each.at[1]}`).join("");
 }
 
 export function drawBoard(svg, frame, game, overlays) {
   const rows = frame.walls.length, columns = frame.walls[0].length, parts = document.createElementNS(NS, "g");
   shape("rect", {width: columns * CELL, height: rows * CELL, class: "floor"}, parts);
-  let other = "", walls = "";
+  let other = "", walls = "", unseen = "";
   for (let row = 0; row < rows; row++) for (let column = 0; column < columns; column++) {
     const square = `M${column * CELL} ${row * CELL}h${CELL}v${CELL}h${-CELL}z`;
     if (frame.walls[row][column] === "#") walls += square;
+    else if (frame.walls[row][column] === "?") unseen += square;
     else if ((row + column) % 2) other += square;
   }
   shape("path", {d: other, class: "floor-2"}, parts);
   shape("path", {d: walls, class: "wall"}, parts);
+  shape("path", {d: unseen, class: "unseen"}, parts);
   const where = places(frame.figures), claimed = {};
   if (overlays.claims)
     for (const [agent, taken] of Object.entries(frame.claims)) for (const k of taken) (claimed[k] ??= []).push(+agent);
