@@ -15,7 +15,7 @@ from tests.documentation import pages
 ROOT = Path(__file__).parents[1]
 PAGES = [*pages.PAGES, ROOT / "CONTRIBUTING.md", *ROOT.glob("examples/**/*.md")]
 KINDS = {".py", ".md", ".json", ".toml", ".txt", ".html", ".js"}
-PROGRAM = r"python -m benchmarks\.\w+|magrounding [a-z]+"
+PROGRAM = r"python -m benchmarks\.\w+|magrounding [a-z-]+"
 MINE = (
     "benchmarks.tables.__main__",
     "benchmarks.language_models",

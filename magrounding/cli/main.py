@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from importlib import import_module
+from types import ModuleType
 
 from magrounding import __version__
 from magrounding.cli.command import CommandLine, run_command
@@ -21,6 +22,7 @@ COMMANDS = {
     "study": "Print the table of results of a study that was held in the browser.",
     "match": "Compare line-ups of agents, oracles, scripts and random players on the same games.",
     "replay": "Replay saved games, check them, and show one as text, film or page.",
+    "export-chats": "Write games of the oracle, teams or people as chats, to fine-tune language models.",
     "guide": "Train LGE's Guide, which selects the relevant ones among many valid actions.",
     "compare": "Compare finished runs: a table for each stage, and learning curves.",
     "sweep": "Train a run at each point of a grid, or at those that Optuna chooses, and compare them.",
@@ -35,7 +37,7 @@ COMMANDS = {
     "doctor": "Print versions, cores, threads and GPU of this machine, and what each extra lacks.",
     "completion": "Print a script that completes commands and options in bash or zsh.",
 }
-"""Name, which is also that of its module → what it does."""
+"""Name, which is also that of its module (`command_module`) → what it does."""
 
 
 def main() -> int:
@@ -48,7 +50,12 @@ def main() -> int:
         return 0
     if name not in COMMANDS:
         return run_command(lambda: refuse(name))
-    return CommandLine(f"{NAME} {name}", tuple(arguments)).run(import_module(f"magrounding.cli.{name}"))
+    return CommandLine(f"{NAME} {name}", tuple(arguments)).run(command_module(name))
+
+
+def command_module(name: str) -> ModuleType:
+    """Import the module of a command; a hyphen of its name is an underscore there."""
+    return import_module(f"magrounding.cli.{name.replace('-', '_')}")
 
 
 def usage() -> str:

@@ -2,7 +2,6 @@
 
 import re
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 from typing import Annotated
 
@@ -10,7 +9,7 @@ import pytest
 import tyro
 
 from magrounding.cli.command import CommandLine, derived
-from magrounding.cli.main import COMMANDS
+from magrounding.cli.main import COMMANDS, command_module
 
 
 def help_of(parse, monkeypatch, capsys):
@@ -23,7 +22,7 @@ def help_of(parse, monkeypatch, capsys):
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_no_default_is_none_and_none_is_said_twice(name, monkeypatch, capsys):
-    command = import_module(f"magrounding.cli.{name}")
+    command = command_module(name)
     said = help_of(lambda words: CommandLine(f"magrounding {name}", words).run(command), monkeypatch, capsys)
     assert "(default: None)" not in said
     assert "{None}" not in said

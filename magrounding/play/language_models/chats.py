@@ -27,7 +27,7 @@ EXAMPLE_SEED = 2**44
 _EXAMPLES, _STEPS = 2, 12
 """Games of a prompt, and steps that it shows of each at most."""
 
-Moves = Callable[[Observation, Info, int], np.ndarray]
+Moves = Callable[[Observation, Info, int], Any]
 """(observation, info, step) → actions [1, n] of a batch of one."""
 
 
