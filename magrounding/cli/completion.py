@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Annotated
 
 import tyro
@@ -27,10 +28,10 @@ class Arguments:
 
 def run(arguments: Arguments, line: CommandLine) -> None:
     """Print tyro's script of all commands."""
-    from magrounding.cli.main import COMMANDS, NAME, command_module
+    from magrounding.cli.main import MODULES, NAME
 
     shell = check_choice("shell", arguments.shell, SHELLS)
-    commands = {name: explained(command_module(name).Arguments) for name in COMMANDS}
+    commands = {name: explained(import_module(module).Arguments) for name, module in MODULES.items()}
     try:
         tyro.extras.subcommand_cli_from_dict(commands, prog=NAME, args=["--tyro-print-completion", shell])
     except SystemExit as end:  # how tyro ends after it has printed

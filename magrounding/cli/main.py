@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from importlib import import_module
-from types import ModuleType
 
 from magrounding import __version__
 from magrounding.cli.command import CommandLine, run_command
@@ -37,7 +36,8 @@ COMMANDS = {
     "doctor": "Print versions, cores, threads and GPU of this machine, and what each extra lacks.",
     "completion": "Print a script that completes commands and options in bash or zsh.",
 }
-"""Name, which is also that of its module (`command_module`) → what it does."""
+"""Name → what it does."""
+MODULES = {name: f"magrounding.cli.{name.replace('-', '_')}" for name in COMMANDS}
 
 
 def main() -> int:
@@ -50,12 +50,7 @@ def main() -> int:
         return 0
     if name not in COMMANDS:
         return run_command(lambda: refuse(name))
-    return CommandLine(f"{NAME} {name}", tuple(arguments)).run(command_module(name))
-
-
-def command_module(name: str) -> ModuleType:
-    """Import the module of a command; a hyphen of its name is an underscore there."""
-    return import_module(f"magrounding.cli.{name.replace('-', '_')}")
+    return CommandLine(f"{NAME} {name}", tuple(arguments)).run(import_module(MODULES[name]))
 
 
 def usage() -> str:

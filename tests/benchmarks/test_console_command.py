@@ -80,7 +80,7 @@ def test_its_version(monkeypatch, capsys):
 @pytest.mark.parametrize("name", console.COMMANDS)
 def test_a_command_gets_what_was_typed(monkeypatch, name):
     lines = []
-    command = console.command_module(name)
+    command = import_module(console.MODULES[name])
     monkeypatch.setattr(CommandLine, "run", lambda line, module: lines.append((line, module)) or 7)
     programs = {f"magrounding {name}": console.main}
     if name in FROM_A_CHECKOUT:

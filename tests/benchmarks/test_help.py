@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated
 
@@ -9,7 +10,7 @@ import pytest
 import tyro
 
 from magrounding.cli.command import CommandLine, derived
-from magrounding.cli.main import COMMANDS, command_module
+from magrounding.cli.main import COMMANDS, MODULES
 
 
 def help_of(parse, monkeypatch, capsys):
@@ -22,7 +23,7 @@ def help_of(parse, monkeypatch, capsys):
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_no_default_is_none_and_none_is_said_twice(name, monkeypatch, capsys):
-    command = command_module(name)
+    command = import_module(MODULES[name])
     said = help_of(lambda words: CommandLine(f"magrounding {name}", words).run(command), monkeypatch, capsys)
     assert "(default: None)" not in said
     assert "{None}" not in said
