@@ -63,7 +63,7 @@ class BabyAIEnv(OneAgentEnv):
         return self._expert.labels()
 
     def scene(self) -> Scene:
-        """What the agent sees, to be drawn; people who play read no more of the map than an agent."""
+        """Return a picture of what the agent sees: people who play see no more of the map than an agent."""
         self._require_start("scene")
         outcome = ("won" if self._won else "lost") if self._over else ""
         return picture.scene(self.game, self._grid, outcome)

@@ -29,7 +29,7 @@ def ansi(game: RoomGridLevel) -> str:
 
 
 def scene(game: RoomGridLevel, grid: np.ndarray, outcome: str = "") -> Scene:
-    """What the agent sees as a Scene: it stands in the middle of the last row and looks at the first.
+    """Draw what the agent sees: it stands in the middle of the last row and looks at the first.
 
     Args:
         game: minigrid's game.
