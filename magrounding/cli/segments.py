@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from magrounding.agents.building import build_policy
 from magrounding.agents.running_text.assumptions import parse_assumptions
+from magrounding.agents.running_text.edges import Edges
 from magrounding.agents.running_text.segments import EDGES, LEARNT, ROWS, SEGMENTS, Delexicalised, Segmenter
 from magrounding.agents.weights import fit_weights, save_weights
 from magrounding.cli.command import CommandLine, derived
@@ -15,6 +17,7 @@ from magrounding.cli.options import chosen_team
 from magrounding.errors import CheckpointError, ConfigurationError, check_choice
 from magrounding.experiment.config import RunConfig, read_config
 from magrounding.experiment.markdown import table
+from magrounding.experiment.overlap import NAMES, Reading, read_by_overlap
 from magrounding.experiment.presets import find_preset
 from magrounding.experiment.progress import duration
 from magrounding.experiment.segmenting import (
@@ -22,6 +25,7 @@ from magrounding.experiment.segmenting import (
     facts_found,
     first_game,
     learn_segments_of,
+    renderings_of,
     segmenters_of,
     statements_found,
 )
@@ -60,9 +64,9 @@ class Arguments:
     statements: str = ROWS
     """Source of the training labels. rows: manuals with one statement a row; stops: the sentences of paragraphs."""
     assume: str = "none"
-    """With --by edges: rules of language to add through synthetic texts, joined by +. parallel: two lists in one
+    """With --by edges: assumptions about language, joined by +, as further training texts. parallel: two lists in one
     sentence correspond in order; override: the last statement about a word holds, and one about some words overrides
-    one about all."""
+    one about all; english: general English, the sentences of example:english.json."""
     seed: int = 0
     """Seed of the reader's weights and of the games whose manuals it is trained on."""
 
@@ -103,6 +107,9 @@ def _run(arguments: Arguments, line: CommandLine) -> None:
         learnt = learn_segments_of(type(finders[0]), changed, reads, seed_of_games, arguments.statements, assume)
         print(f"learnt to read the manuals of {reads} in {duration(time.monotonic() - start)}", flush=True)
         _show(learnt, changed, reads)
+        if isinstance(learnt, Edges):
+            learnt_from = renderings_of(changed, reads, seed_of_games, arguments.statements, assume)
+            _show_overlap(read_by_overlap(changed, reads, learnt, learnt_from))
         for each in finders:
             each.load_state_dict(learnt.state_dict())
     state = run.seed(seed, len(settings.seeds)).state(stage)
@@ -135,3 +142,14 @@ def _show(learnt: Delexicalised, settings: RunConfig, stage: str) -> None:
     if found:
         heads = [what, *next(iter(found.values()))]
         print(table(heads, [[name, *map(percent, row.values())] for name, row in found.items()]))
+
+
+def _show_overlap(readings: Mapping[str, Reading]) -> None:
+    """Say how the facts of sentences are read by the longest run of words that each shares with a text of training."""
+    rows = []
+    for name, (longest, read) in readings.items():
+        facts = [f"{percent(read[each][1])} of {read[each][0]:,}" if each in read else "–" for each in NAMES]
+        rows.append([name, str(longest), *facts])
+    if rows:
+        print("\nfacts by the longest run of words that their sentence shares with a text of training")
+        print(table(["set", "longest", *(f"{each} words" for each in NAMES)], rows))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from functools import partial
 
@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from torch import nn
 
+from magrounding.agents.running_text.assumptions import ENGLISH
 from magrounding.agents.running_text.edges import Edges
 from magrounding.agents.running_text.edges_learning import Renderings, learn_edges
 from magrounding.agents.running_text.segments import ROWS, STOPS, Delexicalised, Segmenter, Stops
@@ -27,8 +28,11 @@ HELD_OUT = 2**40
 """Seed of the games whose manuals a Segmenter is judged by."""
 
 
-OFTEN = 4.0
-"""Number of draws of running text in the stage's own constructions for one of any other rendering."""
+PLAIN, OWN, FROM_ENGLISH = 1.0, 3.0, 8.0
+"""Relative numbers of texts to learn from in plain sentences, in those of the stage, and in those of ENGLISH_FILE."""
+ENGLISH_FILE = "example:english.json"
+TEMPLATES = "templates"
+"""The option of worlds that write with the sentences of a file."""
 CONSTRUCTIONS = "constructions"
 """The option of worlds whose manuals may hold several facts to a sentence; "none" of them: one."""
 PARAGRAPH = {"layout": "paragraph"}
@@ -77,31 +81,44 @@ def learn_from_games(settings: RunConfig, stage: str, seed: int = 0, statements:
 def learn_edges_from_games(
     settings: RunConfig, stage: str, seed: int = 0, statements: str = ROWS, assume: tuple[str, ...] = ()
 ) -> Edges:
-    """The reader of edges of a stage, learnt from its training games in every layout, in its sentences and plain ones.
+    """The reader of edges of a stage, learnt from its training games in its own sentences and in plain ones.
 
     The maps of all evaluation sets are looked at as in `learn_from_games`, and their manuals are not. Nor are the facts
-    of any game (`vec.facts`): what belongs together is read off the plain rendering. For its `statements` see `_known`.
+    of any game (`vec.facts`): what belongs together is read off the plain rendering. With ENGLISH assumed, the same
+    games are written in the sentences of a file as well. For its `statements` see `_known`.
 
     Raises:
-        ConfigurationError: plain manuals of one row, from which nothing is learnt; or see `_known`.
+        ConfigurationError: plain manuals of one row, from which nothing is learnt; ENGLISH in an environment that takes
+            no templates; or see `_known`.
     """
+    renderings = renderings_of(settings, stage, seed, statements, assume)
+    return learn_edges(settings.describe(stage), renderings, seed, assume=assume)
+
+
+def renderings_of(
+    settings: RunConfig,
+    stage: str,
+    seed: int = 0,
+    statements: str = ROWS,
+    assume: tuple[str, ...] = (),
+    english: str = ENGLISH_FILE,
+) -> Renderings:
+    """Training data of `learn_edges_from_games`; `english` is the file of the sentences of ENGLISH."""
     entry, spec = settings.entry, settings.describe(stage)
     plainly = {CONSTRUCTIONS: "none"} if CONSTRUCTIONS in entry.options else {}
-    worded, weights = [], []
-    own, rows, maps = _known(settings, stage, seed, statements, plainly)
-    known = _ids_in(spec, own)
-    rows = known[rows]
-    for k, layout in enumerate(entry.in_layouts()):
-        for changed in ({}, plainly)[: 1 + bool(plainly)]:
-            with closing(_games(settings, stage, worded={**layout, **changed})) as vec:
-                if statements == STOPS and vec.spec["manual"].shape[0] > 1:
-                    continue  # its rows would say more
-                worded.append(_ids_in(spec, vec.spec)[_drawn(vec, seed)[0]])
-            weights.append(OFTEN if k > 1 and changed is not plainly else 1.0)
+    ways = [(plainly, PLAIN), *([({}, OWN)] if plainly else [])]
+    if ENGLISH in assume:
+        if TEMPLATES not in entry.options:
+            raise ConfigurationError(f"{settings.env} takes no {TEMPLATES}: leave out --assume {ENGLISH}")
+        ways.append(({TEMPLATES: english}, FROM_ENGLISH))
+    drawn = [_known(settings, stage, seed, statements, way) for way, _ in ways]
+    words = tuple(dict.fromkeys(word for each in (spec, *(own for own, _, _ in drawn)) for word in each.words))
+    worded = tuple(_ids_in(words, own)[manuals] for own, manuals, _ in drawn)
+    rows, maps = worded[0], drawn[0][2]
     spoken = np.bincount(rows.ravel(), minlength=spec.vocabulary_size) > 0
     spoken[0] = False
-    places, beside = _seen(settings, stage, spec, known[maps], spoken, seed)
-    return learn_edges(spec, Renderings(rows, tuple(worded), tuple(weights), places, beside), seed, assume=assume)
+    places, beside = _seen(settings, stage, spec, _ids_in(spec.words, drawn[0][0])[maps], spoken, seed)
+    return Renderings(words, rows, worded, tuple(weight for _, weight in ways), places, beside)
 
 
 def statements_found(settings: RunConfig, stage: str, segmenter: Segmenter) -> dict[str, dict[str, float]]:
@@ -214,7 +231,7 @@ def _seen(
     shown, beside = places_shown(spec, maps, spoken)
     for name in settings.entry.evaluation.sets:
         with closing(_games(settings, stage, name)) as vec:
-            known = _ids_in(spec, vec.spec)
+            known = _ids_in(spec.words, vec.spec)
             more = places_shown(spec, known[_maps(vec, vec.reset(seed=seed)[0])], spoken)
         shown, beside = shown + more[0], beside | more[1]
     return np.where(shown.any(1), shown.argmax(1) + 1, 0), beside
@@ -234,8 +251,9 @@ def places_shown(spec: EnvSpec, maps: np.ndarray, spoken: np.ndarray) -> tuple[n
     return np.stack(counts, 1), beside
 
 
-def _ids_in(spec: EnvSpec, other: EnvSpec) -> np.ndarray:
-    """[V'] the id in one world of each word of another, which says the same in fewer words."""
-    if other.vocabulary_size == spec.vocabulary_size:
-        return np.arange(spec.vocabulary_size)
-    return np.array([0, *(spec.words.index(word) for word in other.words[1:])])
+def _ids_in(words: Sequence[str], other: EnvSpec) -> np.ndarray:
+    """[V'] the place among words of each word of another world, which says the same in other words."""
+    if tuple(words) == other.words:
+        return np.arange(other.vocabulary_size)
+    place = {word: i for i, word in enumerate(words)}
+    return np.array([0, *(place[word] for word in other.words[1:])])

@@ -11,12 +11,13 @@ import torch
 import magrounding as mg
 from magrounding.agents.building import make_policy
 from magrounding.agents.gradient_step import gradient_step
+from magrounding.agents.language import Words
 from magrounding.agents.remapping import remap_embeddings
 from magrounding.agents.running_text import edges_kernels, edges_learning
-from magrounding.agents.running_text.assumptions import ASSUMPTIONS, made_up
-from magrounding.agents.running_text.edges import Edges, make_segments
+from magrounding.agents.running_text.assumptions import MADE_UP, made_up
+from magrounding.agents.running_text.edges import Edges, make_segments, signs_of
 from magrounding.agents.running_text.edges_kernels import groups_of
-from magrounding.agents.running_text.edges_learning import learn_edges, running
+from magrounding.agents.running_text.edges_learning import learn_edges
 from magrounding.errors import ConfigurationError, Diverged
 from magrounding.experiment import segmenting
 from magrounding.experiment.config import make_config
@@ -75,28 +76,33 @@ def test_seconds_of_learning_put_most_facts_together(edges):
     assert accuracy(edges, split="eval_new", constructions="none") > 0.9
 
 
-def test_words_of_held_out_constructions_and_sentences_stay_unknown(edges):
+def test_names_are_read_by_class_and_each_other_word_by_a_vector_of_its_own(edges):
     words = games(1)[0].spec.words
-    known = {words[i] for i in edges.known.nonzero().flatten().tolist()}
-    assert {"former", "not", "they"} <= known
-    assert not {"respectively", "except", "instead", "rumour"} & known
     letters = dict(zip(words, edges.letters.tolist(), strict=True))
     assert letters["cold"] != letters["arcane"] == letters["esoteric"]  # an element stands beside monsters
     assert letters["bat"] == letters["tiger"] != letters["alliance"] > 0
+    inputs = dict(zip(words, edges.embeddings(), strict=False))
+    assert torch.equal(inputs["bat"], inputs["tiger"])
+    others = torch.stack([inputs[word] for word in words[1:] if not letters[word]])
+    assert len(others.unique(dim=0)) == len(others) > 400
+    signs = signs_of(("not", "never", "not"))
+    assert np.array_equal(signs[0], signs[2])
+    assert abs(signs[0] @ signs[1]) < 0.25 * len(signs[0]) == 0.25 * (signs[0] @ signs[0])
 
 
 def test_kernels_compute_what_was_learnt(edges):
     _, manual = games(4)
-    scorer = edges.scorer()
+    scorer, table = edges.scorer(), edges.embeddings()
     for text in manual:
-        ids = running(text)
+        ids = text[text != 0].astype(np.int64)
         place = np.flatnonzero(edges.letters.numpy()[ids])
         words, word = np.unique(ids[place], return_inverse=True)
-        states = edges.states(edges.tokens[ids].unsqueeze(0), torch.tensor([len(ids)]))
+        tokens = Words(torch.from_numpy(ids).unsqueeze(0), torch.tensor([len(ids)]))
+        states = edges.encoder(lambda ids: table[ids], tokens)[0]
         wanted = edges.scores(states, *(torch.from_numpy(each).unsqueeze(0) for each in (place, word)), len(words))[0]
-        pieces = edges_kernels.divide(
-            (wanted * (1 - torch.eye(len(words)))).double().numpy(), scorer.letters[words], scorer.usual
-        )
+        letters = scorer.letters[words]
+        wanted = wanted.double().numpy() * scorer.related[letters][:, letters] * (1 - np.eye(len(words)))
+        pieces = edges_kernels.divide(wanted, letters, scorer.usual)
         found = groups_of(text, scorer)
         np.testing.assert_array_equal(found[text != 0][place], 1 + pieces[word])
 
@@ -145,7 +151,7 @@ def test_a_statement_about_all_is_overridden_by_one_about_some():
 def test_made_up_texts_have_the_words_of_their_manual(edges):
     _, manual = games(16, layout="statements", constructions="none")
     letters, rng = edges.letters.numpy(), np.random.default_rng(0)
-    for assumption in ASSUMPTIONS:
+    for assumption in MADE_UP:
         for rows in manual:
             ids = made_up(assumption, rows, letters, rng)
             assert set(ids[letters[ids] > 0].tolist()) == set(rows[letters[rows] > 0].tolist())

@@ -1,4 +1,7 @@
-"""Assumptions about language that readers of edges can be trained with, as made-up texts.
+"""Assumptions about language that readers of edges can be trained with, as texts beside those of training.
+
+`english`: general English about who beats what and who belongs to whom, `example:english.json`; the world itself
+writes the manuals of training games with these sentences. The others are made-up texts.
 
 A made-up text is a plain manual as running text, in which statements of the same kind (of the same classes of words)
 are written two by two, but not one after the other. Its words are those of the plain manual, and some unknown ones
@@ -17,9 +20,11 @@ import numpy as np
 
 from magrounding.errors import check_choice
 
-PARALLEL, OVERRIDE = ASSUMPTIONS = ("parallel", "override")
+PARALLEL, OVERRIDE = MADE_UP = ("parallel", "override")
+ENGLISH = "english"
+ASSUMPTIONS = (*MADE_UP, ENGLISH)
 SHARE = 0.15
-"""Part of the training texts that are made up, for each assumption."""
+"""Part of the training texts that are made up, for each of MADE_UP."""
 _MOST_UNKNOWN = 3
 """Most unknown words between two statements of which the second overrides the first."""
 

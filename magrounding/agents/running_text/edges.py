@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import hashlib
 from collections import OrderedDict
+from collections.abc import Sequence
+from typing import NamedTuple
 from weakref import WeakValueDictionary
 
 import numpy as np
@@ -33,8 +35,8 @@ from magrounding.agents.running_text.segments import (
 from magrounding.errors import ConfigurationError, check_choice
 from magrounding.spec import EnvSpec
 
-EMBEDDING, UNITS, HIDDEN, BETWEEN = 24, 32, 32, 16
-"""Widths: of a token, of the network in each direction, of a pair, and of what lies between its mentions."""
+SIGNS = 384
+"""Numbers that stand for the spelling of a word."""
 SLOPE = 0.2
 """Factor on the sums over what lies between two mentions."""
 MOST_PIECES = 32
@@ -42,30 +44,51 @@ MOST_PIECES = 32
 _REMEMBERED = 4096
 
 
+class Shape(NamedTuple):
+    """Widths of a reader of edges."""
+
+    embedding: int = 128  # of a word
+    units: int = 96  # of the network in each direction
+    hidden: int = 64  # of a pair
+    between: int = 32  # of what lies between its mentions
+    heads: int = 4  # products of the two mentions
+    head: int = 16  # width of each
+
+
+USUAL_SHAPE = Shape()
+
+
 class Edges(Delexicalised):
     """Reader that groups the names of a manual by facts.
 
-    Words are of classes as in `Segmenter`, which divides those of the map by one more thing: whether what they stand
+    Names are of classes as in `Segmenter`, which divides those of the map by one more thing: whether what they stand
     beside is spoken of in manuals. (An element stands beside a monster's name, which is; a modifier beside a thing's,
-    which is not.)
+    which is not.) Each other word is known by a vector of its own, made of its spelling (`signs_of`) and never learned:
+    so two words that training did not have are two, and weights fit every vocabulary.
 
-    A pair of mentions i < j has the score w · relu(A h_i + B h_j + C Σ tanh(D h_t) for i < t ≤ j), h being the states
-    of the network: the words between them add up to a distance in sentences rather than in words. The score of two
-    words is the sum over their mentions. If a manual has as many words of each class as usual, its pieces are those of
+    A pair of mentions i < j has the score w · relu(A h_i + B h_j + C Σ tanh(D h_t) for i < t ≤ j + M p_ij), h being the
+    states of the network and p_ij bilinear in h_i and h_j, a number for each head: the words between them add up to a
+    distance in sentences rather than in words. The score of two words is the sum over their mentions; pairs that no
+    usual piece has together have none. If a manual has as many words of each class as usual, its pieces are those of
     the usual manual; if not, pieces are joined as long as their words' scores are positive.
 
     Its weights come from `edges_learning.learn_edges`.
     """
 
-    def __init__(self, spec: EnvSpec) -> None:
+    def __init__(self, spec: EnvSpec, shape: Shape = USUAL_SHAPE) -> None:
         self.width = spec.grid.words_per_occupant
-        super().__init__(spec, 2 * self.width + 3, EMBEDDING, UNITS)  # the last is the end of a row
-        self.first = nn.Linear(self.encoder.width, HIDDEN)
-        self.second = nn.Linear(self.encoder.width, HIDDEN, bias=False)
-        self.between = nn.Linear(self.encoder.width, BETWEEN)
-        self.across = nn.Linear(BETWEEN, HIDDEN, bias=False)
-        self.out = nn.Linear(HIDDEN, 1)
+        # The last class is the end of a row.
+        super().__init__(spec, nn.Linear(SIGNS, shape.embedding), 2 * self.width + 3, shape.embedding, shape.units)
+        self.shape, states = shape, self.encoder.width
+        self.first = nn.Linear(states, shape.hidden)
+        self.second = nn.Linear(states, shape.hidden, bias=False)
+        self.between = nn.Linear(states, shape.between)
+        self.across = nn.Linear(shape.between, shape.hidden, bias=False)
+        self.left, self.right = (nn.Linear(states, shape.heads * shape.head, bias=False) for _ in range(2))
+        self.mixed = nn.Linear(shape.heads, shape.hidden, bias=False)
+        self.out = nn.Linear(shape.hidden, 1)
         self.usual = fixed(torch.zeros(MOST_PIECES, self.base - 1, dtype=torch.int64))
+        self.spelling = spec.words if len(spec.words) == self.size else [f"#{i}" for i in range(self.size)]
         self.requires_grad_(False)
         self._read: _Read | None = None
         self.register_load_state_dict_post_hook(_forget)
@@ -73,7 +96,21 @@ class Edges(Delexicalised):
     @property
     def row_end(self) -> int:
         """The token between two rows."""
-        return self.base - 1
+        return self.size
+
+    @property
+    def tokens(self) -> Tensor:
+        return torch.arange(self.size, device=self.letters.device)
+
+    def embeddings(self) -> Tensor:
+        signs = torch.from_numpy(signs_of(self.spelling)).to(self.letters.device)
+        signs = torch.where(self.letters.unsqueeze(1) > 0, 0, signs)
+        ends = self.letters.new_tensor([self.base - 1])
+        return self.embed(torch.cat((signs, signs.new_zeros(1, SIGNS))), torch.cat((self.letters, ends)))
+
+    def embed(self, signs: Tensor, classes: Tensor) -> Tensor:
+        """Return the inputs [..., E] of words of these `signs_of` [..., SIGNS], 0 for names, and classes [...]."""
+        return torch.relu(self.words(signs) + self.classes(classes))
 
     def forget(self) -> None:
         """Drop what was cached, as the weights have changed."""
@@ -91,18 +128,21 @@ class Edges(Delexicalised):
         """Return symmetric scores [U, N, N] of pairs of words, as `edges_kernels.groups_of` computes them.
 
         Args:
-            states: [U, T, 2 UNITS] of the network.
+            states: [U, T, 2 units] of the network.
             place: [U, M] place of each mention among T, in order; −1 is none.
             word: [U, M] below N, the word of each mention.
             words: N.
         """
         at = place.clamp(min=0).unsqueeze(2)
         sums = SLOPE * torch.tanh(self.between(states)).cumsum(1)
-        passed = self.across(sums.gather(1, at.expand(-1, -1, BETWEEN)))
+        passed = self.across(sums.gather(1, at.expand(-1, -1, sums.shape[2])))
         own = states.gather(1, at.expand(-1, -1, states.shape[2]))
         i, j = torch.triu_indices(place.shape[1], place.shape[1], 1)
-        hidden = torch.relu((self.first(own) - passed)[:, i] + (self.second(own) + passed)[:, j])
-        scores = self.out(hidden).squeeze(2) * ((place[:, i] >= 0) & (place[:, j] >= 0))
+        hidden = (self.first(own) - passed)[:, i] + (self.second(own) + passed)[:, j]
+        left, right = (part(own).unflatten(2, (self.shape.heads, -1)) for part in (self.left, self.right))
+        products = self.shape.head**-0.5 * torch.einsum("umhd,unhd->umnh", left, right)[:, i, j]
+        scores = self.out(torch.relu(hidden + self.mixed(products))).squeeze(2)
+        scores = scores * ((place[:, i] >= 0) & (place[:, j] >= 0))
         pairs = scores.new_zeros(len(place), words * words).scatter_add(1, word[:, i] * words + word[:, j], scores)
         pairs = pairs.unflatten(1, (words, words))
         return pairs + pairs.transpose(1, 2)
@@ -114,7 +154,7 @@ class Edges(Delexicalised):
     def _reading(self) -> _Read:
         """Cache of these weights."""
         if self._read is None:
-            weights = hashlib.sha256()
+            weights = hashlib.sha256("\0".join(self.spelling).encode())
             for name, tensor in self.state_dict().items():
                 weights.update(name.encode() + array_of(tensor).tobytes())
             key = weights.digest()
@@ -131,6 +171,7 @@ class Edges(Delexicalised):
         return Scorer(
             recurrence=self.recurrence(),
             letters=array_of(self.letters),
+            related=related(array_of(usual)),
             row_end=self.row_end,
             first=array_of(self.first.weight.t()),
             second=array_of(self.second.weight.t()),
@@ -138,9 +179,25 @@ class Edges(Delexicalised):
             between=array_of(self.between.weight.t()),
             between_bias=array_of(self.between.bias),
             across=array_of(SLOPE * self.across.weight.t()),
+            left=array_of(self.left.weight.t()),
+            right=array_of(self.right.weight.t()),
+            mixed=array_of(self.shape.head**-0.5 * self.mixed.weight.t()),
             out=array_of(torch.cat((self.out.weight[0], self.out.bias))),
             usual=array_of(usual),
         )
+
+
+def signs_of(words: Sequence[str]) -> np.ndarray:
+    """Return vectors [V, SIGNS] of ±1 that stand for the spelling of words: bits of its hash."""
+    digests = b"".join(hashlib.shake_256(word.encode()).digest(SIGNS // 8) for word in words)
+    bits = np.unpackbits(np.frombuffer(digests, np.uint8).reshape(len(words), SIGNS // 8), axis=1)
+    return 2 * bits.astype(np.float32) - 1
+
+
+def related(usual: np.ndarray) -> np.ndarray:
+    """Return [C + 1, C + 1] bool, the classes whose words some usual piece [P, C] has together; 0 is none."""
+    has = np.pad(usual > 0, ((0, 0), (1, 0)))
+    return np.asarray((has[:, :, None] & has[:, None, :]).any(0))
 
 
 class _Read:

@@ -19,6 +19,7 @@ class Scorer(NamedTuple):
 
     recurrence: Recurrence  # the network
     letters: np.ndarray  # [V] class of each word, 0: not grouped
+    related: np.ndarray  # [C + 1, C + 1] bool, classes whose words a usual piece has together
     row_end: int  # the token between two rows
     first: np.ndarray  # [2 H, D]
     second: np.ndarray  # [2 H, D]
@@ -26,6 +27,9 @@ class Scorer(NamedTuple):
     between: np.ndarray  # [2 H, G]
     between_bias: np.ndarray  # [G]
     across: np.ndarray  # [G, D], of what lies between two mentions
+    left: np.ndarray  # [2 H, heads · width], of bilinear products
+    right: np.ndarray  # likewise
+    mixed: np.ndarray  # [heads, D]
     out: np.ndarray  # [D + 1], weights and bias
     usual: np.ndarray  # [P, C] words of each class, counted from 1, in each piece
 
@@ -54,7 +58,10 @@ def groups_of(text: np.ndarray, scorer: Scorer) -> np.ndarray:
     steps = np.tanh(states @ scorer.between + scorer.between_bias).cumsum(0)
     own, passed = states[mentions], steps[mentions] @ scorer.across
     first, second = own @ scorer.first + scorer.bias - passed, own @ scorer.second + passed
-    scores = pair_scores(first, second, scorer.out, word, len(words))
+    heads = len(scorer.mixed)
+    left, right = ((own @ part).reshape(len(own), heads, -1) for part in (scorer.left, scorer.right))
+    related = scorer.related[scorer.letters[words]][:, scorer.letters[words]]
+    scores = pair_scores(first, second, left, right, scorer.mixed, scorer.out, word, related)
     found = divide(scores, scorer.letters[words], scorer.usual)
     groups[rows[spoken], places[spoken]] = 1 + found[word]
     return groups
@@ -72,20 +79,34 @@ def _are_usual(row: np.ndarray, ids: np.ndarray, scorer: Scorer) -> bool:
 
 
 @cached_njit(nogil=True)
-def pair_scores(first, second, out, word, words):
-    """Return scores [N, N] of pairs of words, those of their mentions `word` [M] summed.
+def pair_scores(first, second, left, right, mixed, out, word, related):
+    """Return scores [N, N] of pairs of words, those of their mentions summed; 0 where not `related`.
 
-    `first`, `second` [M, D] are the mentions in either role, `out` [D + 1] weights and bias of pairs.
+    Args:
+        first, second: [M, D] of the mentions in either role; left, right: [M, heads, width] likewise, for products.
+        mixed: [heads, D] of the products.
+        out: [D + 1] weights and bias of pairs.
+        word: [M] below N, the word of each mention.
+        related: [N, N] bool.
     """
-    scores = np.zeros((words, words))
+    words = len(related)
+    scores, hidden = np.zeros((words, words)), np.empty(first.shape[1], np.float32)
     for i in range(len(word)):
         for j in range(i + 1, len(word)):
-            if word[i] != word[j]:
-                total = np.float64(out[-1])
-                for d in range(first.shape[1]):
-                    total += out[d] * max(first[i, d] + second[j, d], np.float32(0))
-                scores[word[i], word[j]] += total
-                scores[word[j], word[i]] += total
+            if word[i] == word[j] or not related[word[i], word[j]]:
+                continue
+            hidden[:] = first[i] + second[j]
+            for h in range(len(mixed)):
+                product = np.float32(0)
+                for k in range(left.shape[2]):
+                    product += left[i, h, k] * right[j, h, k]
+                for d in range(len(hidden)):
+                    hidden[d] += product * mixed[h, d]
+            total = np.float64(out[-1])
+            for d in range(len(hidden)):
+                total += out[d] * max(hidden[d], np.float32(0))
+            scores[word[i], word[j]] += total
+            scores[word[j], word[i]] += total
     return scores
 
 

@@ -1,8 +1,8 @@
 """Learning which words share a fact, without rewards: two renderings of the same facts agree.
 
 Where each fact has a row of its own, the words of a row share a fact. The same episode's manual as running text says
-the same in other sentences: that is the only supervision. The rarer a function word, the more often it is hidden, as in
-`segments_learning`. Assumptions about language, where asked for, are in `assumptions.py`.
+the same in other sentences: that is the only supervision. Texts are whole manuals, or excerpts of them in which little
+stands between the words of a sentence. Assumptions about language, where asked for, are in `assumptions.py`.
 """
 
 from __future__ import annotations
@@ -13,44 +13,67 @@ from typing import NamedTuple
 import numpy as np
 import torch
 import torch.nn.functional as F
+from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 from magrounding.agents.gradient_step import gradient_step
-from magrounding.agents.running_text.assumptions import SHARE, made_up
-from magrounding.agents.running_text.edges import MOST_PIECES, Edges
+from magrounding.agents.language import Words
+from magrounding.agents.running_text.assumptions import MADE_UP, SHARE, made_up
+from magrounding.agents.running_text.edges import MOST_PIECES, USUAL_SHAPE, Edges, Shape, related, signs_of
 from magrounding.agents.running_text.segments import EDGES, LEARNT, STOPS
 from magrounding.agents.running_text.segments_learning import check_statements, count_words
 from magrounding.errors import ConfigurationError
 from magrounding.spec import EnvSpec
 
-STEPS, BATCH = 400, 32
-RATE = 0.01
+STEPS, BATCH = 450, 16
+RATE = 4e-3
 """Learning rate of AdamW, which rises and falls to 0 by a cosine."""
-DECAY, CLIP = 1e-3, 1.0
+DECAY, CLIP, DROPOUT = 1e-3, 1.0, 0.1
+SPARE = 4096
+"""Vectors that no word has, for the unknown words of made-up texts."""
+
+
+class Recipe(NamedTuple):
+    """Composition of the texts to learn from."""
+
+    excerpts: float = 0.7  # part of the batches that are excerpts of manuals, of 2 to 4 rows
+    unpunctuated: float = 0.35  # part of the texts without punctuation
+    rows: float = 0.25  # part of the texts some of whose rows stay rows
+
+
+USUAL_RECIPE = Recipe()
 
 
 class Renderings(NamedTuple):
     """Training data: manuals of N episodes."""
 
+    words: tuple[str, ...]  # spelling of each id, first those of the environment
     rows: np.ndarray  # [N, S, L] ids, each row a statement of one fact, 0 is padding
-    reworded: tuple[np.ndarray, ...]  # the same manuals in other renderings, each [N, S', L']
+    reworded: tuple[np.ndarray, ...]  # the same manuals in other sentences, each [N, S', L']
     weights: tuple[float, ...]  # how often each of them is drawn
     places: np.ndarray  # [V] where in an occupant the map shows a word, counted from 1; 0: nowhere
     beside: np.ndarray  # [V] bool, the map shows it beside a word that manuals speak of
 
 
 def learn_edges(
-    spec: EnvSpec, renderings: Renderings, seed: int = 0, steps: int | None = None, assume: tuple[str, ...] = ()
+    spec: EnvSpec,
+    renderings: Renderings,
+    seed: int = 0,
+    steps: int | None = None,
+    assume: tuple[str, ...] = (),
+    recipe: Recipe = USUAL_RECIPE,
+    shape: Shape = USUAL_SHAPE,
 ) -> Edges:
     """Train a reader of edges; torch's own random state is left alone.
 
-    By default there are STEPS of gradient descent, and half as many more for each assumption about language
-    (ASSUMPTIONS).
+    By default there are STEPS of gradient descent, and half as many more for each assumption of made-up texts
+    (MADE_UP). ENGLISH has its texts among the `renderings`.
 
     Raises:
         ConfigurationError: plain manuals of one row, or manuals without any word of the map.
     """
-    rows, steps = renderings.rows, STEPS + STEPS // 2 * len(assume) if steps is None else steps
+    rows, fictions = renderings.rows, tuple(name for name in assume if name in MADE_UP)
+    steps = STEPS + STEPS // 2 * len(fictions) if steps is None else steps
     check_statements("edges", rows)
     if not renderings.places[rows].any():
         raise ConfigurationError(
@@ -59,25 +82,22 @@ def learn_edges(
         )
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        edges = Edges(spec)
-        often = _classify(edges, renderings)
+        edges = Edges(spec, shape)
+        _classify(edges, renderings)
         edges.usual.zero_()
         usual = _usual(edges.letters.numpy()[rows], edges.base - 1)
         edges.usual[: len(usual)] = torch.from_numpy(usual)
-        _train(edges, renderings, often, np.random.default_rng(seed), steps, assume)
+        _train(edges, _Texts(edges, renderings, fictions, recipe), np.random.default_rng(seed), steps)
     edges.forget()
     return edges
 
 
-def _classify(edges: Edges, renderings: Renderings) -> np.ndarray:
-    """Set the classes and known function words; return [V], the part of the manuals that have each word."""
+def _classify(edges: Edges, renderings: Renderings) -> None:
+    """Set the classes."""
     once = (count_words(renderings.rows, edges.size) == 1).all(0)
     letters, places = np.where(once, 2 * edges.width + 1, 0), renderings.places
     letters[places > 0] = 2 * places[places > 0] - 1 + renderings.beside[places > 0]
-    often = np.mean([(count_words(manuals, edges.size) > 0).mean(0) for manuals in renderings.reworded], 0)
     edges.letters.copy_(torch.from_numpy(letters))
-    edges.known.copy_(torch.from_numpy((letters == 0) & (often > 0)))
-    return often
 
 
 def _usual(letters: np.ndarray, classes: int) -> np.ndarray:
@@ -87,62 +107,108 @@ def _usual(letters: np.ndarray, classes: int) -> np.ndarray:
     return np.array(kinds.most_common(1)[0][0][:MOST_PIECES], np.int64)
 
 
-def _train(
-    edges: Edges,
-    renderings: Renderings,
-    often: np.ndarray,
-    rng: np.random.Generator,
-    steps: int,
-    assume: tuple[str, ...],
-) -> None:
-    """Minimise the mean cross-entropy of which pairs of a manual's words share a statement of the plain rendering."""
-    letters = edges.letters.numpy()
-    rarity = np.where(letters == 0, 1 - often, 0)
-    tokens = np.append(edges.tokens.numpy(), edges.row_end)
-    statement = _statements(renderings.rows, edges.size)
-    weights = np.array(renderings.weights) / sum(renderings.weights)
+class _Batch(NamedTuple):
+    tokens: Tensor  # [U, T] row of the table of vectors, times the number of classes, and class
+    length: Tensor  # [U]
+    place: Tensor  # [U, M] place of each mention of a name, −1 is none
+    word: Tensor  # [U, M] which of the text's names it is of
+    same: Tensor  # [U, N, N] whether two names share a statement, −1 where that is not asked
+
+
+class _Texts:
+    """Draws texts to learn from.
+
+    Attributes:
+        signs: [rows, SIGNS] the table of vectors: of words, 0 for names; of SPARE unknown words; 0 for ends of rows.
+    """
+
+    def __init__(self, edges: Edges, renderings: Renderings, fictions: tuple[str, ...], recipe: Recipe) -> None:
+        self._renderings, self._fictions, self._recipe = renderings, fictions, recipe
+        self._classes, self._words = edges.base, len(renderings.words)
+        self._letters = np.zeros(self._words, np.int64)
+        self._letters[: edges.size] = edges.letters.numpy()
+        self._punctuation = np.array([not any(map(str.isalnum, word)) for word in renderings.words])
+        self._statement = _statements(renderings.rows, self._words)
+        self._related = related(edges.usual[edges.usual.any(1)].numpy())
+        signs = signs_of([*renderings.words, *(f"#{i}" for i in range(SPARE)), ""])
+        signs[: self._words][self._letters > 0] = 0
+        signs[-1] = 0
+        self.signs = torch.from_numpy(signs)
+
+    def draw(self, rng: np.random.Generator) -> _Batch:
+        """Draw BATCH texts, all excerpts or none."""
+        weights, excerpts = np.array(self._renderings.weights), rng.random() < self._recipe.excerpts
+        games = rng.integers(len(self._statement), size=BATCH)
+        renderings = rng.choice(len(weights), BATCH, p=weights / weights.sum())
+        texts = [self._text(*each, excerpts, rng) for each in zip(games, renderings, strict=True)]
+        tokens, place, word, same = (list(each) for each in zip(*texts, strict=True))
+        most = max(map(len, same))
+        length = torch.tensor([len(each) for each in tokens])
+        return _Batch(
+            pad_sequence(tokens, True),
+            length,
+            pad_sequence(place, True, -1),
+            pad_sequence(word, True),
+            torch.stack([F.pad(each, (0, most - len(each)) * 2, value=-1.0) for each in same]),
+        )
+
+    def _text(
+        self, game: int, rendering: int, excerpt: bool, rng: np.random.Generator
+    ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """Tokens [T], places [M] and words [M] of mentions, and [N, N] which share a statement."""
+        letters = self._letters
+        if rng.random() < SHARE * len(self._fictions):
+            fiction = self._fictions[rng.integers(len(self._fictions))]
+            ids = made_up(fiction, self._renderings.rows[game], letters, rng)
+        else:
+            ids = self._written(self._renderings.reworded[rendering][game], excerpt, rng)
+        classes = np.where(ids >= 0, letters[ids], self._classes - 1)
+        vectors = np.where(ids >= 0, ids, len(self.signs) - 1)
+        unknown = ids == 0
+        vectors[unknown] = self._words + rng.integers(SPARE, size=int(unknown.sum()))
+        place = np.flatnonzero((ids >= 0) & (letters[ids] > 0))
+        names, word = np.unique(ids[place], return_inverse=True)
+        own = self._statement[game, names]
+        asked = (own[:, None] >= 0) & (own >= 0) & self._related[letters[names]][:, letters[names]]
+        np.fill_diagonal(asked, False)
+        same = np.where(asked, own[:, None] == own, np.float32(-1))
+        tokens, place, word, same = map(torch.from_numpy, (vectors * self._classes + classes, place, word, same))
+        return tokens, place, word, same
+
+    def _written(self, manual: np.ndarray, excerpt: bool, rng: np.random.Generator) -> np.ndarray:
+        """Words [T] of a manual [S, L], all or some successive rows, −1 between two rows that stay rows."""
+        rows = [row[row != 0] for row in manual if row.any()]
+        if excerpt:
+            count = rng.integers(2, 5)
+            first = rng.integers(max(1, len(rows) - count + 1))
+            rows = rows[first : first + count]
+        if rng.random() < self._recipe.unpunctuated:
+            rows = [row[~self._punctuation[row]] for row in rows]
+        rate = rng.random() if rng.random() < self._recipe.rows else 0
+        return np.concatenate([part for row in rows for part in (row, [-1] * (rng.random() < rate))]).astype(np.int64)
+
+
+def _train(edges: Edges, texts: _Texts, rng: np.random.Generator, steps: int) -> None:
+    """Minimise the mean cross-entropy of which pairs of a text's names share a statement of the plain rendering."""
     network = [parameter for part in edges.children() for parameter in part.parameters()]
     for parameter in network:
         parameter.requires_grad_(True)
     optimizer = torch.optim.AdamW(network, RATE, betas=(0.9, 0.98), weight_decay=DECAY)
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, RATE, steps, pct_start=0.1)
+
+    def table(tokens: Tensor) -> Tensor:
+        return F.dropout(edges.embed(texts.signs[tokens // edges.base], tokens % edges.base), DROPOUT)
+
     for _ in range(steps):
-        texts = []
-        for game, rendering in zip(
-            rng.integers(len(statement), size=BATCH), rng.choice(len(weights), BATCH, p=weights), strict=True
-        ):
-            if assume and rng.random() < SHARE * len(assume):
-                ids = made_up(assume[rng.integers(len(assume))], renderings.rows[game], letters, rng)
-            else:
-                ids = running(renderings.reworded[rendering][game])
-            rates = rarity if rng.random() < 0.5 else letters == 0
-            hidden = rng.random(edges.size) < rng.random() * rates
-            place = np.flatnonzero(letters[ids] * (ids >= 0) > 0)
-            words, word = np.unique(ids[place], return_inverse=True)
-            shown = np.where(np.append(hidden, False), 0, tokens)[ids]  # −1, the end of a row, is the last
-            own = torch.from_numpy(statement[game, words])
-            same = torch.where((own.unsqueeze(1) < 0) | (own < 0), -1, (own.unsqueeze(1) == own).int())
-            texts.append((torch.from_numpy(shown), torch.from_numpy(place), torch.from_numpy(word), same))
-        shown, places, mentions, same = (list(each) for each in zip(*texts, strict=True))
-        most = max(map(len, same))
-        targets = torch.full((BATCH, most, most), -1.0)
-        for target, own in zip(targets, same, strict=True):
-            target[: len(own), : len(own)] = own.fill_diagonal_(-1)
-        states = edges.states(pad_sequence(shown, True), torch.tensor([len(each) for each in shown]))
-        scores = edges.scores(states, pad_sequence(places, True, -1), pad_sequence(mentions, True), most)
-        asked = targets >= 0
-        loss = F.binary_cross_entropy_with_logits(scores[asked], targets[asked])
+        batch = texts.draw(rng)
+        states = edges.encoder(table, Words(batch.tokens, batch.length))[0]
+        scores, asked = edges.scores(states, batch.place, batch.word, batch.same.shape[1]), batch.same >= 0
+        loss = F.binary_cross_entropy_with_logits(scores[asked], batch.same[asked])
         optimizer.zero_grad()
         loss.backward()
         gradient_step(optimizer, loss, CLIP)
         schedule.step()
     edges.requires_grad_(False)
-
-
-def running(manual: np.ndarray) -> np.ndarray:
-    """Return the words [T] of a manual [S, L] one after another, −1 between two rows."""
-    rows = [row[row != 0] for row in manual if row.any()]
-    return np.concatenate([part for row in rows for part in (row, [-1])])[:-1].astype(np.int64)
 
 
 def _statements(rows: np.ndarray, words: int) -> np.ndarray:

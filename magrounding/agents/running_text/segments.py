@@ -8,6 +8,7 @@ stops; a `Segmenter` has learned to cut (see `segments_learning`). None joins a 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -54,49 +55,42 @@ class Cuts(nn.Module, ABC):
         return Pieces(ids, rows.unsqueeze(2) == torch.arange(manual.shape[1], device=manual.device))
 
 
-class Delexicalised(nn.Module):
-    """Base of readers of words by class, not by identity, so that unseen names are read like any.
+class Delexicalised(nn.Module, ABC):
+    """Base of readers of names by class, not by identity, so that unseen names are read like any.
 
-    A function word of training has a token of its own. Weights are learned before reinforcement, which does not change
-    them.
+    Weights are learned before reinforcement, which does not change them.
 
     Args:
         spec: of the environment.
-        classes: of words, the first of which is that of words unseen in training.
+        words: network of the identity of words.
+        classes: of words, the first of which is that of function words.
         embedding, units: widths of the network.
 
     Attributes:
         letters: [V] class of each word; 0: a function word.
-        known: [V] bool, the function words of training.
         word_rows: see `Policy.word_rows`.
     """
 
-    def __init__(self, spec: EnvSpec, classes: int, embedding: int, units: int) -> None:
+    word_rows: Mapping[str, Sequence[str]] | None
+
+    def __init__(self, spec: EnvSpec, words: nn.Module, classes: int, embedding: int, units: int) -> None:
         super().__init__()
         self.size, self.base = spec.vocabulary_size, classes
-        self.words = nn.Embedding(self.size, embedding)
+        self.words = words
         self.classes = nn.Embedding(classes, embedding)
         self.encoder = TextEncoder(embedding, units, "gru")
-        # Parameters, not buffers: networks that share their parameters with others share these.
+        # A parameter, not a buffer: networks that share their parameters with others share this.
         self.letters = fixed(torch.zeros(self.size, dtype=torch.int64))
-        self.known = fixed(torch.zeros(self.size, dtype=torch.bool))
-        rows = {"words.weight": spec.words, "letters": spec.words, "known": spec.words}
-        self.word_rows = rows if len(spec.words) == self.size else None
+        self.word_rows = {"letters": spec.words} if len(spec.words) == self.size else None
 
     @property
+    @abstractmethod
     def tokens(self) -> Tensor:
         """Row of `embeddings` [V] of each word."""
-        own = torch.arange(self.size, device=self.letters.device) + self.base
-        return torch.where(self.known, own, self.letters)
 
+    @abstractmethod
     def embeddings(self) -> Tensor:
-        """Return [base + V, E] of classes and words."""
-        return torch.cat((self.classes.weight, self.words.weight))
-
-    def states(self, tokens: Tensor, length: Tensor) -> Tensor:
-        """Return states [U, L, 2 units] of texts of so many [U] tokens [U, L]."""
-        table = self.embeddings()
-        return self.encoder(lambda ids: F.embedding(ids, table), Words(tokens, length))[0]
+        """Return [rows, E], the inputs of the network."""
 
     def recurrence(self) -> Recurrence:
         """Return the network's weights for the kernels."""
@@ -147,12 +141,29 @@ class Segmenter(Delexicalised, Cuts):
 
     def __init__(self, spec: EnvSpec) -> None:
         # A letter is 1 + the place in an occupant, or the last: the digits of a shape's code.
-        super().__init__(spec, spec.grid.words_per_occupant + 2, EMBEDDING, UNITS)
+        words = nn.Embedding(spec.vocabulary_size, EMBEDDING)
+        super().__init__(spec, words, spec.grid.words_per_occupant + 2, EMBEDDING, UNITS)
+        self.known = fixed(torch.zeros(self.size, dtype=torch.bool))  # the function words of training
+        if self.word_rows is not None:
+            self.word_rows = {**self.word_rows, "words.weight": spec.words, "known": spec.words}
         self.width = spec.grid.words_per_occupant
         self.head = nn.Linear(self.encoder.width, 1)
         self.shapes = fixed(torch.full((MOST_SHAPES,), _NO_SHAPE))
         self.scores = fixed(torch.zeros(MOST_SHAPES + 2))
         self.requires_grad_(False)
+
+    @property
+    def tokens(self) -> Tensor:
+        own = torch.arange(self.size, device=self.letters.device) + self.base
+        return torch.where(self.known, own, self.letters)
+
+    def embeddings(self) -> Tensor:
+        return torch.cat((self.classes.weight, self.get_parameter("words.weight")))
+
+    def states(self, tokens: Tensor, length: Tensor) -> Tensor:
+        """Return states [U, L, 2 units] of texts of so many [U] tokens [U, L]."""
+        table = self.embeddings()
+        return self.encoder(lambda ids: F.embedding(ids, table), Words(tokens, length))[0]
 
     def set_shapes(self, codes: np.ndarray, scores: np.ndarray, other: tuple[float, float]) -> None:
         """Set the scores of pieces of some shapes, the most frequent first, and of any other (`Cutter`)."""
