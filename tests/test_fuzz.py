@@ -39,6 +39,7 @@ NOT_HANDED_OUT = {
     "OverlapTeam": "within a line-up",
     "ScriptedTeam": "within a line-up",
     "FunctionTeam": "within a line-up",
+    "LanguageTeam": "within a line-up",
     "ReplayActor": "within a recording of saved games",
     "Simulation": "within a ScienceWorldEnv",
     "ALFWorldEnv": "needs a simulator that the tests do not install",
