@@ -99,7 +99,7 @@ class SweepFolder:
         if not run.holds_run:
             return None
         folders = run.of_seeds(parse_config(run.config()).seeds).values()
-        return read_results(run.path) if any(folder.metrics.exists() for folder in folders) else None
+        return read_results(run.path) if any(read_metrics(folder.metrics) for folder in folders) else None
 
 
 def measured(config: RunConfig) -> RunConfig:

@@ -81,6 +81,15 @@ def test_it_is_measured_on_the_set_that_chooses():
     assert measured(BASE) is BASE
 
 
+def test_a_point_that_has_begun_and_measured_nothing_is_left_out(tmp_path):
+    """As of a run that is stopped while it records its expert: what was measured by others is reported all the same."""
+    folder, sweep = SweepFolder(tmp_path), sweep_of(OVER[:1])
+    measure(folder, sweep, 0, {0: 50, 1: 60})
+    measure(folder, sweep, 1, {})
+    assert folder.run(1).seed(0, 2).metrics.read_bytes() == b""
+    assert [point.number for point in measured_points(folder, sweep)] == [0]
+
+
 @pytest.mark.slow
 def test_a_sweep_is_stopped_and_goes_on_to_the_same_weights(tmp_path, capsys):
     folder, sweep = SweepFolder(tmp_path / "sweep"), sweep_of(OVER[:1])
