@@ -112,6 +112,7 @@ def test_files_are_read_in_one_place():
         "envs/messenger/manual.py",
         "envs/rtfm/sentences.py",
         "play/film.py",
+        "play/language_models/prompts.py",
         "play/owner.py",
         "play/web/server.py",
         "single/alfworld/games.py",

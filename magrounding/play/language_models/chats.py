@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import dataclass
@@ -18,7 +17,7 @@ from magrounding.play.action_names import action_name
 from magrounding.play.actor import begin_memory, has_expert, make_expert
 from magrounding.play.language_models.prompts import JSON
 from magrounding.registry import ENVS, env_entry
-from magrounding.storage import json_text
+from magrounding.storage import json_text, parse_json
 from magrounding.text_view import Happened, find_text_view, joined
 from magrounding.vector import Info, Observation, VectorEnv, observation_of
 
@@ -122,7 +121,7 @@ def example_games(env: str, options: Mapping[str, Any], form: str) -> str:
 @cache
 def _example_games(env: str, options: str, form: str) -> str:
     parts = []
-    with closing(make_vec(env, 1, **json.loads(options))) as vec:
+    with closing(make_vec(env, 1, **parse_json(options))) as vec:
         for k in range(_EXAMPLES):
             chat = chats_of(vec, EXAMPLE_SEED + k, expert_moves(vec, EXAMPLE_SEED + k))[0]
             turns = "\n\n".join(f"{turn.seen}\n\nREPLY\n{in_form(turn.move, form)}" for turn in chat.turns[:_STEPS])

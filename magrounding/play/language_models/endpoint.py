@@ -5,7 +5,6 @@ No key is in any text that leaves this module: what a server writes is searched 
 
 from __future__ import annotations
 
-import json
 import random
 import threading
 import time
@@ -18,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from magrounding.errors import MagroundingError, needed
 from magrounding.play.language_models.models import LanguageModel
 from magrounding.play.language_models.prompts import JSON
+from magrounding.storage import json_text, parse_json
 
 if TYPE_CHECKING:
     import httpx2
@@ -124,7 +124,7 @@ class Endpoint:
 
     def complete(self, messages: Sequence[Message]) -> Completion:
         """Return the reply to a chat; EndpointFailed after the last try."""
-        payload = json.dumps(self._request(messages)).encode()
+        payload = json_text(self._request(messages)).encode()
         faults: Counter[str] = Counter()
         for tried in range(1, self._model.retries + 2):
             try:
@@ -192,14 +192,14 @@ class Endpoint:
         if response.status_code != 200:
             raise self._refused(response.status_code, response.headers.get("Retry-After", ""), bytes(data))
         try:
-            return json.loads(data)
-        except (ValueError, RecursionError):
+            return parse_json(bytes(data))
+        except ValueError:
             raise _Fault(GARBAGE, "its reply is not JSON") from None
 
     def _refused(self, status: int, wait: str, data: bytes) -> _Fault:
         words = ""
-        with suppress(ValueError, RecursionError, LookupError, TypeError):
-            error = json.loads(data)["error"]
+        with suppress(ValueError, LookupError, TypeError):
+            error = parse_json(data)["error"]
             words = str(error.get("message", "") if isinstance(error, dict) else error)
         seconds = float(wait) if wait.isdecimal() and len(wait) < 6 else 0.0
         again = status in _AGAIN or status >= 500

@@ -8,7 +8,6 @@ instructions; `again`, after a reply that names no legal move; `fact`, a questio
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,7 +16,7 @@ from importlib.resources import files
 from string import Template
 
 from magrounding.errors import ConfigurationError, check_choice
-from magrounding.storage import NOTE, read_text, reason, user_path
+from magrounding.storage import NOTE, parse_json, read_text, reason, user_path
 
 PROMPTS = "naive", "chain_of_thought", "few_games"
 """Templates of the package."""
@@ -101,8 +100,8 @@ def read_move(reply: str, form: str, legal: Mapping[str, int], known: Mapping[st
         move = found[-1]
     else:
         try:
-            content = json.loads(reply)
-        except (ValueError, RecursionError):
+            content = parse_json(reply)
+        except ValueError:
             return None, "it is not JSON"
         move = content.get("move") if isinstance(content, dict) else None
         if isinstance(move, int) and not isinstance(move, bool):
