@@ -10,6 +10,7 @@ from magrounding.agents.transfer import Transfers, as_floats, counted, download,
 from magrounding.experiment.config import make_config
 from magrounding.experiment.stage import StageSession
 from magrounding.training import learner as learners
+from tests.full import in_full
 from tests.training.stand_in_device import DEVICE, StandIn, prepare
 
 GAMES = 8
@@ -26,6 +27,8 @@ AGENTS = {
     "QMIX": ("ma_rtfm", "qmix", 2, "quick_qmix", 0, 0, 0, 0),
     "QMIX on relread": ("ma_rtfm", "qmix_relread", 2, "quick_qmix", 2, 4, 0, 0),
 }
+SHORT = ["relread, PPO", "relread with motion, PPO", "EMMA, PPO", "QMIX"]
+"""Agents of every suite, one of each kind; networks of txt2π take ten seconds."""
 
 
 def small(env, agent, agents, preset):
@@ -38,7 +41,7 @@ def small(env, agent, agents, preset):
     return replace(settings, env_options={**settings.env_options, "max_cycles": 9}, phases={"s1": (phase,)})
 
 
-@pytest.mark.parametrize("name", AGENTS)
+@pytest.mark.parametrize("name", in_full(list(AGENTS), SHORT))
 def test_waits_and_transfers(name, monkeypatch):
     """Of the learner: one wait a step of an agent and a gradient step, and few a rollout. Networks have their own."""
     *which, acting, learning, reading, reading_again = AGENTS[name]
