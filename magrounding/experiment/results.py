@@ -159,12 +159,20 @@ def read_results(folder: Path) -> RunResults:
 
 
 def results_of(folder: RunFolder) -> RunResults:
-    """Read an opened run folder; CheckpointError where there is no run, or a damaged one."""
+    """Read an opened run folder; CheckpointError where there is no run, nothing measured, or a damaged one."""
+    results = find_results(folder)
+    if results is None:
+        raise CheckpointError(f"{folder} holds no measurements yet: let its run go on with --resume")
+    return results
+
+
+def find_results(folder: RunFolder) -> RunResults | None:
+    """Read an opened run folder; None where nothing is measured yet, CheckpointError as of `results_of`."""
     config = folder.config()
     settings = parse_config(config)
     lines = {seed: read_metrics(own.metrics) for seed, own in folder.of_seeds(settings.seeds).items()}
     if not any(lines.values()):
-        raise CheckpointError(f"{folder} holds no measurements yet: let its run go on with --resume")
+        return None
     own, others, _ = published_tables(settings)
     return RunResults(folder.path, settings, config, lines, folder.baselines(), own, others)
 

@@ -13,7 +13,7 @@ from msgspec import Meta
 from magrounding.errors import CheckpointError, ConfigurationError
 from magrounding.experiment.config import RunConfig, parse_config
 from magrounding.experiment.metrics import read_metrics
-from magrounding.experiment.results import RunResults, read_results
+from magrounding.experiment.results import RunResults, find_results
 from magrounding.experiment.statistics import Reached, Statistics, statistics_of
 from magrounding.experiment.sweep.axis import Axis, Values, parse_axes
 from magrounding.experiment.tables import AFTER, TEAM, WITHIN
@@ -96,10 +96,7 @@ class SweepFolder:
     def results(self, number: int) -> RunResults | None:
         """Results of a point; None where that is nothing yet."""
         run = self.run(number)
-        if not run.holds_run:
-            return None
-        folders = run.of_seeds(parse_config(run.config()).seeds).values()
-        return read_results(run.path) if any(read_metrics(folder.metrics) for folder in folders) else None
+        return find_results(run) if run.holds_run else None
 
 
 def measured(config: RunConfig) -> RunConfig:
