@@ -22,8 +22,7 @@ from magrounding.experiment.progress import Display
 from magrounding.experiment.reports.zero_shot import plot_zero_shot, tables, to_json, zero_shot_report
 from magrounding.experiment.zero_shot import EvaluatedRun, ZeroShot, open_runs, zero_shot
 from magrounding.play.evaluate import PLAYS
-from magrounding.play.language_models.calls import CALLS_FILE, Calls
-from magrounding.play.lineup import Lineup
+from magrounding.play.lineup import Lineup, keep_calls
 from magrounding.play.owner import owned
 from magrounding.pretrained import PREFIX, find_run
 from magrounding.registry import EnvEntry, describe
@@ -106,10 +105,8 @@ def evaluate_runs(arguments: Arguments) -> ZeroShot:
     lineups = [Lineup.parse(text, settings.agents, models) for text in arguments.players]
     if any(lineup.people for lineup in lineups):
         raise ConfigurationError("an evaluation has no person at it: people play with `magrounding play`")
-    if arguments.out is not None and arguments.players:
-        models.calls = Calls(arguments.out / CALLS_FILE)
-        for player in {player: None for lineup in lineups for player in lineup.language_models}:
-            models.calls.check(player.name, player.settings_hash)
+    if arguments.out is not None:
+        keep_calls(lineups, arguments.out)
     with closing(models), using(threads), Display(quiet=arguments.quiet) as display:
         runs = open_runs(folders, arguments.stage, names_of("--seeds", arguments.seeds), device)
         sets = names_of("--splits", arguments.splits)

@@ -22,9 +22,9 @@ from magrounding.experiment.statistics import Interval, resampled
 from magrounding.play.episodes import Episodes
 from magrounding.play.evaluate import GREEDY, SAMPLED
 from magrounding.play.events import count_events
-from magrounding.play.language_models.calls import CALLS_FILE, Calls, CallTotals
+from magrounding.play.language_models.calls import CallTotals
 from magrounding.play.language_models.endpoint import EndpointFailed
-from magrounding.play.lineup import Lineup
+from magrounding.play.lineup import Lineup, keep_calls
 from magrounding.play.owner import owned
 from magrounding.play.saved_games import EpisodeWriter, Header, Recorder, SavedEpisode
 from magrounding.registry import env_entry
@@ -99,16 +99,12 @@ def play_match(
     entry, found = env_entry(env), {}
     rows = min(games, entry.evaluation.max_envs or ROWS)
     paths = [folder / f"games_{number}.jsonl" for number in range(len(lineups))]
-    asked = {player: None for lineup in lineups for player in lineup.language_models}
     with owned(folder, "the match"), closing(make_vec(env, rows, workers=workers, **options)) as vec:
         check_count("the seed of a match", seed, 0, 2**62 // vec.num_agents - games - rows)  # what games and teams take
         for lineup, path in zip(lineups, paths, strict=True):
             if not path.exists():
                 lineup.build_actor(vec, seed)  # who cannot play is refused before anything is written
-        calls = Calls(folder / CALLS_FILE if asked else None)
-        for player in asked:
-            calls.check(player.name, player.settings_hash)
-            player.models.calls = calls
+        calls = keep_calls(lineups, folder)
         for lineup, path in zip(lineups, paths, strict=True):
             players = list(map(str, lineup.players))
             file = EpisodeWriter(path, Header.of(vec, players, GREEDY if greedy else SAMPLED))

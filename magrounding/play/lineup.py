@@ -10,8 +10,9 @@ From Python, functions and actors of one's own play as well:
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from magrounding.brief import brief
 from magrounding.errors import ConfigurationError, did_you_mean
 from magrounding.play.actor import begin_memory, make_expert
 from magrounding.play.function import FunctionTeam
-from magrounding.play.language_models.calls import CallTotals
+from magrounding.play.language_models.calls import CALLS_FILE, Calls, CallTotals
 from magrounding.play.language_models.player import LanguageModels, LanguageTeam, ModelPlayer
 from magrounding.play.loading import load_team
 from magrounding.play.overlap import OverlapTeam
@@ -234,3 +235,16 @@ class MixedActor:
             for actor, own in zip(self._actors, memory, strict=True)
         ]
         return [aux[k][agent] for agent, k in enumerate(self._plays)]
+
+
+def keep_calls(lineups: Iterable[Lineup], folder: Path) -> Calls:
+    """Keep the calls of all language models of some line-ups in a folder; without any, nothing is read or written.
+
+    CheckpointError where one had other options when it was asked before.
+    """
+    asked = {player: None for lineup in lineups for player in lineup.language_models}
+    calls = Calls(folder / CALLS_FILE if asked else None)
+    for player in asked:
+        calls.check(player.name, player.settings_hash)
+        player.models.calls = calls
+    return calls

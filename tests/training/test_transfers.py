@@ -28,7 +28,7 @@ AGENTS = {
     "QMIX on relread": ("ma_rtfm", "qmix_relread", 2, "quick_qmix", 2, 4, 0, 0),
 }
 SHORT = ["relread, PPO", "relread with motion, PPO", "EMMA, PPO", "QMIX"]
-"""Agents of every suite, one of each kind; networks of txt2π take ten seconds."""
+"""Agents of `make test`; those of txt2π and EnDi take ten seconds each."""
 
 
 def small(env, agent, agents, preset):

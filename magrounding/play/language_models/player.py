@@ -19,7 +19,7 @@ from magrounding.play.language_models.chats import example_games, in_form
 from magrounding.play.language_models.endpoint import Endpoint, EndpointFailed, Message
 from magrounding.play.language_models.facts import ask_fact
 from magrounding.play.language_models.models import LanguageModel
-from magrounding.play.language_models.prompts import Prompt, read_move
+from magrounding.play.language_models.prompts import Prompt, read_move, spelt
 from magrounding.spec import MASK, EnvSpec, TextChoices
 from magrounding.storage import digest
 from magrounding.text_view import Happened, Sections, find_text_view, joined
@@ -69,20 +69,19 @@ class LanguageModels:
             MissingExtra: httpx2 is not installed.
         """
         if source not in self._players:
-            name, at, url = source.rpartition("@")
-            model = self._models.get(source)
-            if model is None and at and "://" in url:
-                model = LanguageModel(name, url)
-            if model is None:
-                if not self._models:
-                    raise ConfigurationError(
-                        f"llm:{source} is not known: name a file of language models with --llm, or an endpoint as in "
-                        "llm:MODEL@http://127.0.0.1:8080/v1"
-                    )
-                check_choice("language model", source, tuple(self._models))
-            else:
-                self._players[source] = ModelPlayer(source, model, self)
+            self._players[source] = ModelPlayer(source, self._find(source), self)
         return self._players[source]
+
+    def _find(self, source: str) -> LanguageModel:
+        name, at, url = source.rpartition("@")
+        if source not in self._models and at and "://" in url:
+            return LanguageModel(name, url)
+        if not self._models:
+            raise ConfigurationError(
+                f"llm:{source} is not known: name a file of language models with --llm, or an endpoint as in "
+                "llm:MODEL@http://127.0.0.1:8080/v1"
+            )
+        return self._models[check_choice("language model", source, tuple(self._models))]
 
     def close(self) -> None:
         """Close all connections."""
@@ -353,7 +352,7 @@ class LanguageTeam:
                 names = _lower([name, str(action), f"{action} {name}"])
                 legal = {**dict.fromkeys(names, action), **legal}
             else:
-                legal[" ".join(name.lower().split())] = action
+                legal[spelt(name)] = action
         return legal, known
 
 
@@ -395,4 +394,4 @@ def at_once(functions: Sequence[Callable[[], None]]) -> None:
 
 
 def _lower(names: Sequence[str]) -> dict[str, int]:
-    return {" ".join(name.lower().split()): k for k, name in enumerate(names)}
+    return {spelt(name): k for k, name in enumerate(names)}

@@ -82,13 +82,18 @@ class Prompt:
         return Template(self.parts[part]).safe_substitute(places, form=_FORMS[reply])
 
 
+def spelt(name: str) -> str:
+    """Return the name of a move as it is looked up: in lower case, with single spaces."""
+    return " ".join(name.lower().split())
+
+
 def read_move(reply: str, form: str, legal: Mapping[str, int], known: Mapping[str, int]) -> tuple[int | None, str]:
     """Read the move of a reply.
 
     Args:
         reply: all that the model wrote; of several moves the last counts, as models think aloud.
         form: of REPLIES.
-        legal, known: name → number of the legal actions, and of all that there are, in lower case.
+        legal, known: name → number of the legal actions, and of all that there are, `spelt`.
 
     Returns:
         its number, or None with the reason why there is none.
@@ -108,7 +113,7 @@ def read_move(reply: str, form: str, legal: Mapping[str, int], known: Mapping[st
             move = str(move)
         if not isinstance(move, str):
             return None, 'the object has no entry "move" that is a text'
-    name = " ".join(move.lower().split()).strip("\"'`*")
+    name = spelt(move).strip("\"'`*")
     for each in (name, name.rstrip(" .!")):
         if each in legal:
             return legal[each], ""
