@@ -6,9 +6,11 @@ A line is written as soon as a reply is there. A match or an evaluation that goe
 from __future__ import annotations
 
 import threading
+import weakref
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
+from io import FileIO
 from pathlib import Path
 from typing import Annotated
 
@@ -92,6 +94,7 @@ class Calls:
     def __init__(self, path: Path | None = None, *, resume: bool = True) -> None:
         self._path, self._resume, self._lock = path, resume, threading.Lock()
         self._known: dict[str, Call] = {}
+        self._file: FileIO | None = None
         if path is not None and resume and path.exists():
             self._known = {call.key: call for call in _read(path)}
 
@@ -103,13 +106,16 @@ class Calls:
         """Append a call; OSError of the disk, with the file's name."""
         if self._path is None:
             return
-        line = json_text(asdict(call), compact=True) + "\n"
-        with self._lock:
+        line = (json_text(asdict(call), compact=True) + "\n").encode()
+        with self._lock, naming(self._path):
             if self._resume:
                 self._known[call.key] = call
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            with naming(self._path), self._path.open("a", encoding="utf-8") as file:
-                file.write(line)
+            if self._file is None:  # and stays open: each opening waits several times for the threads that play
+                self._path.parent.mkdir(parents=True, exist_ok=True)
+                self._file = FileIO(self._path, "ab")
+                weakref.finalize(self, self._file.close)
+            while line:
+                line = line[self._file.write(line) :]
 
     def check(self, player: str, settings: str) -> None:
         """Raise a CheckpointError where a player had other options when it was asked before."""
