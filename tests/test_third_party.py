@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.full import in_full
 from tests.wheels import NEEDED, ROOT, build_wheels, install, run
 
 EXAMPLE = ROOT / "examples" / "my_game"
@@ -25,7 +26,7 @@ def installed(wheels, tmp_path_factory):
     return install(tmp_path_factory.mktemp("venv"), *wheels.values())
 
 
-@pytest.fixture(scope="module", params=["demo", "reinforce"])
+@pytest.fixture(scope="module", params=in_full(["demo", "reinforce"], ["demo"]))
 def trained(request, installed, tmp_path_factory):
     """The run folder of a short training, made from a folder that holds nothing."""
     folder = tmp_path_factory.mktemp("elsewhere")
@@ -80,10 +81,10 @@ def test_it_learns_to_read(trained):
 
 @pytest.mark.parametrize("trained", ["demo"], indirect=True)
 def test_what_was_trained_can_be_loaded_and_evaluated(trained, installed):
-    code = "import magrounding as mg; print(*(type(policy).__name__ for policy in mg.load_team('run').policies))"
-    assert run(installed / "python", "-c", code, cwd=trained.parent).split() == ["Healer", "Healer"]
-    code = "import magrounding as mg; print(mg.load_team('run').policies[0].words.embedding_dim)"
-    assert run(installed / "python", "-c", code, cwd=trained.parent).split() == ["48"], "--network, not the default 32"
+    code = "import magrounding as mg; policies = mg.load_team('run').policies; print(policies[0].words.embedding_dim)"
+    names = "print(*(type(policy).__name__ for policy in policies))"
+    found = run(installed / "python", "-c", f"{code}; {names}", cwd=trained.parent).split()
+    assert found == ["48", "Healer", "Healer"], "--network, not the default 32"
     asked = ("--run", "run", "--episodes", "50", "--play", "greedy")
     assert "eval" in run(installed / "magrounding", "evaluate", *asked, cwd=trained.parent)
 

@@ -13,7 +13,7 @@ from magrounding.agents.relread.manual_reader import ManualReader
 from magrounding.agents.relread.network import Relread
 from magrounding.errors import ConfigurationError
 from tests.agents.samples import documents_of, seen_by
-from tests.full import in_full
+from tests.full import in_the_full_suite
 
 
 def observe(row_count=16, seed=0, env="ma_rtfm", steps=6, **options):
@@ -176,7 +176,8 @@ def test_gradients_reach_every_parameter(phrases):
         assert parameter.grad.any(), name
 
 
-@pytest.mark.parametrize("phrases", in_full([False, True], [True]), indirect=True)
+@in_the_full_suite("ten core seconds")
+@pytest.mark.parametrize("phrases", [False, True], indirect=True)
 def test_it_can_imitate(policy):
     """16 fixed observations with their labels: 95 % within 300 updates."""
     _, observation, manual, goal = observe(stage="s5", agents=2)

@@ -26,6 +26,7 @@ from magrounding.play.scripted import RandomTeam
 from magrounding.storage import read_json
 from tests.envs.people_corpus import small_corpus, write_corpus
 from tests.experiment.tiny_runs import TINY, killed_run, phases_of, quiet, weights_of
+from tests.full import in_the_full_suite
 
 BRIEF = replace(
     TINY,
@@ -106,6 +107,7 @@ def test_it_trains_what_is_missing_and_nothing_else(monkeypatch, tmp_path, capsy
 
 
 @pytest.mark.slow
+@in_the_full_suite("half a core minute")
 def test_processes_side_by_side_fill_the_same_table(monkeypatch, tmp_path):
     """The longer runs wait for the shorter ones, from which they go on; one that fails keeps its own from beginning."""
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2]))

@@ -18,6 +18,7 @@ from magrounding.play.scripted import RandomTeam
 from magrounding.storage import read_json, write_json
 from magrounding.training.qmix import QmixConfig
 from tests.experiment.tiny_runs import phases_of, tiny_run
+from tests.full import in_full
 
 FEW = ("--episodes", 8, "--splits", "eval,eval_10x10")
 
@@ -99,7 +100,8 @@ def test_the_papers_numbers_stand_below(finished, monkeypatch, capsys):
 
 def test_a_packaged_team_by_its_name(monkeypatch, tmp_path):
     name = "ma_rtfm-s5-2agents"
-    for asked in (("--pretrained", name), ("--pretrained", f"pretrained:{name}"), ("--run", f"pretrained:{name}")):
+    ways = ("--pretrained", name), ("--run", f"pretrained:{name}"), ("--pretrained", f"pretrained:{name}")
+    for asked in in_full(ways, ways[:2]):
         assert run(monkeypatch, *asked, "--episodes", 4, "--splits", "eval", "--out", tmp_path) == 0
         found = read_json(tmp_path / "zero_shot.json")["sets"]["eval"]
         assert list(found["runs"]) == [name]
@@ -120,7 +122,7 @@ def test_some_of_the_seeds(finished, monkeypatch, tmp_path):
     assert list(runs["run"]["greedy"]["seeds"]) == ["1"]
 
 
-@pytest.mark.parametrize("with_itself", [False, True])
+@pytest.mark.parametrize("with_itself", in_full([False, True], [True]))
 def test_cross_play_beside_self_play(finished, dividing, monkeypatch, capsys, tmp_path, with_itself):
     mate = finished if with_itself else dividing
     assert run(monkeypatch, "--run", finished, "--teammate", mate, *FEW, "--stage", "s1", "--out", tmp_path) == 0

@@ -17,6 +17,7 @@ from magrounding.training.ppo import PPOConfig, PPOLearner
 from magrounding.training.rollout import Rollout
 from tests.endi.games import NETWORKS, network, worker_of
 from tests.experiment.tiny_runs import killed_run, phases_of, quiet, timeless, tiny_settings, weights_of
+from tests.full import in_the_full_suite
 
 AGENTS = tuple(NETWORKS)
 LEARNERS = {
@@ -125,6 +126,7 @@ def test_a_network_that_draws_nothing_notices_nothing():
     assert not policy.needs
 
 
+@in_the_full_suite("ten core seconds")
 def test_a_killed_run_ends_the_same(tmp_path):
     learner = PPOConfig(unroll=5, minibatches=2, warm_up=50, anneal_steps=600)
     _, small = NETWORKS["endi_dis_relread"]

@@ -11,8 +11,9 @@ from magrounding.envs.rtfm.ontology import ELEMENTS, TEAMS, TRAINING, UNSEEN
 from magrounding.envs.rtfm.text import LAYOUTS
 from magrounding.errors import ConfigurationError
 from tests.envs.test_rtfm_constructions import HELD_OUT
+from tests.full import in_full
 
-GAMES = 250
+GAMES = in_full(250, 80)
 
 
 def truth(world, row):

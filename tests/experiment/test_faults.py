@@ -8,7 +8,7 @@ from magrounding.play.evaluate import evaluate
 from tests.experiment.struck_run import train_while_struck
 from tests.full import in_full
 
-FAULTS = in_full(10, 4)
+FAULTS = in_full(10, 2)
 
 
 @pytest.fixture(autouse=True)

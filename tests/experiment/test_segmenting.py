@@ -110,7 +110,8 @@ def test_a_trained_team_wins_behind_a_segmenter_what_it_wins_of_rows(tmp_path, c
             torch.testing.assert_close(own.state_dict()[name], tensor, rtol=0, atol=0)
 
 
-def test_a_trained_team_is_made_to_read_another_stage(tmp_path, capsys):
+def test_a_trained_team_is_made_to_read_another_stage(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(segmenting, "learn_edges", partial(learn_edges, steps=60))
     line = ("--run", "pretrained:ma_rtfm-s5-2agents", "--by", "edges", "--reads", "s6")
     line = (*line, "--assume", "parallel+override", "--out", str(tmp_path / "team"))
     assert CommandLine("magrounding segments", line).run(segments) == 0

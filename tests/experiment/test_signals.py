@@ -62,7 +62,7 @@ def assert_saved(folder):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("signum", [signal.SIGTERM, *in_full([signal.SIGHUP], []), signal.SIGINT])
+@pytest.mark.parametrize("signum", [signal.SIGTERM, *in_full([signal.SIGHUP, signal.SIGINT], [])])
 def test_a_signal_saves_the_run(tmp_path, signum):
     run = start(tmp_path / "run", stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     wait_until_it_learns(run, tmp_path / "run")

@@ -168,7 +168,8 @@ def test_it_is_noticed_and_nothing_of_it_is_kept(tmp_path, capsys, way):
 
 
 @pytest.mark.parametrize(
-    ("learner", "config"), [(PPOLearner, PPOConfig(**PASSES)), (ImpalaLearner, ImpalaConfig(**SMALL))]
+    ("learner", "config"),
+    [*in_full([(PPOLearner, PPOConfig(**PASSES))], []), (ImpalaLearner, ImpalaConfig(**SMALL))],
 )
 def test_the_last_checkpoint_goes_on_once_the_cause_is_gone(tmp_path, monkeypatch, learner, config):
     """One bad rollout, as of a fault: what was saved before goes on, and ends as a run without it."""

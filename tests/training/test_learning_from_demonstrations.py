@@ -25,6 +25,7 @@ from magrounding.storage import read_json
 from magrounding.training.imitation import ImitationConfig, ImitationLearner
 from tests.endi.games import network
 from tests.experiment.tiny_runs import IMITATION, phases_of, quiet, tiny_settings, weights_of
+from tests.full import in_the_full_suite
 from tests.play.recorded_games import by_oracle, source_of
 from tests.training.toy_games import ToyPolicy
 
@@ -217,6 +218,7 @@ def test_agents_that_share_a_network_carry_no_memory(taught, tmp_path, recorded)
     assert not (tmp_path / "run").exists()
 
 
+@in_the_full_suite("eight core seconds")
 def test_a_student_of_files_beats_chance():
     options = {"stage": "s1", "agents": 2, "max_cycles": 30}
     vec = mg.make_vec("ma_rtfm", 64, **options)

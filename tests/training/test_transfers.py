@@ -27,8 +27,8 @@ AGENTS = {
     "QMIX": ("ma_rtfm", "qmix", 2, "quick_qmix", 0, 0, 0, 0),
     "QMIX on relread": ("ma_rtfm", "qmix_relread", 2, "quick_qmix", 2, 4, 0, 0),
 }
-SHORT = ["relread, PPO", "relread with motion, PPO", "EMMA, PPO", "QMIX"]
-"""Agents of `make test`; those of txt2π and EnDi take ten seconds each."""
+SHORT = ["relread, PPO", "EMMA, PPO", "QMIX"]
+"""Agents of `make test`; the others take ten seconds each."""
 
 
 def small(env, agent, agents, preset):

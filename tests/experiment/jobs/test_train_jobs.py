@@ -25,6 +25,7 @@ from magrounding.play.run_folder import RunFolder
 from magrounding.storage import write_json
 from tests.experiment.kill_campaign import check
 from tests.experiment.tiny_runs import phases_of, quiet, tiny_settings
+from tests.full import in_the_full_suite
 
 ROOT = Path(__file__).parents[3]
 SEEDS = (0, 1)
@@ -58,6 +59,7 @@ def whole(tmp_path_factory):
 
 
 @pytest.mark.slow
+@in_the_full_suite("the two tests below it do so, too, after an interruption")
 def test_processes_side_by_side_make_the_run_of_one(tmp_path, whole, capsys):
     begin(tmp_path / "run", threads=2)
     assert go_on(tmp_path / "run", "--jobs", 2) == 0
@@ -132,6 +134,7 @@ def shell(tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
+@in_the_full_suite("five processes, each of which imports all")
 def test_the_lines_of_the_page_train_each_seed_and_the_last_writes_the_report(
     tmp_path, whole, shell, monkeypatch, capsys
 ):

@@ -4,6 +4,7 @@ import os
 import signal
 import threading
 import time
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -27,6 +28,7 @@ from magrounding.experiment.sweep.search import Search
 from magrounding.play.run_folder import RunFolder
 from magrounding.storage import read_json, write_json
 from tests.experiment.tiny_runs import phases_of, quiet, tiny_settings, weights_of
+from tests.full import in_full
 
 ROOT = Path(__file__).parents[3]
 OVER = ("learning.learning_rate=0.001,0.01", "network.embedding=4,6")
@@ -92,13 +94,14 @@ def test_a_point_that_has_begun_and_measured_nothing_is_left_out(tmp_path):
 
 @pytest.mark.slow
 def test_a_sweep_is_stopped_and_goes_on_to_the_same_weights(tmp_path, capsys):
-    folder, sweep = SweepFolder(tmp_path / "sweep"), sweep_of(OVER[:1])
+    base = replace(BASE, seeds=in_full((0, 1), (0,)))
+    folder, sweep = SweepFolder(tmp_path / "sweep"), sweep_of(OVER[:1], base)
     folder.path.mkdir()
     folder.write(sweep)
     go_on = ("--out", folder.path, "--resume", "--jobs", 2, "--device", "cpu", "--threads", 1)
 
     def stop_when_saved():
-        while not (folder.run(1).path / "seed_0" / "checkpoint.safetensors").exists():
+        while not folder.run(1).seed(0, len(base.seeds)).checkpoint.exists():
             time.sleep(0.005)
         os.kill(os.getpid(), signal.SIGINT)
 
@@ -112,11 +115,12 @@ def test_a_sweep_is_stopped_and_goes_on_to_the_same_weights(tmp_path, capsys):
     assert code == 0, printed
     assert printed.out.endswith(f"report: {folder.path / 'sweep.md'}\n")
     for number, point in enumerate(sweep.points):
-        settings, whole = at_point(BASE, point.values), RunFolder(tmp_path / f"whole_{number}")
+        settings, whole = at_point(base, point.values), RunFolder(tmp_path / f"whole_{number}")
         assert not unfinished(settings, folder.run(number))
         begin(settings, whole)
         begin(settings, whole, resume=True, seeds=(0,))
-        assert weights_of(folder.run(number).path / "seed_0", "s1").equal(weights_of(whole.path / "seed_0", "s1"))
+        ours, theirs = (run.seed(0, len(base.seeds)).path for run in (folder.run(number), whole))
+        assert weights_of(ours, "s1").equal(weights_of(theirs, "s1"))
     before = {path: path.stat().st_mtime_ns for path in folder.path.glob("*/*/*")}
     assert said(capsys, *go_on)[0] == 0
     assert {path: path.stat().st_mtime_ns for path in folder.path.glob("*/*/*")} == before

@@ -108,12 +108,12 @@ def serving(served):
 
 def model(served, **options):
     """A language model that the server serves; tries follow one another without a wait."""
-    return LanguageModel("tiny", served.url, **{"wait": 0.0, "timeout": 0.5, **options})
+    return LanguageModel("tiny", served.url, **{"wait": 0.0, "timeout": 30.0, **options})
 
 
 def file_of(folder, served, **options):
     """A file that names one model, `small`."""
-    lines = {"model": "tiny", "base_url": served.url, "wait": 0.0, "timeout": 0.5, **options}
+    lines = {"model": "tiny", "base_url": served.url, "wait": 0.0, "timeout": 30.0, **options}
     path = folder / "models.toml"
     path.write_text("[small]\n" + "".join(f"{name} = {json.dumps(value)}\n" for name, value in lines.items()))
     return path

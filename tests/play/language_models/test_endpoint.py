@@ -54,7 +54,7 @@ def test_a_reply(ends):
 def test_a_fault_is_tried_again(ends, fault):
     replies = iter([f"fault:{fault}", "yes"])
     with serving(Served(lambda body: next(replies))) as served:
-        end, waits = ends(served, wait=4.0)
+        end, waits = ends(served, wait=4.0, timeout=0.5 if KINDS[fault] == "timeout" else 30.0)
         found = end.complete(ASK)
     assert (found.text, found.tries, found.faults) == ("yes", 2, {KINDS[fault]: 1})
     assert len(waits) == 1

@@ -24,10 +24,11 @@ from magrounding.play.session import Session
 from magrounding.play.web.messages import CODES
 from magrounding.play.web.messages import MESSAGES as TYPES
 from magrounding.schema import options_of
+from tests.full import in_full
 from tests.play.web.party import party
 from tests.play.web.test_refusals import altered, saved_game
 
-MESSAGES = int(os.environ.get("MAGROUNDING_FUZZ_MESSAGES", "600"))
+MESSAGES = int(os.environ.get("MAGROUNDING_FUZZ_MESSAGES", in_full(600, 300)))
 SEED = int(os.environ.get("MAGROUNDING_FUZZ_SEED", "0"))
 ANSWERS = ("refused", "taken", "left", "created", "joined")
 MEMORY = 48 * 2**20
