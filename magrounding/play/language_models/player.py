@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeVar
@@ -13,20 +12,17 @@ import numpy as np
 
 from magrounding.capabilities import HasFacts, find_capability
 from magrounding.errors import ConfigurationError, check_choice
-from magrounding.play.action_names import action_name
 from magrounding.play.language_models.calls import FACT, MOVE, Call, Calls
-from magrounding.play.language_models.chats import example_games, in_form
+from magrounding.play.language_models.dialogue import Dialogue, instructions, legal_mask, no_op
 from magrounding.play.language_models.endpoint import Endpoint, EndpointFailed, Message
 from magrounding.play.language_models.facts import ask_fact
 from magrounding.play.language_models.models import LanguageModel
-from magrounding.play.language_models.prompts import Prompt, read_move, spelt
-from magrounding.spec import MASK, EnvSpec, TextChoices
+from magrounding.play.language_models.prompts import Prompt, read_move
+from magrounding.spec import MASK
 from magrounding.storage import digest
-from magrounding.text_view import Happened, Sections, find_text_view, joined
-from magrounding.vector import Observation, VectorEnv, check_count, observation_of
+from magrounding.text_view import Happened, TextView, find_text_view
+from magrounding.vector import Observation, VectorEnv, check_count
 
-NO_OPS = "stay", "wait", "done"
-"""Names of actions that do nothing."""
 _DIGITS = 4
 """Decimals of a reward, which is a difference of two sums in single precision."""
 T = TypeVar("T")
@@ -105,8 +101,11 @@ class ModelPlayer:
 
     def instructions(self, vec: VectorEnv) -> str:
         """Return the first message of every game."""
-        games = example_games(vec.id, vec.options, self.model.reply) if self.prompt.shows_games else ""
-        return self.prompt.fill("system", self.model.reply, games=games)
+        return instructions(self.prompt, self.model.reply, vec.id, vec.options)
+
+    def dialogue(self, view: TextView, instructions: str) -> Dialogue:
+        """Return the conversation of a game that is about to start."""
+        return Dialogue(view, self.prompt, self.model.reply, instructions, self.model.history)
 
 
 class _Memory:
@@ -114,25 +113,22 @@ class _Memory:
 
     Attributes:
         seed, episode: its place.
+        dialogues: agent → its conversation.
         step: that comes next.
-        happened: agent → results of its last action.
-        past: agent → (what it saw, what it replied) of steps before.
+        actions: [n] of the step before.
         returns: [n] sums of rewards before the last action.
         given_up: a call has failed.
     """
 
-    def __init__(self, seed: int, episode: int, histories: Mapping[int, int]) -> None:
-        self.seed, self.episode, self.step = seed, episode, 0
+    def __init__(self, seed: int, episode: int, dialogues: Mapping[int, Dialogue]) -> None:
+        self.seed, self.episode, self.dialogues, self.step = seed, episode, dialogues, 0
         self.actions: np.ndarray | None = None
         self.returns: np.ndarray | None = None
-        self.past: dict[int, deque[tuple[str, str]]] = {k: deque(maxlen=many) for k, many in histories.items()}
         self.given_up = False
 
 
 class LanguageTeam:
     """Agents of a batch that language models play, several models or one; all are asked at once.
-
-    A reply without a legal move is asked for once more, with the reason; then the agent does nothing (`no_op`).
 
     Args:
         players: agent → its player, at least one; other agents get action 0.
@@ -150,7 +146,6 @@ class LanguageTeam:
         self._players, self._seed, self._lineup, self._ends_games = dict(players), seed, lineup, ends_games
         self._models = models = next(iter(players.values())).models
         self._view, self._spec = find_text_view(vec.id, vec.spec), vec.spec
-        self._rules = [name.upper() for name in vec.spec.lasting_texts]
         self._instructions = {agent: player.instructions(vec) for agent, player in players.items()}
         self._facts = find_capability(vec, HasFacts) if models.ask_facts else None
 
@@ -196,7 +191,8 @@ class LanguageTeam:
             game.actions = done.copy()
 
     def _begin(self, seed: int, episode: int) -> _Memory:
-        return _Memory(seed, episode, {agent: player.model.history for agent, player in self._players.items()})
+        found = {k: player.dialogue(self._view, self._instructions[k]) for k, player in self._players.items()}
+        return _Memory(seed, episode, found)
 
     def _returns(self, info: Any, row: int) -> np.ndarray:
         """Return the sums of rewards [n] of the game on show."""
@@ -204,52 +200,25 @@ class LanguageTeam:
 
     def _play(self, obs: Observation, info: Any, game: _Memory, actions: np.ndarray, row: int, agent: int) -> None:
         """Put the move of one agent into `actions`."""
-        own = observation_of(self._spec, obs, row, agent)
-        mask = np.asarray(own[MASK]) != 0
-        if game.given_up:
-            actions[row, agent] = no_op(self._spec, mask)
-            return
-        seen = self._view.sections(own, self._happened(game, info, row, agent))
-        rules = joined({title: seen.pop(title) for title in self._rules if title in seen})
-        try:
-            if self._facts is not None and not game.step and agent == min(self._players):
-                self._ask_fact(game, agent, rules, row)
-            actions[row, agent] = self._ask_move(game, agent, rules, seen, self._names(obs, row, agent, mask), mask)
-        except EndpointFailed:
-            if self._ends_games:
-                raise
-            game.given_up = True
-            actions[row, agent] = no_op(self._spec, mask)
+        if not game.given_up:
+            dialogue = game.dialogues[agent]
+            dialogue.ask(obs, row, agent, self._happened(game, info, row, agent))
+            try:
+                if self._facts is not None and not game.step and agent == min(self._players):
+                    self._ask_fact(game, agent, dialogue.rules, row)
+                actions[row, agent] = self._ask_move(game, agent, dialogue)
+                return
+            except EndpointFailed:
+                if self._ends_games:
+                    raise
+                game.given_up = True
+        actions[row, agent] = no_op(self._spec, legal_mask(self._spec, obs, row, agent))
 
-    def _ask_move(
-        self,
-        game: _Memory,
-        agent: int,
-        rules: str,
-        seen: Sections,
-        names: tuple[Mapping[str, int], Mapping[str, int]],
-        mask: np.ndarray,
-    ) -> int:
-        player, now = self._players[agent], joined(seen)
-        past, form = game.past[agent], player.model.reply
-        messages: list[Message] = [{"role": "system", "content": self._instructions[agent]}]
-        for text, reply in (*past, (now, "")):
-            text = f"{rules}\n\n{text}" if rules and len(messages) == 1 else text
-            messages.append({"role": "user", "content": text})
-            messages += [{"role": "assistant", "content": reply}] if reply else []
-        action, reply = None, ""
-        for attempt in (0, 1):
-            call = self._call(game, agent, MOVE, attempt, messages, lambda text: read_move(text, form, *names)[1])
-            action, reply = read_move(call.reply, form, *names)[0], call.reply
-            if action is not None:
-                break
-            again = player.prompt.fill("again", form, reason=call.refused)
-            messages += [{"role": "assistant", "content": reply or "-"}, {"role": "user", "content": again}]
-        if action is None:
-            action = no_op(self._spec, mask)
-            reply = in_form(self._spec.actions.names[action], form)
-        past.append((now, reply))
-        return action
+    def _ask_move(self, game: _Memory, agent: int, dialogue: Dialogue) -> int:
+        while dialogue.action is None:
+            call = self._call(game, agent, MOVE, dialogue.refused, dialogue.messages, dialogue.refusal)
+            dialogue.answer(call.reply)
+        return dialogue.action
 
     def _ask_fact(self, game: _Memory, agent: int, rules: str, row: int) -> None:
         """Ask a question about the manual, where it has a claim to ask for."""
@@ -342,31 +311,6 @@ class LanguageTeam:
         reward = float(self._returns(info, row)[agent] - game.returns[agent])
         return Happened(int(game.actions[agent]), bool(info["illegal"][row, agent]), round(reward, _DIGITS) + 0.0)
 
-    def _names(self, obs: Observation, row: int, agent: int, mask: np.ndarray) -> tuple[dict[str, int], dict[str, int]]:
-        """Return name → number of the legal actions, and of all; a text to choose has its number as a name too."""
-        spec, legal = self._spec, {}
-        known = {} if isinstance(spec.actions, TextChoices) else _lower(spec.actions.names)
-        for action in np.flatnonzero(mask).tolist():
-            name = action_name(spec, obs, row, agent, action)
-            if isinstance(spec.actions, TextChoices):
-                names = _lower([name, str(action), f"{action} {name}"])
-                legal = {**dict.fromkeys(names, action), **legal}
-            else:
-                legal[spelt(name)] = action
-        return legal, known
-
-
-def no_op(spec: EnvSpec, mask: np.ndarray) -> int:
-    """Return an action that does nothing: one of NO_OPS, or else one that is not legal, which does nothing either.
-
-    Where all are legal and none is a no-op it is the first.
-    """
-    names = () if isinstance(spec.actions, TextChoices) else spec.actions.names
-    for name in NO_OPS:
-        if name in names and mask[names.index(name)]:
-            return names.index(name)
-    return int(np.argmin(mask))
-
 
 def at_once(functions: Sequence[Callable[[], None]]) -> None:
     """Call functions at once, each in a thread that does not keep the process from ending; raise what the first raises.
@@ -391,7 +335,3 @@ def at_once(functions: Sequence[Callable[[], None]]) -> None:
         thread.join()
     if error := next(filter(None, errors), None):
         raise error
-
-
-def _lower(names: Sequence[str]) -> dict[str, int]:
-    return {spelt(name): k for k, name in enumerate(names)}

@@ -11,8 +11,9 @@ from magrounding.play.episodes import Episodes
 from magrounding.play.evaluate import evaluate
 from magrounding.play.language_models.calls import FACT, MOVE, Calls, CallTotals
 from magrounding.play.language_models.chats import example_games
+from magrounding.play.language_models.dialogue import no_op
 from magrounding.play.language_models.facts import ask_fact
-from magrounding.play.language_models.player import LanguageModels, no_op
+from magrounding.play.language_models.player import LanguageModels
 from magrounding.play.lineup import Lineup
 from magrounding.play.session import Session
 from magrounding.registry import ENVS

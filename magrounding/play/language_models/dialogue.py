@@ -1,0 +1,125 @@
+"""Dialogue: what a language model is asked in one game of one agent, and what becomes of its replies.
+
+An agent that a model plays (`player.py`) and one that another framework trains (`open_game.py`) read the same messages.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from magrounding.play.action_names import action_name
+from magrounding.play.language_models.chats import example_games, in_form
+from magrounding.play.language_models.endpoint import Message
+from magrounding.play.language_models.prompts import Prompt, read_move, spelt
+from magrounding.spec import MASK, EnvSpec, TextChoices
+from magrounding.text_view import Happened, TextView, joined
+from magrounding.vector import Observation, observation_of
+
+NO_OPS = "stay", "wait", "done"
+"""Names of actions that do nothing."""
+
+
+class Dialogue:
+    """The conversation about one agent's game.
+
+    In each step `ask` says what the agent sees; then `messages` are the request, until `answer` has set `action`. A
+    reply without a legal move is asked for once more, with the reason; then the agent does nothing (`no_op`).
+
+    Args:
+        view: of the game.
+        prompt, form: the template, and the form of a move in a reply.
+        instructions: the first message, see `instructions`.
+        history: steps before this one that are read again.
+
+    Attributes:
+        messages: of the coming request.
+        rules: texts that last the game, as in the present step.
+        refused: replies in this step that named no legal move.
+        action: of this step; None as long as a reply is needed.
+    """
+
+    def __init__(self, view: TextView, prompt: Prompt, form: str, instructions: str, history: int) -> None:
+        self._view, self._prompt, self._form, self._instructions = view, prompt, form, instructions
+        self._past: deque[tuple[str, str]] = deque(maxlen=history)  # (what the agent saw, what was replied)
+        self.messages: list[Message] = []
+        self.rules, self.refused = "", 0
+        self.action: int | None = None
+
+    def ask(self, obs: Observation, row: int, agent: int, happened: Happened) -> None:
+        """Begin a step of an agent in a row of a batch, whose last action came to `happened`."""
+        spec = self._view.spec
+        seen = self._view.sections(observation_of(spec, obs, row, agent), happened)
+        titles = [name.upper() for name in spec.lasting_texts]
+        self.rules = joined({title: seen.pop(title) for title in titles if title in seen})
+        self._now, self._mask = joined(seen), legal_mask(spec, obs, row, agent)
+        self._names = _names(spec, obs, row, agent, self._mask)
+        self.messages = [{"role": "system", "content": self._instructions}]
+        for text, reply in (*self._past, (self._now, "")):
+            text = f"{self.rules}\n\n{text}" if self.rules and len(self.messages) == 1 else text
+            self.messages.append({"role": "user", "content": text})
+            self.messages += [{"role": "assistant", "content": reply}] if reply else []
+        self.action, self.refused = None, 0
+
+    def refusal(self, reply: str) -> str:
+        """Return why a reply to the last request is not played; "" for a legal move."""
+        return read_move(reply, self._form, *self._names)[1]
+
+    def answer(self, reply: str) -> None:
+        """Take the reply to `messages`: it sets `action`, or the reason of its refusal is added to `messages`."""
+        self.action, reason = read_move(reply, self._form, *self._names)
+        if self.action is None:
+            self.refused += 1
+            again = self._prompt.fill("again", self._form, reason=reason)
+            self.messages += [{"role": "assistant", "content": reply or "-"}, {"role": "user", "content": again}]
+            if self.refused == 1:
+                return
+            self.action = no_op(self._view.spec, self._mask)
+            reply = in_form(self._view.spec.actions.names[self.action], self._form)
+        self._past.append((self._now, reply))
+
+
+def instructions(prompt: Prompt, form: str, env: str, options: Mapping[str, Any]) -> str:
+    """Return the first message of every game of an environment; ConfigurationError where it cannot be filled."""
+    games = example_games(env, options, form) if prompt.shows_games else ""
+    return prompt.fill("system", form, games=games)
+
+
+def legal_mask(spec: EnvSpec, obs: Observation, row: int, agent: int) -> np.ndarray:
+    """Return an agent's legal actions [A] bool in a row of a batch."""
+    return np.asarray(observation_of(spec, obs, row, agent)[MASK]) != 0
+
+
+def no_op(spec: EnvSpec, mask: np.ndarray) -> int:
+    """Return an action that does nothing: one of NO_OPS, or else one that is not legal, which does nothing either.
+
+    Where all are legal and none is a no-op it is the first.
+    """
+    names = () if isinstance(spec.actions, TextChoices) else spec.actions.names
+    for name in NO_OPS:
+        if name in names and mask[names.index(name)]:
+            return names.index(name)
+    return int(np.argmin(mask))
+
+
+def _names(
+    spec: EnvSpec, obs: Observation, row: int, agent: int, mask: np.ndarray
+) -> tuple[dict[str, int], dict[str, int]]:
+    """Return name → number of the legal actions, and of all; a text to choose has its number as a name too."""
+    legal = dict[str, int]()
+    known = {} if isinstance(spec.actions, TextChoices) else _lower(spec.actions.names)
+    for action in np.flatnonzero(mask).tolist():
+        name = action_name(spec, obs, row, agent, action)
+        if isinstance(spec.actions, TextChoices):
+            names = _lower([name, str(action), f"{action} {name}"])
+            legal = {**dict.fromkeys(names, action), **legal}
+        else:
+            legal[spelt(name)] = action
+    return legal, known
+
+
+def _lower(names: Sequence[str]) -> dict[str, int]:
+    return {spelt(name): k for k, name in enumerate(names)}
