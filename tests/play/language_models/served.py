@@ -21,9 +21,12 @@ def last_legal(body):
 
 
 def completion(text, read=100, cached=40, written=7):
-    usage = {"prompt_tokens": read, "completion_tokens": written, "prompt_tokens_details": {"cached_tokens": cached}}
+    usage = {"prompt_tokens": read, "completion_tokens": written, "total_tokens": read + written}
+    usage["prompt_tokens_details"] = {"cached_tokens": cached}
     usage["completion_tokens_details"] = {"reasoning_tokens": 2}
-    return {"choices": [{"message": {"role": "assistant", "content": text}, "finish_reason": "stop"}], "usage": usage}
+    choice = {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}
+    about = {"id": "reply", "object": "chat.completion", "created": 0, "model": "tiny"}
+    return {**about, "choices": [choice], "usage": usage}
 
 
 class Served:
