@@ -10,7 +10,8 @@
 #   make fuzz        ten thousand calls of what is public with wrong arguments, ten thousand games of foreign envs that
 #                    answer wrongly, and a hundred thousand messages of hostile clients to a server; `make test` makes a
 #                    few hundred of each
-#   make test-clients  the adapters against the real TorchRL, BenchMARL, AgileRL and others, in environments of their own
+#   make test-clients  the adapters against the real TorchRL, BenchMARL, AgileRL, verifiers, OpenEnv and others, in
+#                    environments of their own
 #   make test-trackers  W&B, MLflow and Trackio, in an environment of their own
 #   make test-sweeps  Optuna, likewise
 #   make test-llm   a real language model (SmolLM2, by llama.cpp, which pip compiles for minutes, with cmake and g++) plays fifty
@@ -94,8 +95,9 @@ fuzz: setup
 	MAGROUNDING_FUZZ_DRAWS=10000 $(BIN)/python -m pytest -rP tests/test_fuzz.py tests/simulators/test_foreign_fuzz.py $(ARGS)
 	MAGROUNDING_FUZZ_MESSAGES=100000 $(BIN)/python -m pytest -rP tests/play/web/test_hostile_clients.py $(ARGS)
 
-# Two environments: AgileRL pins tensordict 0.13 and PettingZoo below 1.27, TorchRL 0.11 wants tensordict 0.11.
-CLIENTS := $(VENV)-clients $(VENV)-agilerl
+# Several environments: AgileRL pins tensordict 0.13 and PettingZoo below 1.27, TorchRL 0.11 wants tensordict 0.11, and
+# verifiers and OpenEnv each bring a hundred packages.
+CLIENTS := $(VENV)-clients $(VENV)-agilerl $(VENV)-verifiers $(VENV)-openenv
 
 $(VENV)-%/.installed: pyproject.toml
 	$(PYTHON) -m venv $(VENV)-$*

@@ -31,6 +31,8 @@ FEATURES: Mapping[str, str] = {
     "efficiency": "estimates of sample efficiency (python -m benchmarks.sample_efficiency)",
     "clients": "envs for TorchRL, BenchMARL and Stable-Baselines3",
     "agilerl": "envs for AgileRL",
+    "verifiers": "games for verifiers, to evaluate and train language models",
+    "openenv": "a server of games for OpenEnv",
     "docs": "building the documentation site",
     "hub": "publishing teams on a model hub, and loading them from there",
     "all": "the light extras together",
