@@ -79,6 +79,9 @@ class Grid(Field):
         avatar_ids: ids of agents: me, ally. Every other id belongs to an entity.
         words_per_occupant: ids that one occupant of a cell takes: K is a multiple of it.
         egocentric: the agent always stands in the same cell and looks the same way, so the map turns with it.
+        own_cell: row and column of that cell; None where the world does not say it.
+        passable_ids: ids of which one is in each cell that an agent can enter; none where the world does not say it.
+        hidden_ids: ids of cells that are out of sight.
     """
 
     __repr__ = brief
@@ -87,6 +90,9 @@ class Grid(Field):
     avatar_ids: tuple[int, ...] = ()
     words_per_occupant: int = 1
     egocentric: bool = False
+    own_cell: tuple[int, int] | None = None
+    passable_ids: tuple[int, ...] = ()
+    hidden_ids: tuple[int, ...] = ()
 
     @property
     def height(self) -> int:

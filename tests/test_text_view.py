@@ -29,6 +29,7 @@ VARIANTS = [
     ("messenger", {"stage": "s3", "omission": 0.5}),
     ("ma_messenger", {"stage": "s4", "agents": 3}),
     ("babyai", {"level": "BossLevel"}),
+    ("babyai", {"level": "GoTo", "displacement": True}),
     ("nethack", {"crop": 9, "characters": True, "colours": True}),
     ("touchdown", {"patch": 4, "turned": True, "manual_stop": True}),
 ]
@@ -173,6 +174,8 @@ class Reader:
 
     def plain(self, field, you):
         line = you.pop(0)
+        if field.name == "displacement":
+            return np.array((0, 0) if line == "is where it began" else self.steps(only("has come (.+)", line)[0]))
         if field.name == "position":
             if line == "no longer in the game":
                 return np.array([-1, -1])

@@ -17,6 +17,7 @@ from torch import Tensor, nn
 
 from magrounding.agents.language import TextEncoder, distinct_ids, join_statements
 from magrounding.agents.modules import DocumentAttention, unroll
+from magrounding.agents.places import DISPLACEMENT, REGIONS, Found, Places
 from magrounding.agents.policy import Accepts, Batch, Policy, PolicyOutput, TextEncoding, check_grid, mask_logits
 from magrounding.errors import ConfigurationError
 from magrounding.schema import Count, Natural, Options
@@ -44,6 +45,9 @@ class ViewReadConfig(Options):
             these in mind.
         convolutions: 3 × 3 layers over the cells' features before the view is summed up, each twice as wide as the one
             before: what lies beside a cell, and on the way to it, counts.
+        places: the memory keeps a map of what the views of the episode have shown. What it holds is matched with the
+            mission like the view, and summed up by the first step and the length of the way there; the nearest place
+            that was never seen is known likewise. It takes a world that shows `displacement`.
         centred: views lose their running mean, which in a large view that is mostly alike would be all that norms see.
     """
 
@@ -56,12 +60,14 @@ class ViewReadConfig(Options):
     remember: bool = True
     attention: bool = False
     convolutions: Natural = 0
+    places: bool = False
     centred: bool = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.attention and not self.remember:
-            raise ConfigurationError("attention is the memory's: set remember to true, or attention to false")
+        for name, chosen in (("attention", self.attention), ("places", self.places)):
+            if chosen and not self.remember:
+                raise ConfigurationError(f"{name} is the memory's: set remember to true, or {name} to false")
 
 
 class ViewRead(Policy):
@@ -106,7 +112,9 @@ class ViewRead(Policy):
         self.usual: Tensor
         if config.centred:
             self.register_buffer("usual", torch.zeros(hidden))
-        self.numbers = nn.ModuleDict({each.name: _Numbers(each, hidden) for each in spec.fields if _is_array(each)})
+        self.places = Places(spec) if config.places else None
+        arrays = [each for each in spec.fields if _is_array(each) and not (config.places and each.name == DISPLACEMENT)]
+        self.numbers = nn.ModuleDict({each.name: _Numbers(each, hidden) for each in arrays})
         self.last_action = nn.Embedding(spec.num_actions + 1, hidden)
         # Without norms the mean of all views runs away in the first steps, and gates that are shut never open again.
         self.view_norm, self.think_norm = nn.LayerNorm(hidden), nn.LayerNorm(hidden)
@@ -117,6 +125,9 @@ class ViewRead(Policy):
             self.query = nn.Linear(hidden, role)
             self.mind = nn.Linear(role, 2 * hidden)
             self.again = nn.Linear(hidden, hidden)
+        if config.places:
+            self.ways = nn.Linear(REGIONS * config.features, hidden)
+            self.unexplored = nn.Embedding(REGIONS + 1, hidden)
         choice = nn.Linear(config.head, spec.num_actions)
         self.policy = nn.Sequential(nn.Linear(hidden, config.head), nn.ReLU(), choice)
         self.value = nn.Sequential(nn.Linear(hidden, config.head), nn.ReLU(), nn.Linear(config.head, 1))
@@ -124,6 +135,9 @@ class ViewRead(Policy):
             for embedding in (self.symbols, self.last_action):
                 embedding.weight.mul_(0.3)
             self.view.weight.mul_(4)  # at first as loud as direction and last action
+            if config.places:
+                self.ways.weight.mul_(4)
+                self.unexplored.weight.mul_(0.3)
             choice.weight.mul_(0.01)
             choice.bias.zero_()
 
@@ -141,7 +155,9 @@ class ViewRead(Policy):
         return {"states": states, "spoken": spoken, "roles": by_word, "summary": self.summary(ends)}
 
     def initial_memory(self, num_envs: int) -> Tensor | None:
-        return self.place.new_zeros(num_envs, self.config.hidden) if self.config.remember else None
+        if not self.config.remember:
+            return None
+        return self.place.new_zeros(num_envs, self.config.hidden + (self.places.size if self.places else 0))
 
     def forward(self, batch: Batch) -> PolicyOutput:
         reading, shape = batch.texts["mission"], batch.restarts.shape
@@ -157,15 +173,23 @@ class ViewRead(Policy):
         for name, numbers in self.numbers.items():
             view = view + numbers(batch.observation[name].flatten(0, 1))
         view = view + self.last_action(batch.last_action.flatten() + 1)
+        before, map_before = batch.memory, None
+        if self.places and before is not None:
+            before, map_before = before.split((self.config.hidden, self.places.size), 1)
+        found = self.places.follow(batch, map_before) if self.places else None
+        if found is not None:
+            view = view + self._remembered(found, text, mission)
         top = F.relu(self.think_norm(self.think(F.relu(self.view_norm(view)))))
         memory = None
         if self.config.remember:
             views = top.unflatten(0, shape)
-            before = torch.zeros_like(views[0]) if batch.memory is None else batch.memory
+            before = torch.zeros_like(views[0]) if before is None else before
             memory = unroll(self.memory, views, before, batch.restarts)
             seen, top = top, memory.flatten(0, 1)
             if self.config.attention:
                 top = top + self._look_again(seen, top, text, mission)
+            if found is not None:
+                memory = torch.cat((memory, found.maps), 2)
         logits = mask_logits(self.policy(top).unflatten(0, shape).float(), batch.observation["action_mask"])
         return PolicyOutput(logits, self.value(top).view(shape).float(), memory)
 
@@ -178,6 +202,16 @@ class ViewRead(Policy):
         pairs, cell = distinct_ids(mission.unsqueeze(1) * number + which, len(text["roles"]) * number)
         features = self.features_of(pairs // number, symbols[pairs % number], text)
         return F.embedding(cell, features).flatten(1)
+
+    def _remembered(self, found: Found, text: TextEncoding, mission: Tensor) -> Tensor:
+        """Sum up [N, hidden] what was found on the maps of N steps with missions [N]."""
+        symbols, which = self._symbols(found.symbol.unsqueeze(0))
+        number = len(symbols)
+        pairs, thing = distinct_ids(mission[found.step] * number + which[0], len(text["roles"]) * number)
+        features = F.embedding(thing, self.features_of(pairs // number, symbols[pairs % number], text))
+        sums = features.new_zeros(len(mission) * REGIONS, features.shape[1])
+        sums = sums.index_add(0, found.step * REGIONS + found.region, features)
+        return self.ways(sums.view(len(mission), -1)) + self.unexplored(found.unexplored)
 
     def _beside(self, cells: Tensor, height: int, width: int) -> Tensor:
         """Features of cells [N, H · W · features], plus those of the cells around."""

@@ -22,6 +22,8 @@ Observations:
     `grid`           [7, 7, 3]     words for each cell: what is there, its colour, the state of a door; the agent
                                    stands in the middle of the last row, looks up, and its cell shows what it carries
     `direction`      [1]           0 east, 1 south, 2 west, 3 north
+    `displacement`   [2]           only with the option `displacement`: rows down and columns to the right of where the
+                                   episode began, which the agent's own moves and views tell as well
     `goal`           [72]          the mission
     `action_mask`    [7]           ones
     ===============  ============  =================================================================================

@@ -46,6 +46,7 @@ class BabyAIEnv(OneAgentEnv):
         self._view = View(self.game) if config.fast_view else None
         self._mask = np.ones(self._num_actions, np.int8)
         self._goal = np.zeros(MAX_WORDS, np.int16)
+        self._start = np.zeros(2, np.int16)
         self._expert: Expert | None = None
 
     def best_actions(self) -> np.ndarray:
@@ -90,6 +91,7 @@ class BabyAIEnv(OneAgentEnv):
         if self._view is not None:
             self._view.reset()
         self._goal = mission_ids(self.game.mission)
+        self._start = self._at()
         self._document = int(content_keys({"goal": self._goal[None]})[0])
         self._expert = None
         self._look(seen)
@@ -107,6 +109,10 @@ class BabyAIEnv(OneAgentEnv):
             self.expert_failures += self._expert.failed
         return reward, terminated, truncated
 
+    def _at(self) -> np.ndarray:
+        """Row and column of the agent, [2] int16."""
+        return np.array(self.game.agent_pos[::-1], np.int16)
+
     def _look(self, seen: dict[str, Any] | None) -> None:
         """Compute the view; `seen` is minigrid's observation, where it computes one."""
         if self._view is not None:
@@ -115,9 +121,11 @@ class BabyAIEnv(OneAgentEnv):
             self._grid = grid_words(seen["image"])  # pyright: ignore[reportOptionalSubscript]  None with our view only
 
     def _observe(self) -> Observation:
+        come = {"displacement": self._at() - self._start} if self.config.displacement else {}
         return {
             "action_mask": self._mask.copy(),
             "direction": np.array([self.game.agent_dir], np.int16),
+            **come,
             "goal": self._goal.copy(),
             "grid": self._grid.copy(),
         }

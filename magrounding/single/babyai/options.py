@@ -37,6 +37,9 @@ _LIMITS = {
     "BossLevel": ROOM * 9 * 8,
 }
 
+MAX_DISPLACEMENT = 19
+"""Rows or columns between two cells of three rooms in a row that can be entered: 20 cells, the doors' included."""
+
 LEVELS = tuple(_LIMITS)
 """The paper's levels, in the order of its Table 2, by the names that minigrid gives them."""
 
@@ -54,6 +57,8 @@ class BabyAI(SimulatorOptions):
         max_cycles: steps after which a game is truncated, and of which the reward takes its share; None: the limit
             that the level sets for each mission.
         fast_view: compute views, and the bot's search, by our own code; what comes out is equal, only sooner.
+        displacement: show how far the agent has come from where the episode began, from which a memory of places can be
+            kept (`viewread`'s option `places`).
         split: "train", "valid" or "test": which of three disjoint ranges minigrid's seeds are drawn from.
 
     Raises:
@@ -67,18 +72,20 @@ class BabyAI(SimulatorOptions):
     level: Annotated[str, OneOf(LEVELS)] = "GoToLocal"
     max_cycles: Count | None = None
     fast_view: bool = True
+    displacement: bool = False
     split: Annotated[str, OneOf(SPLITS)] = "train"
 
     def describe(self) -> EnvSpec:
         """Return the spec of the world; minigrid is not needed."""
-        return _spec(_LIMITS[self.level] if self.max_cycles is None else self.max_cycles)
+        return _spec(_LIMITS[self.level] if self.max_cycles is None else self.max_cycles, self.displacement)
 
 
 @lru_cache(maxsize=32)
-def _spec(max_cycles: int) -> EnvSpec:
+def _spec(max_cycles: int, displacement: bool) -> EnvSpec:
     """The levels differ in nothing but their limits."""
     last = len(VOCABULARY) - 1
     scenery = (PAD, *(VOCABULARY[word] for word in ("unseen", "empty", "wall", "floor")))
+    come = (Field("displacement", (2,), -MAX_DISPLACEMENT, MAX_DISPLACEMENT),) if displacement else ()
     return EnvSpec(
         fields=(
             Grid(
@@ -90,8 +97,12 @@ def _spec(max_cycles: int) -> EnvSpec:
                 avatar_ids=(VOCABULARY["agent"],),
                 words_per_occupant=3,
                 egocentric=True,
+                own_cell=(VIEW - 1, VIEW // 2),
+                passable_ids=tuple(VOCABULARY[word] for word in ("empty", "floor", "goal", "open")),
+                hidden_ids=(VOCABULARY["unseen"],),
             ),
             Field("direction", (1,), 0, 3),
+            *come,
             Text("goal", (MAX_WORDS,), 0, last, shared=True, lifetime=EPISODE),
             Mask("action_mask", (len(ACTIONS),)),
         ),

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from magrounding.single.babyai.words import VIEW
 from magrounding.spec import Field
 from magrounding.text_view import NOTHING, Occupant, TextView, way
 from magrounding.vector import Observation
@@ -21,8 +20,8 @@ class BabyAIText(TextView):
 
     own_is_inventory = True
 
-    def own_cell(self, seen: Observation) -> tuple[int, int]:
-        return VIEW - 1, VIEW // 2
+    def own_cell(self, seen: Observation) -> tuple[int, int] | None:
+        return self.spec.grid.own_cell
 
     def way(self, down: int, right: int) -> str:
         return way(down, right, ("in front", "behind", "to the left", "to the right"))
@@ -35,4 +34,8 @@ class BabyAIText(TextView):
         return NOTHING if self.word(ids[0]) == _EMPTY else self.name(tuple(ids))
 
     def field(self, field: Field, array: np.ndarray) -> list[str]:
+        if field.name == "displacement":
+            down, right = array.tolist()
+            moved = way(down, right, ("up", "down", "left", "right"))
+            return [f"has come {moved}" if down or right else "is where it began"]
         return [f"faces {_FACES[int(array[0])]} in the maze"]

@@ -1,0 +1,223 @@
+"""Places: a map of what the views of an episode have shown, and what lies where on the ways from the agent.
+
+The map lies still: its middle is where the episode began. How far the agent has come, and which way it looks, it is
+told by the fields `displacement` and `direction`; both follow from its own moves.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from magrounding.agents.policy import Batch
+from magrounding.errors import ConfigurationError
+from magrounding.jit import cached_njit
+from magrounding.spec import EnvSpec
+
+DISPLACEMENT, DIRECTION = "displacement", "direction"
+"""[2], rows south and columns east of where the episode began; [1], 0 east, 1 south, 2 west, 3 north."""
+
+BANDS = np.array([1, 2, 3, 5, 8, 13, 20], np.int64)
+"""Longest ways, in steps, of the bands that ways are sorted into; one band more has all that are longer."""
+
+OUT_OF_REACH = len(BANDS) + 1
+"""The band of what no known way leads to."""
+
+REGIONS = 4 * (OUT_OF_REACH + 1)
+"""A region is a direction (0 ahead, 1 right, 2 behind, 3 left) and a band: direction · (OUT_OF_REACH + 1) + band."""
+
+_MOST_SYMBOLS = 2**24
+"""Symbols are numbered, and float32 holds no larger whole numbers."""
+
+
+class Found(NamedTuple):
+    """What N steps remember, and how it lies from the agent.
+
+    Attributes:
+        maps: [T, B, S · S] float32, the map after each step's view; 0 where nothing was seen.
+        step: [M] int64, in order, the step of each remembered thing.
+        symbol: [M, K] int64, its words.
+        region: [M] int64, of REGIONS: with which step a shortest known way to it begins, and its length; of a thing out
+            of reach, the straight direction.
+        unexplored: [N] int64, the region of the nearest cell that was never seen; REGIONS where no known way leads to
+            one.
+    """
+
+    maps: Tensor
+    step: Tensor
+    symbol: Tensor
+    region: Tensor
+    unexplored: Tensor
+
+
+class Places:
+    """Maps of the places that episodes have shown.
+
+    Ways lead over cells that were seen and can be passed, where they were last seen so; things at their ends may stand
+    in the way. Of ways that are equally long, that counts which goes straight on, then right, left and back.
+
+    Args:
+        spec: of a world whose map turns with the agent.
+
+    Attributes:
+        size: cells of a map, S · S.
+
+    Raises:
+        ConfigurationError: a world that shows no displacement, or does not say what can be passed.
+    """
+
+    def __init__(self, spec: EnvSpec) -> None:
+        grid = self.grid = spec.grid
+        if DISPLACEMENT not in spec or DIRECTION not in spec or grid.own_cell is None or not grid.passable_ids:
+            raise ConfigurationError(
+                f"a map of places needs the fields {DISPLACEMENT} and {DIRECTION}, and a map that says what can be "
+                "passed: set displacement to true where the world has that option, or places to false"
+            )
+        self.vocabulary, planes = spec.vocabulary_size, grid.shape[2]
+        if self.vocabulary**planes > _MOST_SYMBOLS:
+            raise ConfigurationError(
+                f"a map of places holds at most {_MOST_SYMBOLS:,} symbols, cells of this world have "
+                f"{self.vocabulary:,} ** {planes}: set places to false"
+            )
+        self.side = 2 * int(spec[DISPLACEMENT].high) + 3  # walls around the farthest cells
+        self.size = self.side**2
+        flags = np.zeros((3, self.vocabulary), np.bool_)
+        for row, ids in zip(flags, (grid.passable_ids, grid.hidden_ids, grid.scenery_ids), strict=True):
+            row[list(ids)] = True
+        self._flags, self._own_cell = flags, grid.own_cell
+
+    def follow(self, batch: Batch, before: Tensor | None) -> Found:
+        """Add views to the maps.
+
+        Args:
+            batch: T steps of B episodes.
+            before: [B, S · S] the maps before the first step; None: empty ones.
+        """
+        shape, device = batch.restarts.shape, batch.restarts.device
+        grid, displacement, direction = (
+            batch.observation[name].cpu().contiguous().numpy() for name in (self.grid.name, DISPLACEMENT, DIRECTION)
+        )
+        maps = np.zeros((shape[0] + 1, shape[1], self.size), np.float32)
+        if before is not None:
+            maps[0] = before.detach().cpu().numpy()
+        unexplored = np.empty(shape[0] * shape[1], np.int64)
+        things = np.empty((64 * len(unexplored), 3), np.int64)
+        restarts = batch.restarts.cpu().numpy()
+        while True:
+            seen = grid, displacement, direction[..., 0], restarts
+            count = _follow(*seen, *self._own_cell, self._flags, self.side, BANDS, maps, things, unexplored)
+            if count <= len(things):
+                break
+            things = np.empty((count, 3), np.int64)
+        step, code, region = torch.from_numpy(things[:count]).to(device).unbind(1)
+        planes = [code // self.vocabulary**k % self.vocabulary for k in reversed(range(self.grid.shape[2]))]
+        return Found(
+            torch.from_numpy(maps[1:]).to(device),
+            step,
+            torch.stack(planes, 1),
+            region,
+            torch.from_numpy(unexplored).to(device),
+        )
+
+
+@cached_njit()
+def _follow(grid, displacement, direction, restarts, own_row, own_column, flags, side, bands, maps, things, unexplored):
+    """Write maps [1:], things and unexplored; see `Found`.
+
+    Args:
+        grid, displacement: [T, B, H, W, K] and [T, B, 2], as observed.
+        direction, restarts: [T, B].
+        own_row, own_column: where the agent stands in each view.
+        flags: [3, V] bool, words of cells that can be passed, that are hidden, and that are scenery.
+        side: S.
+        bands: see BANDS.
+        maps: [T + 1, B, S · S]; the first is read.
+        things: [capacity, 3] (step, symbol, region).
+        unexplored: [T · B].
+
+    Returns:
+        how many things there are: those beyond the capacity are missing.
+    """
+    steps, games, height, width, planes = grid.shape
+    vocabulary, directions = flags.shape[1], len(bands) + 2
+    beyond = len(bands) + 1
+    south, east = (0, 1, 0, -1), (1, 0, -1, 0)  # of a step in each direction
+    turns = (0, 1, 3, 2)
+    # The cells of the search, in order: where, first step, last step, length of the way.
+    at_row, at_column = np.empty(side * side, np.int64), np.empty(side * side, np.int64)
+    first, last, length = np.empty_like(at_row), np.empty_like(at_row), np.empty_like(at_row)
+    reached = np.zeros((side, side), np.int64)
+    count = 0
+    for t in range(steps):
+        for b in range(games):
+            n = t * games + b
+            if restarts[t, b]:
+                maps[t + 1, b] = 0
+            else:
+                maps[t + 1, b] = maps[t, b]
+            known = maps[t + 1, b].reshape(side, side)
+            face = int(direction[t, b])
+            row, column = int(displacement[t, b, 0]) + side // 2, int(displacement[t, b, 1]) + side // 2
+            for i in range(height):
+                for j in range(width):
+                    ahead, right = own_row - i, j - own_column
+                    y = row + south[face] * ahead + east[face] * right
+                    x = column + east[face] * ahead - south[face] * right
+                    if (ahead == 0 and right == 0) or y < 0 or x < 0 or y >= side or x >= side:
+                        continue  # the agent's own cell shows what it carries
+                    code, hidden = 0, False
+                    for k in range(planes):
+                        word = int(grid[t, b, i, j, k])
+                        code = code * vocabulary + word
+                        hidden = hidden or flags[1, word]
+                    if code and not hidden:
+                        known[y, x] = code
+            unexplored[n] = 4 * directions
+            at_row[0], at_column[0], last[0], length[0] = row, column, face, 0
+            reached[row, column] = n + 1
+            here, end = 0, 1
+            while here < end:
+                for turn in turns:
+                    ahead = (last[here] + turn) % 4
+                    y, x = at_row[here] + south[ahead], at_column[here] + east[ahead]
+                    if y < 0 or x < 0 or y >= side or x >= side or reached[y, x] == n + 1:
+                        continue
+                    reached[y, x] = n + 1
+                    start = first[here] if here else turn
+                    region = start * directions + np.searchsorted(bands, length[here] + 1)
+                    code = int(known[y, x])
+                    if not code:
+                        if unexplored[n] == 4 * directions:
+                            unexplored[n] = region
+                        continue
+                    passable = False
+                    rest = code
+                    while rest:
+                        passable = passable or flags[0, rest % vocabulary]
+                        rest //= vocabulary
+                    if passable:
+                        at_row[end], at_column[end], first[end], last[end] = y, x, start, ahead
+                        length[end] = length[here] + 1
+                        end += 1
+                    if not flags[2, code // vocabulary ** (planes - 1)]:
+                        if count < len(things):
+                            things[count, 0], things[count, 1], things[count, 2] = n, code, region
+                        count += 1
+                here += 1
+            for y in range(side):
+                for x in range(side):
+                    code = int(known[y, x])
+                    if code and reached[y, x] != n + 1 and not flags[2, code // vocabulary ** (planes - 1)]:
+                        down, aside = y - row, x - column
+                        if abs(down) > abs(aside):
+                            way = 1 if down > 0 else 3
+                        else:
+                            way = 0 if aside > 0 else 2
+                        if count < len(things):
+                            things[count, 0], things[count, 1] = n, code
+                            things[count, 2] = (way - face) % 4 * directions + beyond
+                        count += 1
+    return count
