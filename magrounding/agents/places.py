@@ -29,8 +29,10 @@ OUT_OF_REACH = len(BANDS) + 1
 REGIONS = 4 * (OUT_OF_REACH + 1)
 """A region is a direction (0 ahead, 1 right, 2 behind, 3 left) and a band: direction · (OUT_OF_REACH + 1) + band."""
 
-_MOST_SYMBOLS = 2**24
-"""Symbols are numbered, and float32 holds no larger whole numbers."""
+_MOST_SYMBOLS = 2**20
+"""Most tuples of words that a cell could show: there is a table of them."""
+
+_PASSABLE, _THING = 1, 2
 
 
 class Found(NamedTuple):
@@ -84,10 +86,12 @@ class Places:
             )
         self.side = 2 * int(spec[DISPLACEMENT].high) + 3  # walls around the farthest cells
         self.size = self.side**2
-        flags = np.zeros((3, self.vocabulary), np.bool_)
-        for row, ids in zip(flags, (grid.passable_ids, grid.hidden_ids, grid.scenery_ids), strict=True):
-            row[list(ids)] = True
-        self._flags, self._own_cell = flags, grid.own_cell
+        self._own_cell = grid.own_cell
+        self._bands = np.searchsorted(BANDS, np.arange(self.size + 1))
+        words = np.indices((self.vocabulary,) * planes).reshape(planes, -1)
+        passable, hidden = (np.isin(words, ids).any(0) for ids in (grid.passable_ids, grid.hidden_ids))
+        kinds = passable * _PASSABLE + ~np.isin(words[0], grid.scenery_ids) * _THING
+        self._kinds = np.where(hidden, -1, kinds).astype(np.int8)
 
     def follow(self, batch: Batch, before: Tensor | None) -> Found:
         """Add views to the maps.
@@ -108,7 +112,7 @@ class Places:
         restarts = batch.restarts.cpu().numpy()
         while True:
             seen = grid, displacement, direction[..., 0], restarts
-            count = _follow(*seen, *self._own_cell, self._flags, self.side, BANDS, maps, things, unexplored)
+            count = _follow(*seen, *self._own_cell, self.vocabulary, self._kinds, self._bands, maps, things, unexplored)
             if count <= len(things):
                 break
             things = np.empty((count, 3), np.int64)
@@ -124,16 +128,18 @@ class Places:
 
 
 @cached_njit()
-def _follow(grid, displacement, direction, restarts, own_row, own_column, flags, side, bands, maps, things, unexplored):
+def _follow(
+    grid, displacement, direction, restarts, own_row, own_column, vocabulary, kinds, bands, maps, things, unexplored
+):
     """Write maps [1:], things and unexplored; see `Found`.
 
     Args:
         grid, displacement: [T, B, H, W, K] and [T, B, 2], as observed.
         direction, restarts: [T, B].
         own_row, own_column: where the agent stands in each view.
-        flags: [3, V] bool, words of cells that can be passed, that are hidden, and that are scenery.
-        side: S.
-        bands: see BANDS.
+        vocabulary: V; a symbol's number has its words as digits.
+        kinds: [V ** K] int8, what is true of a symbol, _PASSABLE and _THING; -1 where it hides what is there.
+        bands: [S · S + 1], the band of ways of each length.
         maps: [T + 1, B, S · S]; the first is read.
         things: [capacity, 3] (step, symbol, region).
         unexplored: [T · B].
@@ -142,23 +148,23 @@ def _follow(grid, displacement, direction, restarts, own_row, own_column, flags,
         how many things there are: those beyond the capacity are missing.
     """
     steps, games, height, width, planes = grid.shape
-    vocabulary, directions = flags.shape[1], len(bands) + 2
-    beyond = len(bands) + 1
+    size = maps.shape[2]
+    side = int(np.sqrt(size))
+    none = 4 * (bands[-1] + 2)
     south, east = (0, 1, 0, -1), (1, 0, -1, 0)  # of a step in each direction
     turns = (0, 1, 3, 2)
     # The cells of the search, in order: where, first step, last step, length of the way.
-    at_row, at_column = np.empty(side * side, np.int64), np.empty(side * side, np.int64)
-    first, last, length = np.empty_like(at_row), np.empty_like(at_row), np.empty_like(at_row)
-    reached = np.zeros((side, side), np.int64)
+    at_row, at_column = np.empty(size, np.int64), np.empty(size, np.int64)
+    first, last, length = np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size, np.int64)
+    reached = np.full(size, -1, np.int64)
     count = 0
     for t in range(steps):
         for b in range(games):
-            n = t * games + b
+            n, known = t * games + b, maps[t + 1, b]
             if restarts[t, b]:
-                maps[t + 1, b] = 0
+                known[:] = 0
             else:
-                maps[t + 1, b] = maps[t, b]
-            known = maps[t + 1, b].reshape(side, side)
+                known[:] = maps[t, b]
             face = int(direction[t, b])
             row, column = int(displacement[t, b, 0]) + side // 2, int(displacement[t, b, 1]) + side // 2
             for i in range(height):
@@ -168,56 +174,48 @@ def _follow(grid, displacement, direction, restarts, own_row, own_column, flags,
                     x = column + east[face] * ahead - south[face] * right
                     if (ahead == 0 and right == 0) or y < 0 or x < 0 or y >= side or x >= side:
                         continue  # the agent's own cell shows what it carries
-                    code, hidden = 0, False
+                    code = 0
                     for k in range(planes):
-                        word = int(grid[t, b, i, j, k])
-                        code = code * vocabulary + word
-                        hidden = hidden or flags[1, word]
-                    if code and not hidden:
-                        known[y, x] = code
-            unexplored[n] = 4 * directions
+                        code = code * vocabulary + int(grid[t, b, i, j, k])
+                    if code and kinds[code] >= 0:
+                        known[y * side + x] = code
+            unexplored[n] = none
             at_row[0], at_column[0], last[0], length[0] = row, column, face, 0
-            reached[row, column] = n + 1
+            reached[row * side + column] = n
             here, end = 0, 1
             while here < end:
                 for turn in turns:
                     ahead = (last[here] + turn) % 4
                     y, x = at_row[here] + south[ahead], at_column[here] + east[ahead]
-                    if y < 0 or x < 0 or y >= side or x >= side or reached[y, x] == n + 1:
+                    place = y * side + x
+                    if y < 0 or x < 0 or y >= side or x >= side or reached[place] == n:
                         continue
-                    reached[y, x] = n + 1
+                    reached[place] = n
                     start = first[here] if here else turn
-                    region = start * directions + np.searchsorted(bands, length[here] + 1)
-                    code = int(known[y, x])
-                    if not code:
-                        if unexplored[n] == 4 * directions:
-                            unexplored[n] = region
-                        continue
-                    passable = False
-                    rest = code
-                    while rest:
-                        passable = passable or flags[0, rest % vocabulary]
-                        rest //= vocabulary
-                    if passable:
+                    code = int(known[place])
+                    kind = kinds[code]
+                    if code and kind & _PASSABLE:
                         at_row[end], at_column[end], first[end], last[end] = y, x, start, ahead
                         length[end] = length[here] + 1
                         end += 1
-                    if not flags[2, code // vocabulary ** (planes - 1)]:
-                        if count < len(things):
-                            things[count, 0], things[count, 1], things[count, 2] = n, code, region
-                        count += 1
-                here += 1
-            for y in range(side):
-                for x in range(side):
-                    code = int(known[y, x])
-                    if code and reached[y, x] != n + 1 and not flags[2, code // vocabulary ** (planes - 1)]:
-                        down, aside = y - row, x - column
-                        if abs(down) > abs(aside):
-                            way = 1 if down > 0 else 3
-                        else:
-                            way = 0 if aside > 0 else 2
+                    if code and kind & _THING:
                         if count < len(things):
                             things[count, 0], things[count, 1] = n, code
-                            things[count, 2] = (way - face) % 4 * directions + beyond
+                            things[count, 2] = start * (none // 4) + bands[length[here] + 1]
                         count += 1
+                    if not code and unexplored[n] == none:
+                        unexplored[n] = start * (none // 4) + bands[length[here] + 1]
+                here += 1
+            for place in range(size):
+                code = int(known[place])
+                if code and reached[place] != n and kinds[code] & _THING:
+                    down, right = place // side - row, place % side - column
+                    if abs(down) > abs(right):
+                        way = 1 if down > 0 else 3
+                    else:
+                        way = 0 if right > 0 else 2
+                    if count < len(things):
+                        things[count, 0], things[count, 1] = n, code
+                        things[count, 2] = (way - face) % 4 * (none // 4) + none // 4 - 1
+                    count += 1
     return count
