@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from magrounding.agents.policy import Batch
 from magrounding.errors import ConfigurationError
@@ -33,6 +33,8 @@ _MOST_SYMBOLS = 2**20
 """Most tuples of words that a cell could show: there is a table of them."""
 
 _PASSABLE, _THING = 1, 2
+_KEY = 32
+"""Width of keys and queries."""
 
 
 class Found(NamedTuple):
@@ -125,6 +127,46 @@ class Places:
             region,
             torch.from_numpy(unexplored).to(device),
         )
+
+
+class Ways(nn.Module):
+    """Reader of what was found on the maps of places."""
+
+    def __init__(self, features: int, hidden: int) -> None:
+        super().__init__()
+        self.sums = nn.Linear(REGIONS * features, hidden)
+        self.nearest = nn.Embedding(REGIONS + 1, hidden)
+        self.unexplored = nn.Parameter(torch.randn(features) * 0.3)
+        self.query = nn.Linear(hidden, _KEY)
+        self.key, self.nearness = nn.Linear(features, _KEY), nn.Embedding(REGIONS + 1, _KEY)
+        self.way, self.what = nn.Linear(REGIONS + 1, hidden), nn.Linear(features, hidden)
+        with torch.no_grad():
+            for embedding in (self.nearest, self.nearness):
+                embedding.weight.mul_(0.3)
+            for linear in (self.sums, self.way):
+                linear.weight.mul_(4)
+
+    def around(self, found: Found, features: Tensor) -> Tensor:
+        """Sum up [N, hidden] the features [M, F] of all things by region, and where the nearest unseen place is."""
+        steps, width = len(found.unexplored), features.shape[1]
+        sums = features.new_zeros(steps * REGIONS, width)
+        sums = sums.index_add(0, found.step * REGIONS + found.region, features)
+        return self.sums(sums.view(steps, -1)) + self.nearest(found.unexplored)
+
+    def chosen(self, found: Found, features: Tensor, memory: Tensor) -> Tensor:
+        """Attend to one thing, or to the nearest unseen place, by the memory [N, hidden]; the way there [N, hidden]."""
+        steps = len(memory)
+        step = torch.cat((found.step, torch.arange(steps, device=memory.device)))
+        region = torch.cat((found.region, found.unexplored))
+        features = torch.cat((features, self.unexplored.expand(steps, -1)))
+        keys = self.key(features) + self.nearness(region)
+        score = (self.query(memory).index_select(0, step) * keys).sum(1)
+        most = score.detach().new_zeros(steps).scatter_reduce(0, step, score.detach(), "amax", include_self=False)
+        weight = (score - most[step]).exp()
+        weight = weight / weight.new_zeros(steps).index_add(0, step, weight)[step]
+        ways = weight.new_zeros(steps * (REGIONS + 1)).index_add(0, step * (REGIONS + 1) + region, weight)
+        what = features.new_zeros(steps, features.shape[1]).index_add(0, step, weight.unsqueeze(1) * features)
+        return self.way(ways.view(steps, -1)) + self.what(what)
 
 
 @cached_njit()

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from magrounding.agents.language import TextEncoder, distinct_ids, join_statements
 from magrounding.agents.modules import DocumentAttention, unroll
-from magrounding.agents.places import DISPLACEMENT, REGIONS, Found, Places
+from magrounding.agents.places import DISPLACEMENT, Found, Places, Ways
 from magrounding.agents.policy import Accepts, Batch, Policy, PolicyOutput, TextEncoding, check_grid, mask_logits
 from magrounding.errors import ConfigurationError
 from magrounding.schema import Count, Natural, Options
@@ -45,9 +45,9 @@ class ViewReadConfig(Options):
             these in mind.
         convolutions: 3 × 3 layers over the cells' features before the view is summed up, each twice as wide as the one
             before: what lies beside a cell, and on the way to it, counts.
-        places: the memory keeps a map of what the views of the episode have shown. What it holds is matched with the
-            mission like the view, and summed up by the first step and the length of the way there; the nearest place
-            that was never seen is known likewise. It takes a world that shows `displacement`.
+        places: the memory keeps a map of what the views of the episode have shown. The things on it are matched with
+            the mission like those in view, and one of them, or the nearest place that was never seen, is attended to:
+            the first step of the way there is known. It takes a world that shows `displacement`.
         centred: views lose their running mean, which in a large view that is mostly alike would be all that norms see.
     """
 
@@ -126,8 +126,7 @@ class ViewRead(Policy):
             self.mind = nn.Linear(role, 2 * hidden)
             self.again = nn.Linear(hidden, hidden)
         if config.places:
-            self.ways = nn.Linear(REGIONS * config.features, hidden)
-            self.unexplored = nn.Embedding(REGIONS + 1, hidden)
+            self.ways = Ways(config.features, hidden)
         choice = nn.Linear(config.head, spec.num_actions)
         self.policy = nn.Sequential(nn.Linear(hidden, config.head), nn.ReLU(), choice)
         self.value = nn.Sequential(nn.Linear(hidden, config.head), nn.ReLU(), nn.Linear(config.head, 1))
@@ -135,9 +134,6 @@ class ViewRead(Policy):
             for embedding in (self.symbols, self.last_action):
                 embedding.weight.mul_(0.3)
             self.view.weight.mul_(4)  # at first as loud as direction and last action
-            if config.places:
-                self.ways.weight.mul_(4)
-                self.unexplored.weight.mul_(0.3)
             choice.weight.mul_(0.01)
             choice.bias.zero_()
 
@@ -164,7 +160,12 @@ class ViewRead(Policy):
         mission, text = reading.index.flatten(), reading.encoding
         grid = batch.observation[self.grid].flatten(0, 1)
         check_grid(self.grid_shape, grid)
-        view = self.view(self._beside(self.look(grid, text, mission), *grid.shape[1:3]))
+        before, found = batch.memory, None
+        if self.places:
+            before, known = (None, None) if before is None else before.split((self.config.hidden, self.places.size), 1)
+            found = self.places.follow(batch, known)
+        cells, things = self.look(grid, found, text, mission)
+        view = self.view(self._beside(cells, *grid.shape[1:3]))
         if self.config.centred:
             if torch.is_grad_enabled():
                 with torch.no_grad():
@@ -173,12 +174,8 @@ class ViewRead(Policy):
         for name, numbers in self.numbers.items():
             view = view + numbers(batch.observation[name].flatten(0, 1))
         view = view + self.last_action(batch.last_action.flatten() + 1)
-        before, map_before = batch.memory, None
-        if self.places and before is not None:
-            before, map_before = before.split((self.config.hidden, self.places.size), 1)
-        found = self.places.follow(batch, map_before) if self.places else None
         if found is not None:
-            view = view + self._remembered(found, text, mission)
+            view = view + self.ways.around(found, things)
         top = F.relu(self.think_norm(self.think(F.relu(self.view_norm(view)))))
         memory = None
         if self.config.remember:
@@ -186,32 +183,28 @@ class ViewRead(Policy):
             before = torch.zeros_like(views[0]) if before is None else before
             memory = unroll(self.memory, views, before, batch.restarts)
             seen, top = top, memory.flatten(0, 1)
+            if found is not None:
+                top = top + self.ways.chosen(found, things, top)
+                memory = torch.cat((memory, found.maps), 2)
             if self.config.attention:
                 top = top + self._look_again(seen, top, text, mission)
-            if found is not None:
-                memory = torch.cat((memory, found.maps), 2)
         logits = mask_logits(self.policy(top).unflatten(0, shape).float(), batch.observation["action_mask"])
         return PolicyOutput(logits, self.value(top).view(shape).float(), memory)
 
-    def look(self, grid: Tensor, text: TextEncoding, mission: Tensor) -> Tensor:
-        """Return features [N, H · W · features] of the cells of grid [N, H, W, K] for missions [N]."""
-        n, planes = len(grid), grid.shape[3]
-        cells = grid.reshape(n, -1, planes).long()
+    def look(self, grid: Tensor, found: Found | None, text: TextEncoding, mission: Tensor) -> tuple[Tensor, Tensor]:
+        """Return features of what missions [N] are about: of cells and of remembered things.
+
+        Those of the cells of grid [N, H, W, K] are [N, H · W · features], those of the things found [M, features].
+        """
+        cells = grid.flatten(0, 2).long()
+        shown, about = len(cells), mission.repeat_interleave(len(cells) // len(grid))
+        if found is not None:
+            cells, about = torch.cat((cells, found.symbol)), torch.cat((about, mission[found.step]))
         symbols, which = self._symbols(cells)
         number = len(symbols)
-        pairs, cell = distinct_ids(mission.unsqueeze(1) * number + which, len(text["roles"]) * number)
-        features = self.features_of(pairs // number, symbols[pairs % number], text)
-        return F.embedding(cell, features).flatten(1)
-
-    def _remembered(self, found: Found, text: TextEncoding, mission: Tensor) -> Tensor:
-        """Sum up [N, hidden] what was found on the maps of N steps with missions [N]."""
-        symbols, which = self._symbols(found.symbol.unsqueeze(0))
-        number = len(symbols)
-        pairs, thing = distinct_ids(mission[found.step] * number + which[0], len(text["roles"]) * number)
-        features = F.embedding(thing, self.features_of(pairs // number, symbols[pairs % number], text))
-        sums = features.new_zeros(len(mission) * REGIONS, features.shape[1])
-        sums = sums.index_add(0, found.step * REGIONS + found.region, features)
-        return self.ways(sums.view(len(mission), -1)) + self.unexplored(found.unexplored)
+        pairs, cell = distinct_ids(about * number + which, len(text["roles"]) * number)
+        features = F.embedding(cell, self.features_of(pairs // number, symbols[pairs % number], text))
+        return features[:shown].view(len(grid), -1), features[shown:]
 
     def _beside(self, cells: Tensor, height: int, width: int) -> Tensor:
         """Features of cells [N, H · W · features], plus those of the cells around."""
@@ -233,13 +226,13 @@ class ViewRead(Policy):
         return features * symbol.any(1, keepdim=True)  # nothing but padding adds nothing, however much of it there is
 
     def _symbols(self, cells: Tensor) -> tuple[Tensor, Tensor]:
-        """Distinct symbols [S, K] of cells [N, C, K], and the index of each cell [N, C] among them.
+        """Distinct symbols [S, K] of cells [P, K], and the index of each cell [P] among them.
 
         They are found plane by plane, so that codes stay small, whatever tuples there could be.
         """
-        symbols, which = distinct_ids(cells[:, :, 0], self.vocabulary)
+        symbols, which = distinct_ids(cells[:, 0], self.vocabulary)
         symbols = symbols.unsqueeze(1)
-        for plane in cells.unbind(2)[1:]:
+        for plane in cells.unbind(1)[1:]:
             codes, which = distinct_ids(which * self.vocabulary + plane, len(symbols) * self.vocabulary)
             last = (codes % self.vocabulary).unsqueeze(1)
             symbols = torch.cat((symbols[codes // self.vocabulary], last), 1)

@@ -206,7 +206,8 @@ def test_what_was_seen_counts_until_the_episode_ends():
     with torch.no_grad():
         policy.memory.weight_hh.zero_()  # only the map remembers
     before, memory = play(policy, steps, goal), policy.initial_memory(GAMES)
-    memory[:, 128:] = torch.where(torch.rand(memory[:, 128:].shape) < 0.1, 5.0 * 38**2, 0.0)
+    door = VOCABULARY["door"] * len(VOCABULARY) ** 2
+    memory[:, 128:] = door * (torch.rand(memory[:, 128:].shape) < 0.1)
     steps.restarts[0, 2] = False
     after = play(policy, steps, goal, memory)
     changed = (before.value - after.value).abs() > 1e-6
@@ -226,3 +227,13 @@ def test_worlds_and_options_that_do_not_fit_are_refused():
         make(remember=False)
     with pytest.raises(ConfigurationError, match="set displacement to true"):
         make_policy("viewread", BabyAI().describe(), places=True)
+
+
+def test_it_computes_in_bfloat16_and_the_map_stays_exact():
+    policy, (steps, goal) = make(), anything()
+    memory = policy.initial_memory(GAMES)
+    exact = play(policy, steps, goal, memory)
+    with torch.autocast("cpu", torch.bfloat16):
+        output = play(policy, steps, goal, memory)
+    assert torch.equal(output.memory[..., 128:], exact.memory[..., 128:])
+    torch.testing.assert_close(output.value, exact.value, rtol=0.1, atol=0.1)
