@@ -73,6 +73,14 @@ QUICK_BABYAI = RunConfig(
     log_every=200,
 )
 
+QUICK_PLACES_BABYAI = replace(
+    QUICK_BABYAI,
+    preset="quick_places",
+    about="`quick` with a memory of places, which mazes take: the network keeps a map of what it has seen.",
+    env_options={"displacement": True},
+    network={"places": True},
+)
+
 QUICK_RL_BABYAI = RunConfig(
     preset="quick_rl",
     about="PPO alone, no expert: minutes a level on two CPU cores; weights are chosen on `valid` missions.",
