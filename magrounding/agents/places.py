@@ -1,7 +1,7 @@
 """Places: a map of what the views of an episode have shown, and what lies where on the ways from the agent.
 
-The map lies still: its middle is where the episode began. How far the agent has come, and which way it looks, it is
-told by the fields `displacement` and `direction`; both follow from its own moves.
+The map lies still: its middle is where the episode began. The fields `displacement` and `direction` say how far the
+agent has come and which way it looks; both follow from its own moves.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from magrounding.agents.policy import Batch
@@ -33,8 +34,8 @@ _MOST_SYMBOLS = 2**20
 """Most tuples of words that a cell could show: there is a table of them."""
 
 _PASSABLE, _THING = 1, 2
-_KEY = 32
-"""Width of keys and queries."""
+_KEY, _KIN = 32, 8
+"""Widths of keys and queries, and of what things send to others that share a word with them."""
 
 
 class Found(NamedTuple):
@@ -89,6 +90,7 @@ class Places:
         self.side = 2 * int(spec[DISPLACEMENT].high) + 3  # walls around the farthest cells
         self.size = self.side**2
         self._own_cell = grid.own_cell
+        self.own_place = grid.own_cell[0] * grid.width + grid.own_cell[1]
         self._bands = np.searchsorted(BANDS, np.arange(self.size + 1))
         words = np.indices((self.vocabulary,) * planes).reshape(planes, -1)
         passable, hidden = (np.isin(words, ids).any(0) for ids in (grid.passable_ids, grid.hidden_ids))
@@ -132,8 +134,11 @@ class Places:
 class Ways(nn.Module):
     """Reader of what was found on the maps of places."""
 
-    def __init__(self, features: int, hidden: int) -> None:
+    def __init__(self, vocabulary: int, planes: int, features: int, hidden: int) -> None:
         super().__init__()
+        self.vocabulary = vocabulary
+        self.sends, self.held_sends = nn.Linear(features, _KIN), nn.Linear(features, _KIN)
+        self.receives = nn.Linear(planes * _KIN, features)
         self.sums = nn.Linear(REGIONS * features, hidden)
         self.nearest = nn.Embedding(REGIONS + 1, hidden)
         self.unexplored = nn.Parameter(torch.randn(features) * 0.3)
@@ -145,6 +150,23 @@ class Ways(nn.Module):
                 embedding.weight.mul_(0.3)
             for linear in (self.sums, self.way):
                 linear.weight.mul_(4)
+
+    def relate(self, found: Found, features: Tensor, words: Tensor, held: Tensor) -> Tensor:
+        """Add to features [M, F] of things what others send that share a word: a key's colour may be a locked door's.
+
+        Args:
+            found: of N steps.
+            features: [M, F], of the things by themselves.
+            words, held: [N, K] and [N, F], words and features of what the agent's own cell shows.
+        """
+        things, steps = len(features), len(words)
+        step = torch.cat((found.step, torch.arange(steps, device=words.device)))
+        words = torch.cat((found.symbol, words))
+        sent = torch.cat((self.sends(features), self.held_sends(held))).unsqueeze(1) * (words > 0).unsqueeze(2)
+        place = step.unsqueeze(1) * self.vocabulary + words
+        received = sent.new_zeros(steps * self.vocabulary, _KIN).index_add(0, place.flatten(), sent.flatten(0, 1))
+        others = F.embedding(place[:things], received) - sent[:things]
+        return features + F.relu(self.receives(others.flatten(1)))
 
     def around(self, found: Found, features: Tensor) -> Tensor:
         """Sum up [N, hidden] the features [M, F] of all things by region, and where the nearest unseen place is."""

@@ -126,7 +126,7 @@ class ViewRead(Policy):
             self.mind = nn.Linear(role, 2 * hidden)
             self.again = nn.Linear(hidden, hidden)
         if config.places:
-            self.ways = Ways(config.features, hidden)
+            self.ways = Ways(self.vocabulary, planes, config.features, hidden)
         choice = nn.Linear(config.head, spec.num_actions)
         self.policy = nn.Sequential(nn.Linear(hidden, config.head), nn.ReLU(), choice)
         self.value = nn.Sequential(nn.Linear(hidden, config.head), nn.ReLU(), nn.Linear(config.head, 1))
@@ -165,6 +165,10 @@ class ViewRead(Policy):
             before, known = (None, None) if before is None else before.split((self.config.hidden, self.places.size), 1)
             found = self.places.follow(batch, known)
         cells, things = self.look(grid, found, text, mission)
+        if self.places and found is not None:
+            held = cells.unflatten(1, (-1, self.config.features))[:, self.places.own_place]
+            words = grid.flatten(1, 2)[:, self.places.own_place].long()
+            things = self.ways.relate(found, things, words, held)
         view = self.view(self._beside(cells, *grid.shape[1:3]))
         if self.config.centred:
             if torch.is_grad_enabled():
