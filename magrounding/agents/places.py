@@ -34,12 +34,12 @@ _MOST_SYMBOLS = 2**20
 """Most tuples of words that a cell could show: there is a table of them."""
 
 _PASSABLE, _THING = 1, 2
-_KEY, _KIN = 32, 8
-"""Widths of keys and queries, and of what things send to others that share a word with them."""
+_KIN = 8
+"""Width of what things send to others that share a word with them."""
 
 
 class Found(NamedTuple):
-    """What N steps remember, and how it lies from the agent.
+    """Things that N steps remember, and how they lie from the agent.
 
     Attributes:
         maps: [T, B, S · S] float32, the map after each step's view; 0 where nothing was seen.
@@ -142,12 +142,10 @@ class Ways(nn.Module):
         self.sums = nn.Linear(REGIONS * features, hidden)
         self.nearest = nn.Embedding(REGIONS + 1, hidden)
         self.unexplored = nn.Parameter(torch.randn(features) * 0.3)
-        self.query = nn.Linear(hidden, _KEY)
-        self.key, self.nearness = nn.Linear(features, _KEY), nn.Embedding(REGIONS + 1, _KEY)
+        self.query, self.nearness = nn.Linear(hidden, features), nn.Linear(hidden, REGIONS + 1)
         self.way, self.what = nn.Linear(REGIONS + 1, hidden), nn.Linear(features, hidden)
         with torch.no_grad():
-            for embedding in (self.nearest, self.nearness):
-                embedding.weight.mul_(0.3)
+            self.nearest.weight.mul_(0.3)
             for linear in (self.sums, self.way):
                 linear.weight.mul_(4)
 
@@ -181,12 +179,13 @@ class Ways(nn.Module):
         step = torch.cat((found.step, torch.arange(steps, device=memory.device)))
         region = torch.cat((found.region, found.unexplored))
         features = torch.cat((features, self.unexplored.expand(steps, -1)))
-        keys = self.key(features) + self.nearness(region)
-        score = (self.query(memory).index_select(0, step) * keys).sum(1)
+        place = step * (REGIONS + 1) + region
+        score = (self.query(memory).index_select(0, step) * features).sum(1)
+        score = score + self.nearness(memory).flatten().index_select(0, place)
         most = score.detach().new_zeros(steps).scatter_reduce(0, step, score.detach(), "amax", include_self=False)
         weight = (score - most[step]).exp()
         weight = weight / weight.new_zeros(steps).index_add(0, step, weight)[step]
-        ways = weight.new_zeros(steps * (REGIONS + 1)).index_add(0, step * (REGIONS + 1) + region, weight)
+        ways = weight.new_zeros(steps * (REGIONS + 1)).index_add(0, place, weight)
         what = features.new_zeros(steps, features.shape[1]).index_add(0, step, weight.unsqueeze(1) * features)
         return self.way(ways.view(steps, -1)) + self.what(what)
 

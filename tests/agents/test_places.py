@@ -8,7 +8,7 @@ import torch
 
 from magrounding.agents import places
 from magrounding.agents.building import make_policy
-from magrounding.agents.places import BANDS, OUT_OF_REACH, REGIONS, Places
+from magrounding.agents.places import BANDS, OUT_OF_REACH, REGIONS, Found, Places
 from magrounding.agents.policy import Batch, Reading
 from magrounding.errors import ConfigurationError
 from magrounding.single.babyai import BabyAI
@@ -213,6 +213,25 @@ def test_what_was_seen_counts_until_the_episode_ends():
     changed = (before.value - after.value).abs() > 1e-6
     assert changed[:, 2].all()
     assert not changed[:, [0, 1, 3]].any()
+
+
+def test_things_know_others_that_share_a_word():
+    policy, words = make(), [VOCABULARY[word] for word in ("red", "blue", "key", "door", "locked", "ball")]
+    red, blue, key, door, locked, ball = words
+    features, nothing = torch.randn(2, 16), torch.zeros(1, 3, dtype=torch.int64)
+
+    def related(other, held=nothing, step=(0, 0)):
+        symbol, zeros = torch.tensor([[key, red, 0], other]), torch.zeros(2, dtype=torch.int64)
+        found = Found(torch.empty(0), torch.tensor(step), symbol, zeros, torch.zeros(1, dtype=torch.int64))
+        return policy.ways.relate(found, features, held, torch.ones(len(held), 16))[0]
+
+    alone = related([door, blue, locked])
+    assert not torch.equal(related([door, red, locked]), alone)
+    assert torch.equal(related([ball, blue, 0]), alone)
+    two = nothing.expand(2, 3)
+    assert torch.equal(related([door, red, locked], two, (0, 1)), alone)  # not of the same step
+    assert not torch.equal(related([door, blue, locked], torch.tensor([[ball, red, 0]])), alone)
+    assert torch.equal(related([door, blue, locked], torch.tensor([[ball, blue, 0]])), alone)
 
 
 def test_every_parameter_learns():
