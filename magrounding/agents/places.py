@@ -213,7 +213,7 @@ def _follow(
     steps, games, height, width, planes = grid.shape
     size = maps.shape[2]
     side = int(np.sqrt(size))
-    none = 4 * (bands[-1] + 2)
+    per_direction = OUT_OF_REACH + 1
     south, east = (0, 1, 0, -1), (1, 0, -1, 0)  # of a step in each direction
     turns = (0, 1, 3, 2)
     # The cells of the search, in order: where, first step, last step, length of the way.
@@ -242,7 +242,7 @@ def _follow(
                         code = code * vocabulary + int(grid[t, b, i, j, k])
                     if code and kinds[code] >= 0:
                         known[y * side + x] = code
-            unexplored[n] = none
+            unexplored[n] = REGIONS
             at_row[0], at_column[0], last[0], length[0] = row, column, face, 0
             reached[row * side + column] = n
             here, end = 0, 1
@@ -264,10 +264,10 @@ def _follow(
                     if code and kind & _THING:
                         if count < len(things):
                             things[count, 0], things[count, 1] = n, code
-                            things[count, 2] = start * (none // 4) + bands[length[here] + 1]
+                            things[count, 2] = start * per_direction + bands[length[here] + 1]
                         count += 1
-                    if not code and unexplored[n] == none:
-                        unexplored[n] = start * (none // 4) + bands[length[here] + 1]
+                    if not code and unexplored[n] == REGIONS:
+                        unexplored[n] = start * per_direction + bands[length[here] + 1]
                 here += 1
             for place in range(size):
                 code = int(known[place])
@@ -279,6 +279,6 @@ def _follow(
                         way = 0 if right > 0 else 2
                     if count < len(things):
                         things[count, 0], things[count, 1] = n, code
-                        things[count, 2] = (way - face) % 4 * (none // 4) + none // 4 - 1
+                        things[count, 2] = (way - face) % 4 * per_direction + OUT_OF_REACH
                     count += 1
     return count
