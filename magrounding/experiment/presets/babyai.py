@@ -76,7 +76,7 @@ QUICK_BABYAI = RunConfig(
 QUICK_PLACES_BABYAI = replace(
     QUICK_BABYAI,
     preset="quick_places",
-    about="`quick` with a memory of places, which mazes take: the network keeps a map of what it has seen.",
+    about="`quick` with a memory of places, for mazes: the network keeps a map of what it has seen.",
     env_options={"displacement": True},
     network={"places": True},
 )
