@@ -7,7 +7,7 @@ or, with `--reinforcement`, a run of PPO for each seed, and the episodes after w
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from itertools import accumulate
 from math import log2
 from pathlib import Path
@@ -19,10 +19,11 @@ from benchmarks.sample_efficiency.posterior import TARGET, fit
 from magrounding.cli import sweep, train
 from magrounding.cli.command import REPEATABLE, CommandLine, items, run_command
 from magrounding.cli.job_arguments import JobsArguments
-from magrounding.errors import ConfigurationError, check_choice
+from magrounding.cli.train import requested
+from magrounding.errors import CheckpointError, ConfigurationError, check_choice
 from magrounding.experiment.config import parse_config
 from magrounding.experiment.metrics import read_metrics
-from magrounding.experiment.sweep.record import SweepFolder, scores
+from magrounding.experiment.sweep.record import SweepFolder, measured, scores
 from magrounding.play.run_folder import RunFolder
 from magrounding.storage import write_atomic, write_json
 
@@ -102,6 +103,8 @@ def _demonstrations(arguments: Arguments, level: str, numbers: list[int]) -> Dem
     """The success rates of a level's sweep, and their curve."""
     folder = SweepFolder(arguments.out / f"{level}-{arguments.agent}")
     over = (f"learning.demonstrations={','.join(map(str, numbers))}",)
+    if folder.file.exists():
+        _check(folder, sweep.Arguments(over=over, **_options(arguments, level, "quick")))
     _train(sweep, arguments, level, "quick", folder.path, folder.file.exists(), over=over)
     points = [
         (int(point.values["learning.demonstrations"]), score.value)
@@ -131,14 +134,29 @@ def _episodes(arguments: Arguments, level: str) -> Episodes:
     return Episodes(level, found)
 
 
+def _check(folder: SweepFolder, asked: sweep.Arguments) -> None:
+    """Raise a CheckpointError where a sweep began with other options than those asked for."""
+    record, config = folder.read(), measured(requested(asked))
+    if record.over != asked.over or replace(config, workers=record.config.workers) != record.config:
+        raise CheckpointError(
+            f"{folder.path} has a sweep of other numbers or options: name another folder with --out, or repeat those "
+            f"of: {record.command}"
+        )
+
+
+def _options(arguments: Arguments, level: str, preset: str) -> dict[str, Any]:
+    """Options of a level's runs."""
+    own = {"env": "babyai", "agent": arguments.agent, "preset": preset, "stages": level, "seeds": arguments.seeds}
+    return {**own, "budget": arguments.budget, "games": arguments.missions}
+
+
 def _train(
     command: ModuleType, arguments: Arguments, level: str, preset: str, out: Path, begun: bool, **more: Any
 ) -> None:
     """Run a command of magrounding for a level, or go on with it."""
     computed = {each.name: getattr(arguments, each.name) for each in fields(JobsArguments)}
-    options = {"env": "babyai", "agent": arguments.agent, "preset": preset, "stages": level, "seeds": arguments.seeds}
-    options |= {"budget": arguments.budget, "games": arguments.missions, **more}
-    words = command.Arguments(out=out, resume=begun, **computed, **({} if begun else options))
+    options = {} if begun else {**_options(arguments, level, preset), **more}
+    words = command.Arguments(out=out, resume=begun, **computed, **options)
     command.run(words, CommandLine.of_process(PROG))
 
 

@@ -1,6 +1,7 @@
 """Sample efficiency: the fitted curve finds a planted number, and the command trains, goes on and says what is open."""
 
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,7 +9,10 @@ import pytest
 from benchmarks.sample_efficiency import __main__ as command
 from benchmarks.sample_efficiency.page import PAPER, Demonstrations, Episodes, markdown
 from benchmarks.sample_efficiency.posterior import FEWEST, fit
-from magrounding.errors import ConfigurationError
+from magrounding.cli import sweep
+from magrounding.cli.train import requested
+from magrounding.errors import CheckpointError, ConfigurationError
+from magrounding.experiment.sweep.record import GRID, Sweep, SweepFolder, measured
 from magrounding.storage import read_json
 from tests.full import in_the_full_suite
 
@@ -98,3 +102,14 @@ def test_a_level_is_trained_once(more, monkeypatch, capsys, tmp_path):
     assert command.main() == 0
     assert sorted(path.stat().st_mtime_ns for path in tmp_path.rglob("*.safetensors")) == before
     assert read_json(tmp_path / "efficiency.json") == first
+
+
+def test_a_sweep_of_other_options_is_refused(tmp_path):
+    arguments = command.Arguments(demonstrations="4,8", missions=4)
+    asked = sweep.Arguments(over=("learning.demonstrations=4,8",), **command._options(arguments, "GoTo", "quick"))
+    folder = SweepFolder(tmp_path)
+    folder.write(Sweep(asked.over, GRID, 2, measured(requested(asked)).as_dict(), "the command"))
+    command._check(folder, asked)
+    for changed in ({"over": ("learning.demonstrations=4,16",)}, {"budget": 0.5}, {"games": 9}, {"seeds": "0,1"}):
+        with pytest.raises(CheckpointError, match=r"other numbers or options: .* of: the command"):
+            command._check(folder, replace(asked, **changed))
