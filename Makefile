@@ -110,7 +110,7 @@ test-clients: $(CLIENTS:%=%/.installed)
 
 # An environment of its own: MLflow asks for an older Pillow.
 test-trackers: $(VENV)-trackers/.installed
-	$(VENV)-trackers/bin/python -m pytest -rs tests/experiment/test_tracking.py tests/experiment/test_trackers.py $(ARGS)
+	MAGROUNDING_FULL=1 $(VENV)-trackers/bin/python -m pytest -rs tests/experiment/test_tracking.py tests/experiment/test_trackers.py $(ARGS)
 
 test-sweeps: $(VENV)-sweeps/.installed
 	$(VENV)-sweeps/bin/python -m pytest -rs tests/experiment/sweep $(ARGS)

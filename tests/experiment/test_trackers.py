@@ -13,6 +13,7 @@ from magrounding.play.run_folder import METRICS_FILE
 from magrounding.storage import read_json
 from tests.experiment.tracker_readers import READERS, SERVICES, environment
 from tests.forked import Forked
+from tests.full import in_full
 
 ROOT = Path(__file__).parents[2]
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "NUMBA_NUM_THREADS": "1"}
@@ -89,7 +90,7 @@ def afterwards(forked, tmp_path_factory):
 
 
 @pytest.mark.parametrize("tracker", READERS)
-@pytest.mark.parametrize("way", ["killed", "afterwards"])
+@pytest.mark.parametrize("way", in_full(["killed", "afterwards"], ["killed"]))
 def test_a_tracker_shows_the_same_curve_as_the_file(tracker, way, request, monkeypatch):
     if tracker in SERVICES:
         pytest.importorskip(tracker)

@@ -86,7 +86,7 @@ def test_only_the_games_of_the_worker_are_lost(how, caplog):
 @pytest.mark.parametrize(
     ("action", "reason"),
     [
-        (HANG, f"no answer for {PATIENCE:g} s"),
+        pytest.param(HANG, f"no answer for {PATIENCE:g} s", marks=in_the_full_suite("ten seconds of waiting")),
         (RAISE, "RuntimeError: the simulator fell over"),
         (DIE, "killed by SIGKILL"),
         pytest.param(STOP, f"no answer for {PATIENCE:g} s", marks=in_the_full_suite("ten seconds of waiting")),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -33,17 +34,19 @@ _NO_PROSE = arrays.Prose(_NOTHING[0], _NUMBERS[None], _NOTHING[0], _NUMBERS, _NO
 """Tables without templates, of rock-paper-scissors."""
 
 
-def make_tables(game: RtfmGame, vocabulary: Vocabulary, sentences: Sentences) -> arrays.Tables:
+def make_tables(game: RtfmGame, sentences: Sentences) -> arrays.Tables:
     """Everything that generation and description look up for one task, split and size of map."""
     background = np.zeros((game.size, game.size, 2 * game.occupants), np.int16)
     background[..., 0] = ontology.WALL_ID
     background[1:-1, 1:-1, 0] = ontology.EMPTY_ID
-    tables = _letters(game, vocabulary) if game.kind.letters else _monsters(game, vocabulary, sentences)
+    tables = _letters(game) if game.kind.letters else _monsters(game, sentences)
     return tables._replace(background=background.reshape(-1))
 
 
-def _monsters(game: RtfmGame, vocabulary: Vocabulary, sentences: Sentences) -> arrays.Tables:
-    task = game.kind
+@lru_cache(maxsize=8)
+def _monsters(game: RtfmGame, sentences: Sentences) -> arrays.Tables:
+    """Sentences about all groups of monsters take 20 ms; batches of the same game share them."""
+    task, vocabulary = game.kind, game.describe().vocabulary
     words = ontology.UNSEEN if game.split == "eval_new" else ontology.TRAINING
     stream = game.resolved_layout == "stream"
 
@@ -73,12 +76,12 @@ def _monsters(game: RtfmGame, vocabulary: Vocabulary, sentences: Sentences) -> a
     )
 
 
-def _letters(game: RtfmGame, vocabulary: Vocabulary) -> arrays.Tables:
+def _letters(game: RtfmGame) -> arrays.Tables:
     """Rock-paper-scissors: statement k of cycle P is sentence P of "element" k; there are no teams.
 
     Turning a cycle leaves it as it is, so a reassigned manual states it backwards: the only other cycle of its letters.
     """
-    triples = splits.letter_triples(game.kind.letters, game.split)
+    triples, vocabulary = splits.letter_triples(game.kind.letters, game.split), game.describe().vocabulary
     winner, loser = (1, 0) if game.manual == "reassigned" else (0, 1)
     cycles = [[ontology.LETTERS[letter] for letter in triple] for triple in triples]
     sentences = [

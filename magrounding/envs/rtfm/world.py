@@ -25,7 +25,7 @@ class RTFMWorld(CompiledWorld[RtfmGame]):
     def __init__(self, num_envs: int, game: RtfmGame, num_threads: int = 1) -> None:
         self._sentences = game.sentences
         rules = _make_rules(game, self._sentences.digest)
-        tables = make_tables(game, game.describe().vocabulary, self._sentences)
+        tables = make_tables(game, self._sentences)
         slots = rules.agents + rules.monsters + rules.items
         super().__init__(num_envs, game, num_threads, kernels, arrays, rules, tables, slots)
 
