@@ -27,7 +27,7 @@ suppress_warnings = ["ref.python"]  # names of types
 smartquotes = False  # "--out" is no dash
 
 myst_enable_extensions = ["dollarmath"]
-myst_heading_anchors = 4
+myst_heading_anchors = 5
 nb_execution_mode = "cache"  # a notebook runs anew where it has changed
 nb_execution_in_temp = True  # notebooks train, and a run never overwrites another
 nb_execution_timeout = -1  # a machine may be busy

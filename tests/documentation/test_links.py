@@ -13,10 +13,10 @@ _LINK = re.compile(r"\]\(([^)\s]+)\)")
 
 @cache
 def anchors(page):
-    """The anchors of a page's headings, as forges and the site make them."""
+    """The anchors of a page's headings, as forges and the site make them; the site's are of five levels."""
     content = text(page)
     headings = re.findall(
-        r"^#+ (.*)$", re.sub(r"^```.*?^```$", "", content, flags=re.DOTALL | re.MULTILINE), re.MULTILINE
+        r"^#{1,5} (.*)$", re.sub(r"^```.*?^```$", "", content, flags=re.DOTALL | re.MULTILINE), re.MULTILINE
     )
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
@@ -31,3 +31,10 @@ def test_links_lead_somewhere(page):
         assert file.exists(), target
         assert ROOT in (file, *file.parents), target
         assert not anchor or anchor in anchors(file), target
+
+
+def test_reports_have_titles():
+    """By which the site's list of them names them."""
+    reports = sorted((ROOT / "benchmarks" / "results").rglob("*.md"))
+    assert len(reports) > 50
+    assert [path for path in reports if not path.read_text(encoding="utf-8").startswith("# ")] == []
