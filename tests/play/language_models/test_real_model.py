@@ -81,7 +81,7 @@ def test_smollm2_plays_whole_games(env, url, tmp_path):
     """No game is lost to the protocol, every call is on record, and the honest row is printed."""
     players, options = WORLDS[env]
     small = LanguageModel("smollm2", url, max_tokens=24, timeout=300.0, history=1)
-    models = LanguageModels({"small": small}, parallel=2, ask_facts=True)
+    models = LanguageModels({"small": small}, parallel=1, ask_facts=True)  # the server answers one at a time
     lineups = [Lineup.parse(text, options.get("agents", 1), models) for text in (players, "random", "oracle")]
     found = play_match(env, options, lineups, GAMES, tmp_path)
     models.close()
