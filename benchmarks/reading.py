@@ -136,7 +136,8 @@ def page(found: Sequence[dict[str, Any]], games: int) -> str:
         ]
         for name in names
     ]
-    text = f"# Readers of running text, without parts\n\nWins, greedy, {games} games a reader\n\n" + table(["reader", "seeds", *sets], rows)
+    text = f"# Readers of running text, without parts\n\nWins, greedy, {games} games a reader\n\n"
+    text += table(["reader", "seeds", *sets], rows)
     read = list(found[0]["read"])
     rows = [[name, *(spread(of[name], lambda r, s=s: facts_of(r, s)) for s in read)] for name in names]
     text += f"\n\nFacts read, {MANUALS} manuals a reader, each text in a row\n\n" + table(["reader", *read], rows)
