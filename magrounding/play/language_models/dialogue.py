@@ -21,6 +21,8 @@ from magrounding.vector import Observation, observation_of
 
 NO_OPS = "stay", "wait", "done"
 """Names of actions that do nothing."""
+_DIGITS = 4
+"""Decimals of a reward, which may be a difference of two sums in single precision."""
 
 
 class Dialogue:
@@ -86,6 +88,11 @@ def instructions(prompt: Prompt, form: str, env: str, options: Mapping[str, Any]
     """Return the first message of every game of an environment; ConfigurationError where it cannot be filled."""
     games = example_games(env, options, form) if prompt.shows_games else ""
     return prompt.fill("system", form, games=games)
+
+
+def outcome(action: int, illegal: bool, reward: float) -> Happened:
+    """Return what an agent's last action came to, its reward as models read it."""
+    return Happened(int(action), bool(illegal), round(float(reward), _DIGITS) + 0.0)
 
 
 def legal_mask(spec: EnvSpec, obs: Observation, row: int, agent: int) -> np.ndarray:

@@ -14,7 +14,7 @@ from magrounding.envs.make import make_vec
 from magrounding.errors import ConfigurationError, check_choice
 from magrounding.play.episodes import Episodes
 from magrounding.play.evaluate import REPORT_SEED
-from magrounding.play.language_models.dialogue import Dialogue, instructions
+from magrounding.play.language_models.dialogue import Dialogue, instructions, outcome
 from magrounding.play.language_models.prompts import REPLIES, Prompt
 from magrounding.play.lineup import HUMAN, Lineup
 from magrounding.registry import describe, env_entry
@@ -27,8 +27,6 @@ OPEN_SEED = 2**45
 """Seed of the first game of training; games of reports, matches and examples never come near it."""
 MODEL = "model"
 """The player of an open agent: another program."""
-_DIGITS = 4
-"""Decimals of a reward, as `LanguageTeam` reads it."""
 
 
 @dataclass(frozen=True)
@@ -152,12 +150,7 @@ class OpenGame:
             info, rewards = episodes.info, episodes.rewards[0]
             paid += rewards
             self.steps, self.won, self.returns = int(info.length[0]), bool(info.won[0]), info.returns[0].copy()
-            self._ask(
-                {
-                    k: Happened(int(actions[0, k]), bool(info.illegal[0, k]), round(float(rewards[k]), _DIGITS) + 0.0)
-                    for k in self.dialogues
-                }
-            )
+            self._ask({k: outcome(actions[0, k], info.illegal[0, k], rewards[k]) for k in self.dialogues})
             if self._asking:
                 break
         self.rewards = paid

@@ -13,7 +13,7 @@ import numpy as np
 from magrounding.capabilities import HasFacts, find_capability
 from magrounding.errors import ConfigurationError, check_choice
 from magrounding.play.language_models.calls import FACT, MOVE, Call, Calls
-from magrounding.play.language_models.dialogue import Dialogue, instructions, legal_mask, no_op
+from magrounding.play.language_models.dialogue import Dialogue, instructions, legal_mask, no_op, outcome
 from magrounding.play.language_models.endpoint import Endpoint, EndpointFailed, Message
 from magrounding.play.language_models.facts import ask_fact
 from magrounding.play.language_models.models import LanguageModel
@@ -23,8 +23,6 @@ from magrounding.storage import digest
 from magrounding.text_view import Happened, TextView, find_text_view
 from magrounding.vector import Observation, VectorEnv, check_count
 
-_DIGITS = 4
-"""Decimals of a reward, which is a difference of two sums in single precision."""
 T = TypeVar("T")
 
 
@@ -308,8 +306,8 @@ class LanguageTeam:
         """Return what an agent's last action came to, from what the batch reports."""
         if game.actions is None or game.returns is None or info is None:
             return Happened()
-        reward = float(self._returns(info, row)[agent] - game.returns[agent])
-        return Happened(int(game.actions[agent]), bool(info["illegal"][row, agent]), round(reward, _DIGITS) + 0.0)
+        reward = self._returns(info, row)[agent] - game.returns[agent]
+        return outcome(game.actions[agent], info["illegal"][row, agent], reward)
 
 
 def at_once(functions: Sequence[Callable[[], None]]) -> None:
