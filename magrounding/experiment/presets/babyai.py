@@ -12,7 +12,7 @@ from magrounding.training.imitation import ImitationConfig
 from magrounding.training.ppo import PPOConfig
 
 
-def _clone(games: int, steps: int, **changes: Any) -> tuple[Phase, ...]:
+def _clone(games: int, steps: int, num_envs: int = 16, **changes: Any) -> tuple[Phase, ...]:
     """Behaviour cloning of the bot: `games` demonstrations, and environment steps to learn from."""
     learner = ImitationConfig(
         **{
@@ -31,7 +31,7 @@ def _clone(games: int, steps: int, **changes: Any) -> tuple[Phase, ...]:
             **changes,
         }
     )
-    return (Phase(learner, Promotion(steps=steps), num_envs=16),)
+    return (Phase(learner, Promotion(steps=steps), num_envs=num_envs),)
 
 
 def _reinforce(steps: int, **changes: Any) -> tuple[Phase, ...]:
@@ -73,12 +73,21 @@ QUICK_BABYAI = RunConfig(
     log_every=200,
 )
 
+_PLACES: dict[str, Any] = {"num_envs": 64, "learning_rate": 4e-3}
+"""Wide batches: what a sample costs is shared by more of them, and as few games teach as much."""
+
 QUICK_PLACES_BABYAI = replace(
     QUICK_BABYAI,
     preset="quick_places",
-    about="`quick` with a memory of places, for mazes: the network keeps a map of what it has seen.",
+    about="Behaviour cloning of the bot with a memory of places, for mazes: the network keeps a map of what it has "
+    "seen, and fewer demonstrations are enough.",
     env_options={"displacement": True},
     network={"places": True},
+    phases={
+        **dict.fromkeys(("GoToSeq", "SynthSeq", "GoToImpUnlock", "BossLevel"), _clone(6_000, 2_400_000, **_PLACES)),
+        REMAINING_STAGES: _clone(4_000, 1_200_000, **_PLACES),
+    },
+    evaluation=replace(QUICK_BABYAI.evaluation, every=600_000),
 )
 
 QUICK_RL_BABYAI = RunConfig(
