@@ -30,6 +30,10 @@ OUT_OF_REACH = len(BANDS) + 1
 REGIONS = 4 * (OUT_OF_REACH + 1)
 """A region is a direction (0 ahead, 1 right, 2 behind, 3 left) and a band: direction · (OUT_OF_REACH + 1) + band."""
 
+SECTORS = 9
+"""A sector is where something lies from where the episode began, by the direction in which the agent looked then:
+3 · (0 behind, 1 beside, 2 in front) + (0 left, 1 neither, 2 right)."""
+
 _MOST_SYMBOLS = 2**20
 """Most tuples of words that a cell could show: there is a table of them."""
 
@@ -42,11 +46,13 @@ class Found(NamedTuple):
     """Things that N steps remember, and how they lie from the agent.
 
     Attributes:
-        maps: [T, B, S · S] float32, the map after each step's view; 0 where nothing was seen.
+        maps: [T, B, S · S + 1] float32, the map after each step's view, 0 where nothing was seen, and the direction in
+            which the episode began.
         step: [M] int64, in order, the step of each remembered thing.
         symbol: [M, K] int64, its words.
         region: [M] int64, of REGIONS: with which step a shortest known way to it begins, and its length; of a thing out
             of reach, the straight direction.
+        sector: [M] int64, of SECTORS.
         unexplored: [N] int64, the region of the nearest cell that was never seen; REGIONS where no known way leads to
             one.
     """
@@ -55,6 +61,7 @@ class Found(NamedTuple):
     step: Tensor
     symbol: Tensor
     region: Tensor
+    sector: Tensor
     unexplored: Tensor
 
 
@@ -68,7 +75,7 @@ class Places:
         spec: of a world whose map turns with the agent.
 
     Attributes:
-        size: cells of a map, S · S.
+        size: numbers of a map, S · S + 1.
 
     Raises:
         ConfigurationError: a world that shows no displacement, or does not say what can be passed.
@@ -88,10 +95,10 @@ class Places:
                 f"{self.vocabulary:,} ** {planes}: set places to false"
             )
         self.side = 2 * int(spec[DISPLACEMENT].high) + 3  # walls around the farthest cells
-        self.size = self.side**2
+        self.size = self.side**2 + 1
         self._own_cell = grid.own_cell
         self.own_place = grid.own_cell[0] * grid.width + grid.own_cell[1]
-        self._bands = np.searchsorted(BANDS, np.arange(self.size + 1))
+        self._bands = np.searchsorted(BANDS, np.arange(self.size))
         words = np.indices((self.vocabulary,) * planes).reshape(planes, -1)
         passable, hidden = (np.isin(words, ids).any(0) for ids in (grid.passable_ids, grid.hidden_ids))
         kinds = passable * _PASSABLE + ~np.isin(words[0], grid.scenery_ids) * _THING
@@ -102,7 +109,7 @@ class Places:
 
         Args:
             batch: T steps of B episodes.
-            before: [B, S · S] the maps before the first step; None: empty ones.
+            before: [B, S · S + 1] the maps before the first step; None: empty ones.
         """
         shape, device = batch.restarts.shape, batch.restarts.device
         grid, displacement, direction = (
@@ -112,21 +119,22 @@ class Places:
         if before is not None:
             maps[0] = before.detach().cpu().numpy()
         unexplored = np.empty(shape[0] * shape[1], np.int64)
-        things = np.empty((64 * len(unexplored), 3), np.int64)
+        things = np.empty((64 * len(unexplored), 4), np.int64)
         restarts = batch.restarts.cpu().numpy()
         while True:
             seen = grid, displacement, direction[..., 0], restarts
             count = _follow(*seen, *self._own_cell, self.vocabulary, self._kinds, self._bands, maps, things, unexplored)
             if count <= len(things):
                 break
-            things = np.empty((count, 3), np.int64)
-        step, code, region = torch.from_numpy(things[:count]).to(device).unbind(1)
+            things = np.empty((count, 4), np.int64)
+        step, code, region, sector = torch.from_numpy(things[:count]).to(device).unbind(1)
         planes = [code // self.vocabulary**k % self.vocabulary for k in reversed(range(self.grid.shape[2]))]
         return Found(
             torch.from_numpy(maps[1:]).to(device),
             step,
             torch.stack(planes, 1),
             region,
+            sector,
             torch.from_numpy(unexplored).to(device),
         )
 
@@ -134,9 +142,10 @@ class Places:
 class Ways(nn.Module):
     """Reader of what was found on the maps of places."""
 
-    def __init__(self, vocabulary: int, planes: int, features: int, hidden: int) -> None:
+    def __init__(self, vocabulary: int, planes: int, features: int, role: int, hidden: int) -> None:
         super().__init__()
         self.vocabulary = vocabulary
+        self.sectors = nn.Linear(role, SECTORS * features)
         self.sends, self.held_sends = nn.Linear(features, _KIN), nn.Linear(features, _KIN)
         self.receives = nn.Linear(planes * _KIN, features)
         self.sums = nn.Linear(REGIONS * features, hidden)
@@ -148,6 +157,17 @@ class Ways(nn.Module):
             self.nearest.weight.mul_(0.3)
             for linear in (self.sums, self.way):
                 linear.weight.mul_(4)
+
+    def locate(self, found: Found, features: Tensor, summary: Tensor, mission: Tensor) -> Tensor:
+        """Add to features [M, F] of things what missions say of their sectors: "the ball behind you".
+
+        Args:
+            found: of N steps.
+            features: [M, F], of the things by themselves.
+            summary, mission: [U, role] of the missions, and [N] which each step has.
+        """
+        said = self.sectors(summary).view(len(summary) * SECTORS, -1)
+        return features + F.embedding(mission[found.step] * SECTORS + found.sector, said)
 
     def relate(self, found: Found, features: Tensor, words: Tensor, held: Tensor) -> Tensor:
         """Add to features [M, F] of things what others send that share a word: a key's colour may be a locked door's.
@@ -191,6 +211,20 @@ class Ways(nn.Module):
 
 
 @cached_njit()
+def _sector(down, right, face):
+    """Return where rows down and columns to the right lie, seen from the middle by one who looks that way."""
+    if face == 0:
+        ahead, aside = right, down
+    elif face == 1:
+        ahead, aside = down, -right
+    elif face == 2:
+        ahead, aside = -right, -down
+    else:
+        ahead, aside = -down, right
+    return 3 * (1 + np.sign(ahead)) + 1 + np.sign(aside)
+
+
+@cached_njit()
 def _follow(
     grid, displacement, direction, restarts, own_row, own_column, vocabulary, kinds, bands, maps, things, unexplored
 ):
@@ -203,16 +237,17 @@ def _follow(
         vocabulary: V; a symbol's number has its words as digits.
         kinds: [V ** K] int8, what is true of a symbol, _PASSABLE and _THING; -1 where it hides what is there.
         bands: [S · S + 1], the band of ways of each length.
-        maps: [T + 1, B, S · S]; the first is read.
-        things: [capacity, 3] (step, symbol, region).
+        maps: [T + 1, B, S · S + 1]; the first is read.
+        things: [capacity, 4] (step, symbol, region, sector).
         unexplored: [T · B].
 
     Returns:
         how many things there are: those beyond the capacity are missing.
     """
     steps, games, height, width, planes = grid.shape
-    size = maps.shape[2]
+    size = maps.shape[2] - 1
     side = int(np.sqrt(size))
+    middle = side // 2
     per_direction = OUT_OF_REACH + 1
     south, east = (0, 1, 0, -1), (1, 0, -1, 0)  # of a step in each direction
     turns = (0, 1, 3, 2)
@@ -224,12 +259,14 @@ def _follow(
     for t in range(steps):
         for b in range(games):
             n, known = t * games + b, maps[t + 1, b]
+            face = int(direction[t, b])
             if restarts[t, b]:
                 known[:] = 0
+                known[size] = face
             else:
                 known[:] = maps[t, b]
-            face = int(direction[t, b])
-            row, column = int(displacement[t, b, 0]) + side // 2, int(displacement[t, b, 1]) + side // 2
+            first_face = int(known[size])
+            row, column = int(displacement[t, b, 0]) + middle, int(displacement[t, b, 1]) + middle
             for i in range(height):
                 for j in range(width):
                     ahead, right = own_row - i, j - own_column
@@ -265,6 +302,7 @@ def _follow(
                         if count < len(things):
                             things[count, 0], things[count, 1] = n, code
                             things[count, 2] = start * per_direction + bands[length[here] + 1]
+                            things[count, 3] = _sector(y - middle, x - middle, first_face)
                         count += 1
                     if not code and unexplored[n] == REGIONS:
                         unexplored[n] = start * per_direction + bands[length[here] + 1]
@@ -280,5 +318,6 @@ def _follow(
                     if count < len(things):
                         things[count, 0], things[count, 1] = n, code
                         things[count, 2] = (way - face) % 4 * per_direction + OUT_OF_REACH
+                        things[count, 3] = _sector(place // side - middle, place % side - middle, first_face)
                     count += 1
     return count

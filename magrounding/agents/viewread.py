@@ -126,7 +126,7 @@ class ViewRead(Policy):
             self.mind = nn.Linear(role, 2 * hidden)
             self.again = nn.Linear(hidden, hidden)
         if config.places:
-            self.ways = Ways(self.vocabulary, planes, config.features, hidden)
+            self.ways = Ways(self.vocabulary, planes, config.features, role, hidden)
         choice = nn.Linear(config.head, spec.num_actions)
         self.policy = nn.Sequential(nn.Linear(hidden, config.head), nn.ReLU(), choice)
         self.value = nn.Sequential(nn.Linear(hidden, config.head), nn.ReLU(), nn.Linear(config.head, 1))
@@ -168,6 +168,7 @@ class ViewRead(Policy):
         if self.places and found is not None:
             held = cells.unflatten(1, (-1, self.config.features))[:, self.places.own_place]
             words = grid.flatten(1, 2)[:, self.places.own_place].long()
+            things = self.ways.locate(found, things, text["summary"], mission)
             things = self.ways.relate(found, things, words, held)
         view = self.view(self._beside(cells, *grid.shape[1:3]))
         if self.config.centred:

@@ -130,12 +130,12 @@ def test_maps_and_ways_are_those_of_a_slow_search(level):
     memory, vocabulary, bands = Places(SPEC), len(VOCABULARY), set()
     seen, actions = episode(level, 5, 120)
     found = memory.follow(batch(seen), None)
-    middle = memory.side // 2
+    middle, begun = memory.side // 2, int(seen[0]["direction"][0])
     for t, ((row, column, face), known) in enumerate(remembered(seen, actions)):
         expected = np.zeros((memory.side, memory.side))
         for (y, x), words in known.items():
             expected[y + middle, x + middle] = np.polyval(words, vocabulary)
-        np.testing.assert_array_equal(found.maps[t, 0].view(memory.side, -1), expected)
+        np.testing.assert_array_equal(found.maps[t, 0, :-1].view(memory.side, -1), expected)
         way = lengths(known, (row, column))
         beside = [(row + AHEAD[(face + k) % 4][0], column + AHEAD[(face + k) % 4][1]) for k in range(4)]
         first = [lengths(known, each, enter=True) for each in beside]
@@ -161,6 +161,10 @@ def test_maps_and_ways_are_those_of_a_slow_search(level):
         if unseen:
             assert region % (OUT_OF_REACH + 1) == np.searchsorted(BANDS, min(unseen))
         assert (region == REGIONS) == (not unseen)
+        ahead, right = (np.sign([np.dot(AHEAD[(begun + turn) % 4], place) for _, place in there]) for turn in (0, 1))
+        sectors = zip((words for words, _ in there), (3 * (1 + ahead) + 1 + right).tolist(), strict=True)
+        got = zip(map(tuple, found.symbol[mine].tolist()), found.sector[mine].tolist(), strict=True)
+        assert sorted(got) == sorted(sectors)
     assert len(bands) > 4
 
 
@@ -179,6 +183,7 @@ def test_many_steps_at_once_find_what_single_steps_find():
         torch.testing.assert_close(single.step, every.step[mine] - t * GAMES)
         torch.testing.assert_close(single.symbol, every.symbol[mine])
         torch.testing.assert_close(single.region, every.region[mine])
+        torch.testing.assert_close(single.sector, every.sector[mine])
         torch.testing.assert_close(single.unexplored, every.unexplored[t * GAMES : (t + 1) * GAMES])
 
 
@@ -207,12 +212,23 @@ def test_what_was_seen_counts_until_the_episode_ends():
         policy.memory.weight_hh.zero_()  # only the map remembers
     before, memory = play(policy, steps, goal), policy.initial_memory(GAMES)
     door = VOCABULARY["door"] * len(VOCABULARY) ** 2
-    memory[:, 128:] = door * (torch.rand(memory[:, 128:].shape) < 0.1)
+    memory[:, 128:-1] = door * (torch.rand(memory[:, 128:-1].shape) < 0.1)
     steps.restarts[0, 2] = False
     after = play(policy, steps, goal, memory)
     changed = (before.value - after.value).abs() > 1e-6
     assert changed[:, 2].all()
     assert not changed[:, [0, 1, 3]].any()
+
+
+def test_missions_say_where_things_lie_from_the_beginning():
+    """Of two missions and two sectors, each has its own."""
+    policy, steps, nothing = make(), torch.arange(4), torch.zeros(4, dtype=torch.int64)
+    found = Found(torch.empty(0), steps, nothing[:, None], nothing, torch.tensor([3, 3, 8, 3]), nothing)
+    summary, mission = torch.randn(2, policy.config.role), torch.tensor([0, 0, 0, 1])
+    one, same, elsewhere, other = policy.ways.locate(found, torch.zeros(4, 16), summary, mission)
+    assert torch.equal(one, same)
+    assert not torch.equal(one, elsewhere)
+    assert not torch.equal(one, other)
 
 
 def test_things_know_others_that_share_a_word():
@@ -222,7 +238,7 @@ def test_things_know_others_that_share_a_word():
 
     def related(other, held=nothing, step=(0, 0)):
         symbol, zeros = torch.tensor([[key, red, 0], other]), torch.zeros(2, dtype=torch.int64)
-        found = Found(torch.empty(0), torch.tensor(step), symbol, zeros, torch.zeros(1, dtype=torch.int64))
+        found = Found(torch.empty(0), torch.tensor(step), symbol, zeros, zeros, torch.zeros(1, dtype=torch.int64))
         return policy.ways.relate(found, features, held, torch.ones(len(held), 16))[0]
 
     alone = related([door, blue, locked])

@@ -73,21 +73,30 @@ QUICK_BABYAI = RunConfig(
     log_every=200,
 )
 
-_PLACES: dict[str, Any] = {"num_envs": 64, "learning_rate": 4e-3}
-"""Wide batches: what a sample costs is shared by more of them, and as few games teach as much."""
-
 QUICK_PLACES_BABYAI = replace(
     QUICK_BABYAI,
     preset="quick_places",
-    about="Behaviour cloning of the bot with a memory of places, for mazes: the network keeps a map of what it has "
-    "seen, and fewer demonstrations are enough.",
+    about="Behaviour cloning of the bot with a memory of places: the network keeps a map of what it has seen, so that "
+    "fewer demonstrations are enough.",
     env_options={"displacement": True},
     network={"places": True},
     phases={
-        **dict.fromkeys(("GoToSeq", "SynthSeq", "GoToImpUnlock", "BossLevel"), _clone(6_000, 2_400_000, **_PLACES)),
-        REMAINING_STAGES: _clone(4_000, 1_200_000, **_PLACES),
+        level: _clone(games, steps, num_envs=64, learning_rate=4e-3)  # wide batches share what a sample costs
+        for level, games, steps in (
+            ("GoToObj", 2_000, 400_000),
+            ("GoToRedBallGrey", 5_000, 800_000),
+            ("GoToRedBall", 5_000, 800_000),
+            ("GoToLocal", 10_000, 1_200_000),
+            ("PickupLoc", 20_000, 1_200_000),
+            ("PutNextLocal", 15_000, 1_600_000),
+            ("GoToSeq", 6_000, 2_400_000),
+            ("SynthSeq", 6_000, 2_400_000),
+            ("GoToImpUnlock", 6_000, 2_400_000),
+            ("BossLevel", 6_000, 2_400_000),
+            (REMAINING_STAGES, 4_000, 1_200_000),
+        )
     },
-    evaluation=replace(QUICK_BABYAI.evaluation, every=600_000),
+    evaluation=replace(QUICK_BABYAI.evaluation, every=600_000, report_games=500),
 )
 
 QUICK_RL_BABYAI = RunConfig(
