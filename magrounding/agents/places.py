@@ -46,8 +46,8 @@ class Found(NamedTuple):
     """Things that N steps remember, and how they lie from the agent.
 
     Attributes:
-        maps: [T, B, S · S + 1] float32, the map after each step's view, 0 where nothing was seen, and the direction in
-            which the episode began.
+        maps: [T, B, S · S + 1] float32, the map after each step's view, 0 where nothing was seen, and 1 + the direction
+            in which the episode began.
         step: [M] int64, in order, the step of each remembered thing.
         symbol: [M, K] int64, its words.
         region: [M] int64, of REGIONS: with which step a shortest known way to it begins, and its length; of a thing out
@@ -262,10 +262,11 @@ def _follow(
             face = int(direction[t, b])
             if restarts[t, b]:
                 known[:] = 0
-                known[size] = face
             else:
                 known[:] = maps[t, b]
-            first_face = int(known[size])
+            if not known[size]:  # an empty memory begins an episode, too
+                known[size] = 1 + face
+            first_face = int(known[size]) - 1
             row, column = int(displacement[t, b, 0]) + middle, int(displacement[t, b, 1]) + middle
             for i in range(height):
                 for j in range(width):

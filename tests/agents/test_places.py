@@ -187,6 +187,15 @@ def test_many_steps_at_once_find_what_single_steps_find():
         torch.testing.assert_close(single.unexplored, every.unexplored[t * GAMES : (t + 1) * GAMES])
 
 
+def test_an_empty_memory_begins_an_episode():
+    memory, steps = Places(SPEC), anything()[0]
+    begun = memory.follow(steps, None)
+    steps.restarts[0] = False
+    for maps in (None, torch.zeros(GAMES, memory.size)):
+        for one, other in zip(memory.follow(steps, maps), begun, strict=True):
+            assert torch.equal(one, other)
+
+
 def test_the_kernel_in_plain_python_finds_the_same(monkeypatch):
     compiled = Places(SPEC).follow(anything()[0], None)
     monkeypatch.setattr(places, "_follow", getattr(places._follow, "py_func", places._follow))
