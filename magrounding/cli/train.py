@@ -88,6 +88,8 @@ class RunArguments(QuietArguments, JobsArguments, DeviceArguments):
     """Weight of the contrastive loss that grounds symbols, in every phase."""
     demonstrations: str | None = derived("none, the oracle teaches")
     """Files from which phases of imitation learn, separated by commas, one a stage."""
+    initial: str | None = derived("none, untrained networks")
+    """Run folder, pretrained:NAME or hub:OWNER/NAME with whose weights every seed begins."""
     tracker: str | None = derived("those that the run began with, or tensorboard")
     """Services that show curves: none, or some of tensorboard, wandb, mlflow and trackio, separated by commas
     (docs/trackers.md)."""
@@ -238,6 +240,7 @@ def changed(config: RunConfig, arguments: RunArguments) -> RunConfig:
         "team_reward": arguments.team_reward,
         "share_parameters": _switch(arguments.share_parameters, arguments.no_share_parameters),
         "demonstrations": None if arguments.demonstrations is None else digests(items(arguments.demonstrations)),
+        "initial": arguments.initial,
         "workers": None if arguments.workers is None else _workers(arguments.workers, config),
         "env_options": {**config.env_options, **_env_options(arguments, config)},
         "evaluation": replace(

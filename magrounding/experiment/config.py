@@ -59,6 +59,8 @@ class RunConfig(Options):
         save_every: seconds between checkpoints.
         budget: how many times the registered preset's environment steps these are.
         demonstrations: path → SHA-256 of files that phases of imitation learn from; without any, an oracle teaches.
+        initial: a run's folder, "pretrained:<name>" or "hub:<owner>/<name>": every seed begins with the weights of its
+            first seed after its last stage, which have to stay there until all seeds have begun; "": untrained.
         workers: processes that simulators are shared among; 0 plays them in this one, "ray:K" in K actors of Ray. No
             result depends on it.
     """
@@ -82,6 +84,7 @@ class RunConfig(Options):
     save_every: NonNegative = 120.0
     budget: Positive = 1.0
     demonstrations: Mapping[str, str] = field(default_factory=dict)
+    initial: str = ""
     workers: Natural | Annotated[str, Meta(pattern=RAY_WORKERS)] = 0
 
     def __post_init__(self) -> None:
@@ -272,9 +275,9 @@ class RunConfig(Options):
         """Describe the learning that led to the weights at the end of a phase, in words of a report."""
         walked = [(name, each.name) for name, each in self.walk()]
         before = [name for _, name in walked[: walked.index((stage, phase))]]
-        if phase == IMITATE:
-            return "imitation"
-        return "reinforcement after imitation" if IMITATE in before else "reinforcement alone"
+        how = "reinforcement after imitation" if IMITATE in before else "reinforcement alone"
+        how = "imitation" if phase == IMITATE else how
+        return f"{how}, from the weights of {self.initial}" if self.initial else how
 
     def with_phases(self, change: Callable[[Phase], Phase]) -> Self:
         """Return the same with every phase changed."""

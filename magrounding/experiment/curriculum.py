@@ -18,6 +18,7 @@ from magrounding.experiment.amendment import amend, amendments, note_divergence
 from magrounding.experiment.config import RunConfig, parse_config
 from magrounding.experiment.device import resolve_device
 from magrounding.experiment.evaluate import compared, play_missing
+from magrounding.experiment.initial import initial_policies
 from magrounding.experiment.interrupt import StopRequest
 from magrounding.experiment.phase import Phase
 from magrounding.experiment.progress import Display
@@ -178,6 +179,8 @@ def check_run(settings: RunConfig) -> dict[str, str]:
         MagroundingError: networks, learners, experts, games or files of demonstrations that cannot be, or are missing.
     """
     _check_learning(settings)
+    if settings.initial:
+        initial_policies(settings)
     demonstrators = _check_teaching(settings)
     _check_games(settings)
     return demonstrators

@@ -21,6 +21,7 @@ from magrounding.experiment.checkpoint import load_checkpoint, save_checkpoint, 
 from magrounding.experiment.config import RunConfig
 from magrounding.experiment.divergence import explained
 from magrounding.experiment.evaluate import Evaluations
+from magrounding.experiment.initial import initial_policies
 from magrounding.experiment.interrupt import StopRequest
 from magrounding.experiment.metrics import MetricsLog
 from magrounding.experiment.phase import Phase
@@ -180,6 +181,9 @@ class SeedRun:
                 _, before = list(self.settings.walk())[done + self.at.phase - 1]
                 same = before.learner.algorithm == self.phase.learner.algorithm
                 session.inherit(self._carried, source, optimizer=same and self.settings.carry_optimizer)
+            elif self.settings.initial:
+                for player, policy in zip(session.players, initial_policies(self.settings), strict=True):
+                    player.policy.load_state_dict(policy.state_dict())
             session.start()
             if self.at.phase and self.settings.evaluation.every:
                 self._evaluate_within(session)  # weights to fall back on if training makes them worse

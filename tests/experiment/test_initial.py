@@ -1,0 +1,53 @@
+"""A run that begins with another's weights goes on from them as a second stage would, and refuses those of others."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from magrounding.errors import CheckpointError, ConfigurationError
+from magrounding.experiment.config import make_config, read_config
+from magrounding.experiment.curriculum import check_run, run_curriculum
+from magrounding.experiment.phase import Promotion
+from tests.experiment.tiny_runs import phases_of, quiet, tiny_settings, weights_of
+
+BRIEF = {"phases": phases_of({"*": Promotion(steps=60)}), "every": None, "final_sets": ("eval",)}
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("initial") / "base"
+    run_curriculum(tiny_settings(stages=("s1",), **BRIEF), folder, display=quiet(), device="cpu")
+    return folder
+
+
+def test_it_learns_what_a_second_stage_learns(base, tmp_path):
+    both = tiny_settings(stages=("s1", "s3"), carry_optimizer=False, **BRIEF)
+    run_curriculum(both, tmp_path / "both", display=quiet(), device="cpu")
+    second = tiny_settings(stages=("s3",), carry_optimizer=False, initial=str(base), **BRIEF)
+    run_curriculum(second, tmp_path / "second", display=quiet(), device="cpu")
+    assert torch.equal(weights_of(tmp_path / "second"), weights_of(tmp_path / "both"))
+    assert not torch.equal(weights_of(tmp_path / "second"), weights_of(base, "s1"))
+    settings = read_config(tmp_path / "second")
+    assert settings.learnt_by("s3", "reinforce") == f"reinforcement alone, from the weights of {base}"
+    assert f"* initial: {base}" in (tmp_path / "second" / "report.md").read_text()
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"agents": 3}, "has agents 2, this run 3"),
+        ({"share_parameters": True}, "has share_parameters False, this run True"),
+        ({"network": {}}, "belong to another network"),
+    ],
+)
+def test_weights_of_other_teams_are_refused(base, changes, message):
+    with pytest.raises(CheckpointError, match=message):
+        check_run(tiny_settings(stages=("s3",), initial=str(base), **BRIEF, **changes))
+
+
+def test_a_run_that_is_not_there_or_of_no_use_is_refused(tmp_path):
+    with pytest.raises(CheckpointError, match=r"nothing.* is missing|no run in .*nothing"):
+        check_run(tiny_settings(initial=str(tmp_path / "nothing")))
+    with pytest.raises(ConfigurationError, match="begins with weights of its own"):
+        check_run(replace(make_config("ma_rtfm", preset="quick_qmix"), initial="pretrained:ma_rtfm-s1-2agents"))
