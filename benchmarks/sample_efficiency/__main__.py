@@ -7,6 +7,7 @@ or, with `--reinforcement`, a run of PPO for each seed, and the episodes after w
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from itertools import accumulate
 from math import log2
@@ -14,14 +15,28 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from benchmarks.sample_efficiency.page import Demonstrations, Episodes, Level, markdown, plot, to_json
+from benchmarks.sample_efficiency.page import (
+    PAPER_PRETRAINED,
+    PRETRAINING,
+    Demonstrations,
+    Episodes,
+    Level,
+    Pair,
+    Question,
+    compared,
+    compared_to_json,
+    markdown,
+    plot,
+    plot_compared,
+    to_json,
+)
 from benchmarks.sample_efficiency.posterior import TARGET, fit
 from magrounding.cli import sweep, train
-from magrounding.cli.command import REPEATABLE, CommandLine, items, run_command
+from magrounding.cli.command import REPEATABLE, CommandLine, derived, items, run_command
 from magrounding.cli.job_arguments import JobsArguments
 from magrounding.cli.train import requested
 from magrounding.errors import CheckpointError, ConfigurationError, check_choice
-from magrounding.experiment.config import parse_config
+from magrounding.experiment.config import RunConfig, parse_config, read_config
 from magrounding.experiment.metrics import read_metrics
 from magrounding.experiment.sweep.record import SweepFolder, measured, scores
 from magrounding.play.run_folder import RunFolder
@@ -44,12 +59,16 @@ TEST = "test"
 class Arguments(JobsArguments):
     """Measure how many demonstrations, or episodes, BabyAI's levels take; what is finished is not run again."""
 
-    levels: str = "GoToRedBallGrey"
+    levels: str | None = derived("GoToRedBallGrey; of pretraining, all targets of the paper")
     """Levels separated by commas."""
     reinforcement: bool = False
     """Episodes of PPO instead of demonstrations."""
+    pretraining: bool = False
+    """Demonstrations from scratch, and after each of the base levels that the paper has for the level (table 4)."""
     demonstrations: str = ""
     """Fewest and most demonstrations, e.g. 250,8000; by default those of the level."""
+    base_demonstrations: int | None = derived("the preset's")
+    """Demonstrations of base levels."""
     octave: int = 2
     """Runs between a number of demonstrations and twice as many; the paper has 5."""
     agent: str = "viewread"
@@ -74,7 +93,20 @@ def main() -> int:
 
 def measure(arguments: Arguments, line: CommandLine) -> None:
     """Train what is missing, and write the table and the figure."""
-    levels = [check_choice("level", level, LEVELS) for level in items(arguments.levels)]
+    if arguments.pretraining:
+        if arguments.reinforcement:
+            raise ConfigurationError("--reinforcement and --pretraining ask for different tables: leave out one")
+        targets = tuple(dict.fromkeys(target for _, target in PAPER_PRETRAINED))
+        levels = _levels(arguments, targets, targets)
+        numbers = {level: numbers_of(arguments, level) for level in levels}
+        pairs = [
+            _pretrained(arguments, bases, target, numbers[target])
+            for bases, target in PAPER_PRETRAINED
+            if target in levels
+        ]
+        _write(arguments, pairs, PRETRAINING, line)
+        return
+    levels = _levels(arguments, ("GoToRedBallGrey",), tuple(LEVELS))
     numbers = {level: numbers_of(arguments, level) for level in levels}
     found: list[Level]
     if arguments.reinforcement:
@@ -85,6 +117,21 @@ def measure(arguments: Arguments, line: CommandLine) -> None:
     write_json(arguments.out / "efficiency.json", to_json(found))
     write_atomic(arguments.out / "efficiency.md", markdown(found, str(line)))
     print(f"report: {arguments.out / 'efficiency.md'}")
+
+
+def _levels(arguments: Arguments, usual: Sequence[str], known: Sequence[str]) -> list[str]:
+    """The levels that were typed, or the usual ones; ConfigurationError for others than the known."""
+    typed = usual if arguments.levels is None else items(arguments.levels)
+    return [check_choice("level", level, known) for level in typed]
+
+
+def _write(arguments: Arguments, pairs: Sequence[Pair], question: Question, line: CommandLine) -> None:
+    """Write the page, the numbers and the figure of a question."""
+    path = arguments.out / f"{question.name}.md"
+    write_atomic(path.with_suffix(".png"), plot_compared(pairs, question))
+    write_json(path.with_suffix(".json"), compared_to_json(pairs, question))
+    write_atomic(path, compared(pairs, question, str(line)))
+    print(f"report: {path}")
 
 
 def numbers_of(arguments: Arguments, level: str) -> list[int]:
@@ -99,31 +146,57 @@ def numbers_of(arguments: Arguments, level: str) -> list[int]:
     return sorted({round(low * (high / low) ** (k / max(count, 1))) for k in range(max(count, 1) + 1)})
 
 
-def _demonstrations(arguments: Arguments, level: str, numbers: list[int]) -> Demonstrations:
-    """The success rates of a level's sweep, and their curve."""
-    folder = SweepFolder(arguments.out / f"{level}-{arguments.agent}")
-    over = (f"learning.demonstrations={','.join(map(str, numbers))}",)
+def _pretrained(arguments: Arguments, bases: tuple[str, ...], target: str, numbers: list[int]) -> Pair:
+    """A target's sweeps from scratch and from what its base levels have taught."""
+    scratch = _demonstrations(arguments, target, numbers)
+    pretrained = _demonstrations(arguments, target, numbers, _base(arguments, bases))
+    paper = scratch.paper, PAPER_PRETRAINED[bases, target]
+    return Pair(f"{target} after {'-'.join(bases)}", scratch, pretrained, paper)
+
+
+def _base(arguments: Arguments, levels: tuple[str, ...]) -> RunFolder:
+    """The run of one seed that has learnt the levels one after another, each from where the one before ended."""
+    more = {"initial": str(_base(arguments, levels[:-1]))} if levels[1:] else {}
+    if arguments.base_demonstrations is not None:
+        more["learning"] = f"demonstrations={arguments.base_demonstrations}"
+    first = replace(arguments, seeds=items(arguments.seeds)[0])
+    return _run(first, levels[-1], "quick", f"bases/{'-'.join(levels)}-{arguments.agent}", **more)
+
+
+def _demonstrations(
+    arguments: Arguments, level: str, numbers: list[int], base: RunFolder | None = None
+) -> Demonstrations:
+    """The success rates of a level's sweep, and their curve; with a base, each run begins with its weights."""
+    name = f"{level}-{arguments.agent}"
+    folder = SweepFolder(arguments.out / (name if base is None else f"{name}-after-{base.path.name}"))
+    more: dict[str, Any] = {"over": (f"learning.demonstrations={','.join(map(str, numbers))}",)}
+    more |= {} if base is None else {"initial": str(base)}
     if folder.file.exists():
-        _check(folder, sweep.Arguments(over=over, **_options(arguments, level, "quick")))
-    _train(sweep, arguments, level, "quick", folder.path, folder.file.exists(), over=over)
-    points = [
+        _check(folder, sweep.Arguments(**more, **_options(arguments, level, "quick")))
+    _train(sweep, arguments, level, "quick", folder.path, folder.file.exists(), **more)
+    return fitted(level, _sweep_points(folder))
+
+
+def _sweep_points(folder: SweepFolder) -> list[tuple[int, float]]:
+    return [
         (int(point.values["learning.demonstrations"]), score.value)
         for number, point in enumerate(folder.read().points)
         if (results := folder.results(number)) is not None
         for score in scores(results, TEST)
     ]
+
+
+def fitted(level: str, points: list[tuple[int, float]]) -> Demonstrations:
+    """Points with the curve that is fitted to them, or why there is none."""
     try:
-        curve, why = fit(*zip(*points, strict=True)), ""
+        return Demonstrations(level, points, fit(*zip(*points, strict=True)))
     except ConfigurationError as error:
-        curve, why = None, str(error)
-    return Demonstrations(level, points, curve, why)
+        return Demonstrations(level, points, None, str(error))
 
 
 def _episodes(arguments: Arguments, level: str) -> Episodes:
     """The episodes after which PPO solves a level, a number for each seed; None where it does not."""
-    run = RunFolder(arguments.out / f"{level}-{arguments.agent}-reinforcement")
-    if not run.report.exists():
-        _train(train, arguments, level, "quick_rl", run.path, run.holds_run)
+    run = _run(arguments, level, "quick_rl", f"{level}-{arguments.agent}-reinforcement")
     window, found = parse_config(run.config()).of_stage(level)[-1].until.window, []
     for folder in run.of_seeds([int(seed) for seed in items(arguments.seeds)]).values():
         lines = [line for line in read_metrics(folder.metrics) if line["kind"] == "train"]
@@ -134,13 +207,30 @@ def _episodes(arguments: Arguments, level: str) -> Episodes:
     return Episodes(level, found)
 
 
+def _run(arguments: Arguments, level: str, preset: str, name: str, **more: Any) -> RunFolder:
+    """The folder of a level's run, trained to its end."""
+    run = RunFolder((arguments.out / name).absolute())  # runs that begin with its weights name it
+    if run.holds_run:
+        asked = requested(train.Arguments(**_options(arguments, level, preset), **more))
+        check_begun(run.path, read_config(run.path), asked, run.config().get("command", ""))
+    if not run.report.exists():
+        _train(train, arguments, level, preset, run.path, run.holds_run, **more)
+    return run
+
+
 def _check(folder: SweepFolder, asked: sweep.Arguments) -> None:
     """Raise a CheckpointError where a sweep began with other options than those asked for."""
-    record, config = folder.read(), measured(requested(asked))
-    if record.over != asked.over or replace(config, workers=record.config.workers) != record.config:
+    record = folder.read()
+    config, command = measured(requested(asked)), record.command
+    check_begun(folder.path, record.config, config, command, alike=record.over == asked.over)
+
+
+def check_begun(path: Path, begun: RunConfig, asked: RunConfig, command: str, *, alike: bool = True) -> None:
+    """Raise a CheckpointError where a folder was begun with another configuration, or the rest is not `alike`."""
+    if not alike or replace(asked, workers=begun.workers) != begun:
         raise CheckpointError(
-            f"{folder.path} has a sweep of other numbers or options: name another folder with --out, or repeat those "
-            f"of: {record.command}"
+            f"{path} was begun with other numbers or options: name another folder with --out, or repeat those of: "
+            f"{command}"
         )
 
 

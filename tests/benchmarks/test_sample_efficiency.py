@@ -71,6 +71,8 @@ def test_episodes_have_the_interval_of_a_t_test():
         (("--levels", "GoToNowhere"), "unknown level 'GoToNowhere'"),
         (("--demonstrations", "8"), "takes the fewest and the most"),
         (("--demonstrations", "80,20"), "is no range"),
+        (("--pretraining", "--levels", "GoToRedBall"), "unknown level 'GoToRedBall'"),
+        (("--pretraining", "--reinforcement"), "leave out one"),
     ],
 )
 def test_bad_input_is_one_sentence(typed, message, monkeypatch, capsys, tmp_path):
@@ -84,6 +86,40 @@ def test_numbers_are_spaced_evenly_by_their_logarithms():
     numbers = command.numbers_of(command.Arguments(demonstrations="250,2000"), "GoTo")
     assert numbers == [250, 354, 500, 707, 1000, 1414, 2000]
     assert set(command.LEVELS) == set(PAPER)
+
+
+TINY = ("--demonstrations", "4,8", "--octave", "1", "--budget", "0.002", "--missions", "4")
+
+
+def run(monkeypatch, folder, *words):
+    monkeypatch.setattr(sys, "argv", ["x", *TINY, "--out", str(folder), *words])
+    return command.main()
+
+
+def weights_of(folder):
+    return {path: path.stat().st_mtime_ns for path in folder.rglob("*.safetensors")}
+
+
+def test_a_target_is_learnt_from_what_its_base_has_taught(monkeypatch, tmp_path, capsys):
+    pytest.importorskip("minigrid")
+    pytest.importorskip("sklearn")
+    words = "--pretraining", "--levels", "PickupLoc", "--base-demonstrations", "8"
+    assert run(monkeypatch, tmp_path, *words) == 0
+    base = (tmp_path / "bases" / "GoToLocal-viewread").absolute()
+    swept = SweepFolder(tmp_path / "PickupLoc-viewread-after-GoToLocal-viewread").read()
+    assert swept.config.initial == str(base)
+    assert [each.values for each in swept.points] == [{"learning.demonstrations": k} for k in ("4", "8")]
+    assert not SweepFolder(tmp_path / "PickupLoc-viewread").read().config.initial
+    found = read_json(tmp_path / "pretraining.json")["PickupLoc after GoToLocal"]
+    assert [k for k, _ in found["pretrained"]["points"]] == [k for k, _ in found["from scratch"]["points"]] == [4, 8]
+    assert found["paper"] == [list(PAPER["PickupLoc"][0]), [71_200, 88_900]]
+    assert (tmp_path / "pretraining.png").stat().st_size > 1000
+    before = weights_of(tmp_path)
+    assert len(before) >= 5  # a base, and two runs in two ways
+    assert run(monkeypatch, tmp_path, *words) == 0
+    assert weights_of(tmp_path) == before
+    assert run(monkeypatch, tmp_path, *words, "--missions", "9") == 2
+    assert "was begun with other numbers or options" in capsys.readouterr().err
 
 
 @in_the_full_suite("a sweep and a run, each evaluated")
