@@ -15,7 +15,11 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from benchmarks.sample_efficiency.interactive import Chain, Growth, train_chains
 from benchmarks.sample_efficiency.page import (
+    INTERACTIVE,
+    PAPER,
+    PAPER_INTERACTIVE,
     PAPER_PRETRAINED,
     PRETRAINING,
     Demonstrations,
@@ -40,7 +44,7 @@ from magrounding.experiment.config import RunConfig, parse_config, read_config
 from magrounding.experiment.metrics import read_metrics
 from magrounding.experiment.sweep.record import SweepFolder, measured, scores
 from magrounding.play.run_folder import RunFolder
-from magrounding.storage import write_atomic, write_json
+from magrounding.storage import read_json, write_atomic, write_json
 
 PROG = "python -m benchmarks.sample_efficiency"
 LEVELS = {
@@ -52,6 +56,8 @@ LEVELS = {
     "GoTo": (2_000, 32_000),
 }
 """Level of the paper's table 3 → fewest and most demonstrations, from not enough to more than enough."""
+DAGGER = {"learning": "demonstrations=0,teacher_steps=0", "set": ("log_every=5",)}
+"""Options of DAgger: the agent plays all games, the bot labels them, and metrics tell every few hundred games."""
 TEST = "test"
 
 
@@ -65,6 +71,14 @@ class Arguments(JobsArguments):
     """Episodes of PPO instead of demonstrations."""
     pretraining: bool = False
     """Demonstrations from scratch, and after each of the base levels that the paper has for the level (table 4)."""
+    interactive: bool = False
+    """Demonstrations of missions that the agent failed, added round after round (table 5)."""
+    start: int | None = derived("the level's fewest demonstrations")
+    """Demonstrations of the first round of --interactive; the paper has 1024."""
+    growth: float = 2**0.25
+    """Factor of their number from round to round."""
+    rounds: int = 20
+    """Rounds at most; two in a row that succeed in 99 % of missions end them."""
     demonstrations: str = ""
     """Fewest and most demonstrations, e.g. 250,8000; by default those of the level."""
     base_demonstrations: int | None = derived("the preset's")
@@ -93,9 +107,9 @@ def main() -> int:
 
 def measure(arguments: Arguments, line: CommandLine) -> None:
     """Train what is missing, and write the table and the figure."""
+    if sum((arguments.reinforcement, arguments.pretraining, arguments.interactive)) > 1:
+        raise ConfigurationError("--reinforcement, --pretraining and --interactive are different tables: name one")
     if arguments.pretraining:
-        if arguments.reinforcement:
-            raise ConfigurationError("--reinforcement and --pretraining ask for different tables: leave out one")
         targets = tuple(dict.fromkeys(target for _, target in PAPER_PRETRAINED))
         levels = _levels(arguments, targets, targets)
         numbers = {level: numbers_of(arguments, level) for level in levels}
@@ -106,11 +120,15 @@ def measure(arguments: Arguments, line: CommandLine) -> None:
         ]
         _write(arguments, pairs, PRETRAINING, line)
         return
+    if arguments.interactive:
+        levels = _levels(arguments, ("GoToRedBallGrey",), tuple(PAPER_INTERACTIVE))
+        _write(arguments, _interactive(arguments, levels, line), INTERACTIVE, line)
+        return
     levels = _levels(arguments, ("GoToRedBallGrey",), tuple(LEVELS))
     numbers = {level: numbers_of(arguments, level) for level in levels}
     found: list[Level]
     if arguments.reinforcement:
-        found = [_episodes(arguments, level) for level in levels]
+        found = [_episodes(arguments, level, "quick_rl", "reinforcement") for level in levels]
     else:
         found = [_demonstrations(arguments, level, numbers[level]) for level in levels]
     write_atomic(arguments.out / "efficiency.png", plot(found))
@@ -163,6 +181,50 @@ def _base(arguments: Arguments, levels: tuple[str, ...]) -> RunFolder:
     return _run(first, levels[-1], "quick", f"bases/{'-'.join(levels)}-{arguments.agent}", **more)
 
 
+def _interactive(arguments: Arguments, levels: Sequence[str], line: CommandLine) -> list[Pair]:
+    """The rounds of each level, with DAgger and, where it was run, the sweep of table 3 beside."""
+    computed = {each.name: getattr(arguments, each.name) for each in fields(JobsArguments)}
+    if not arguments.side_by_side:
+        computed["jobs"] = 1
+    chains: dict[str, list[Chain]] = {}
+    for level in levels:
+        start = LEVELS[level][0] if arguments.start is None else arguments.start
+        growth = Growth(start, arguments.growth, arguments.rounds)
+        for seed in items(arguments.seeds):
+            options = _options(replace(arguments, seeds=seed), level, "quick")
+            folder = arguments.out / f"{level}-{arguments.agent}-interactive" / f"seed_{seed}"
+            chain = Chain(train.Arguments(**options, **computed), growth, folder)
+            _check_chain(chain, str(line))
+            chains.setdefault(level, []).append(chain)
+    train_chains([each for of_level in chains.values() for each in of_level], train.Arguments(**computed), line)
+    pairs = []
+    for level, of_level in chains.items():
+        found = fitted(level, [point for chain in of_level for point in chain.points()])
+        paper = PAPER[level][0], PAPER_INTERACTIVE[level]
+        dagger = _episodes(arguments, level, "quick", "dagger", **DAGGER)
+        pairs.append(Pair(level, _swept(arguments, level), found, paper, dagger))
+    return pairs
+
+
+def _check_chain(chain: Chain, command: str) -> None:
+    """Write down what decides a chain's rounds but their number; CheckpointError where it began with other options."""
+    file, growth = chain.folder / "interactive.json", {"start": chain.growth.start, "factor": chain.growth.factor}
+    if not file.exists():
+        write_json(file, {**growth, "config": chain.config.as_dict(), "command": command})
+    begun = read_json(file)
+    alike = {name: begun.get(name) for name in growth} == growth
+    check_begun(chain.folder, parse_config(begun["config"]), chain.config, begun["command"], alike=alike)
+
+
+def _swept(arguments: Arguments, level: str) -> Demonstrations | None:
+    """The sweep of table 3, of whatever numbers of demonstrations; None where there is none."""
+    folder = SweepFolder(arguments.out / f"{level}-{arguments.agent}")
+    if not folder.file.exists():
+        return None
+    _check(folder, sweep.Arguments(over=folder.read().over, **_options(arguments, level, "quick")))
+    return fitted(level, _sweep_points(folder))
+
+
 def _demonstrations(
     arguments: Arguments, level: str, numbers: list[int], base: RunFolder | None = None
 ) -> Demonstrations:
@@ -194,9 +256,9 @@ def fitted(level: str, points: list[tuple[int, float]]) -> Demonstrations:
         return Demonstrations(level, points, None, str(error))
 
 
-def _episodes(arguments: Arguments, level: str) -> Episodes:
-    """The episodes after which PPO solves a level, a number for each seed; None where it does not."""
-    run = _run(arguments, level, "quick_rl", f"{level}-{arguments.agent}-reinforcement")
+def _episodes(arguments: Arguments, level: str, preset: str, kind: str, **more: Any) -> Episodes:
+    """The episodes after which a run solves a level, a number for each seed; None where it does not."""
+    run = _run(arguments, level, preset, f"{level}-{arguments.agent}-{kind}", **more)
     window, found = parse_config(run.config()).of_stage(level)[-1].until.window, []
     for folder in run.of_seeds([int(seed) for seed in items(arguments.seeds)]).values():
         lines = [line for line in read_metrics(folder.metrics) if line["kind"] == "train"]

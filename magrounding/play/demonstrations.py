@@ -23,8 +23,8 @@ from __future__ import annotations
 
 import hashlib
 import io
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -132,6 +132,19 @@ class Demonstrations:
         buffer = io.BytesIO()
         np.savez_compressed(buffer, **{_HEADER: header}, **arrays)
         write_atomic(path, buffer.getvalue())
+
+    @classmethod
+    def joined(cls, parts: Sequence[Demonstrations]) -> Demonstrations:
+        """Return the episodes of recordings of the same games, one recording behind the other; the first's header."""
+        first, before = parts[0], np.cumsum([0, *(each.header.games for each in parts)])
+        own = {name: [getattr(each, name) for each in parts] for name in _arrays(first.header, 0)}
+        own["game"] = [each.game + np.int32(games) for each, games in zip(parts, before, strict=False)]
+        return cls(
+            replace(first.header, games=int(before[-1])),
+            {name: np.concatenate([each.observation[name] for each in parts]) for name in first.observation},
+            {name: np.concatenate([each.texts[name] for each in parts]) for name in first.texts},
+            **{name: np.concatenate(arrays) for name, arrays in own.items()},
+        )
 
     @classmethod
     def load(cls, path: Path) -> Demonstrations:

@@ -2,17 +2,35 @@
 
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from benchmarks.sample_efficiency import __main__ as command
-from benchmarks.sample_efficiency.page import PAPER, Demonstrations, Episodes, markdown
+from benchmarks.sample_efficiency.interactive import Chain, Growth, failed_missions, first_mission
+from benchmarks.sample_efficiency.page import (
+    INTERACTIVE,
+    PAPER,
+    PAPER_INTERACTIVE,
+    PAPER_PRETRAINED,
+    Demonstrations,
+    Episodes,
+    Pair,
+    compared,
+    compared_to_json,
+    markdown,
+    plot_compared,
+)
 from benchmarks.sample_efficiency.posterior import FEWEST, fit
-from magrounding.cli import sweep
+from magrounding.cli import sweep, train
 from magrounding.cli.train import requested
 from magrounding.errors import CheckpointError, ConfigurationError
+from magrounding.experiment.config import read_config
 from magrounding.experiment.sweep.record import GRID, Sweep, SweepFolder, measured
+from magrounding.play.demonstrations import Demonstrations as Demonstrated
+from magrounding.play.evaluate import REPORT_SEED, SELECTION_SEED
+from magrounding.play.recording import RECORDING_SEED
 from magrounding.storage import read_json
 from tests.full import in_the_full_suite
 
@@ -65,6 +83,22 @@ def test_episodes_have_the_interval_of_a_t_test():
     assert "1 of 2 seeds" in markdown([unsolved], "x")
 
 
+def test_two_ways_stand_beside_each_other():
+    pytest.importorskip("sklearn")
+    ways = [command.fitted("GoToLocal", list(zip(NUMBERS, rates(n, 0.001), strict=True))) for n in (1000, 500)]
+    pair = Pair("GoToLocal", *ways, PAPER["GoToLocal"], Episodes("GoToLocal", [4000]))
+    assert pair.ratio == pytest.approx(0.5, rel=0.25)
+    assert replace(pair, usual=None).ratio is None
+    row = next(line for line in compared([pair], INTERACTIVE, "x").splitlines() if line.startswith("| GoToLocal"))
+    assert f"| {pair.ratio:.2f} |" in row
+    assert "148,500 to 193,200" in row
+    assert "| 4,000 |" in row
+    found = compared_to_json([pair], INTERACTIVE)["GoToLocal"]
+    assert found["cloning"]["estimate"] == ways[0].estimate
+    assert found["interactive"]["interval"] == ways[1].interval
+    assert plot_compared([pair, replace(pair, usual=None)], INTERACTIVE)[:4] == b"\x89PNG"
+
+
 @pytest.mark.parametrize(
     ("typed", "message"),
     [
@@ -72,7 +106,10 @@ def test_episodes_have_the_interval_of_a_t_test():
         (("--demonstrations", "8"), "takes the fewest and the most"),
         (("--demonstrations", "80,20"), "is no range"),
         (("--pretraining", "--levels", "GoToRedBall"), "unknown level 'GoToRedBall'"),
-        (("--pretraining", "--reinforcement"), "leave out one"),
+        (("--pretraining", "--reinforcement"), "are different tables"),
+        (("--interactive", "--levels", "GoTo"), "unknown level 'GoTo'"),
+        (("--interactive", "--start", "0"), "does not grow"),
+        (("--interactive", "--growth", "0.9"), "does not grow"),
     ],
 )
 def test_bad_input_is_one_sentence(typed, message, monkeypatch, capsys, tmp_path):
@@ -92,14 +129,95 @@ TINY = ("--demonstrations", "4,8", "--octave", "1", "--budget", "0.002", "--miss
 
 
 def run(monkeypatch, folder, *words):
+    options = command._options
     monkeypatch.setattr(sys, "argv", ["x", *TINY, "--out", str(folder), *words])
-    return command.main()
+    with monkeypatch.context() as patch:
+        patch.setattr(command, "_options", lambda *asked: {**options(*asked), "workers": 0})  # they start for seconds
+        return command.main()
 
 
 def weights_of(folder):
     return {path: path.stat().st_mtime_ns for path in folder.rglob("*.safetensors")}
 
 
+def test_the_pairs_are_those_of_the_paper():
+    assert {target for _, target in PAPER_PRETRAINED} == {"GoTo", "PickupLoc", "PutNextLocal"} < set(command.LEVELS)
+    assert set(PAPER_INTERACTIVE) < set(command.LEVELS)
+
+
+def test_a_set_grows_by_a_fourth_of_an_octave():
+    growth, sizes = Growth(1024, 2**0.25, 20), [1024]
+    while len(sizes) < 9:
+        sizes.append(growth.after(sizes[-1]))
+    assert sizes[::4] == pytest.approx([1024, 2048, 4096], abs=2)
+    assert Growth(1, 1.0, 2).after(1) == 2
+
+
+@pytest.mark.parametrize(
+    ("rates", "over"),
+    [
+        ([], False),
+        ([0.96, 0.98, 0.99], False),  # once may be luck
+        ([0.96, 0.98, 0.99, 0.995], True),
+        ([0.9, 0.9, 0.99, 0.995], False),  # too few for a curve
+        ([0.96, 0.99, 0.99, 0.98], False),
+        ([0.1] * 6, True),
+    ],
+)
+def test_rounds_end_when_a_level_is_solved_for_sure(rates, over):
+    assert Growth(8, 2**0.25, 6).over([(8 + k, rate) for k, rate in enumerate(rates)]) == over
+
+
+def test_failed_missions_are_those_that_the_agent_lost():
+    def won(seed):
+        return np.arange(seed, seed + 8) % 5 != 0
+
+    assert failed_missions(won, 100, 4) == [100, 105, 110, 115]
+    asked = []
+    assert failed_missions(lambda seed: asked.append(seed) or np.ones(8, np.bool_), 100, 1) == []
+    assert asked == list(range(100, 300, 8))  # 200 missions, of which one that fails 1 % would fail two
+
+
+def test_missions_are_of_training_and_never_the_same():
+    firsts = [first_mission(seed, number) for seed in (0, 1, 2**32 - 1) for number in range(64)]
+    assert firsts == sorted(set(firsts))
+    assert np.diff(firsts).min() >= 2**22
+    assert min(firsts) >= RECORDING_SEED > max(REPORT_SEED, SELECTION_SEED)
+    assert max(firsts) < 2**62
+    asked = train.Arguments(**command._options(command.Arguments(), "GoToLocal", "quick"))
+    chain = Chain(asked, Growth(8, 2, 2), Path())
+    stage, phase = next(chain.config.walk())
+    options = {**chain.config.entry.options, **chain.config.phase_options(stage, phase)}
+    assert options["split"] == "train"
+
+
+@in_the_full_suite("three runs, each evaluated")
+def test_rounds_go_on_with_the_missions_that_were_failed(monkeypatch, tmp_path, capsys):
+    pytest.importorskip("minigrid")
+    pytest.importorskip("sklearn")
+    words = "--interactive", "--start", "4", "--growth", "1.5", "--rounds"
+    assert run(monkeypatch, tmp_path, *words, "1") == 0
+    folder = tmp_path / "GoToRedBallGrey-viewread-interactive" / "seed_0"
+    first, before = Demonstrated.load(folder / "round_0.npz"), weights_of(tmp_path)
+    assert run(monkeypatch, tmp_path, *words, "2") == 0
+    assert before.items() < weights_of(tmp_path).items()  # the first round, and DAgger, were not trained again
+    second = Demonstrated.load(folder / "round_1.npz")
+    assert (first.header.games, second.header.games) == (4, 6)
+    assert second.header.options["split"] == "train"
+    assert second.won.all()
+    for name, seen in first.observation.items():
+        assert np.array_equal(second.observation[name][: len(seen)], seen)
+    config = read_config(folder / "round_1")
+    assert list(config.demonstrations) == [str((folder / "round_1.npz").absolute())]
+    found = read_json(tmp_path / "interactive.json")["GoToRedBallGrey"]
+    assert [k for k, _ in found["interactive"]["points"]] == [4, 6]
+    assert found["dagger"]["episodes"] == [None]
+    assert (tmp_path / "interactive.png").stat().st_size > 1000
+    assert run(monkeypatch, tmp_path, "--interactive", "--start", "5", "--rounds", "2") == 2
+    assert "was begun with other numbers or options" in capsys.readouterr().err
+
+
+@in_the_full_suite("a base and two sweeps")
 def test_a_target_is_learnt_from_what_its_base_has_taught(monkeypatch, tmp_path, capsys):
     pytest.importorskip("minigrid")
     pytest.importorskip("sklearn")
@@ -126,17 +244,16 @@ def test_a_target_is_learnt_from_what_its_base_has_taught(monkeypatch, tmp_path,
 @pytest.mark.parametrize("more", [(), ("--reinforcement",)])
 def test_a_level_is_trained_once(more, monkeypatch, capsys, tmp_path):
     pytest.importorskip("minigrid")
-    words = ["--levels", "GoToRedBallGrey", "--demonstrations", "4,8", "--octave", "1", "--budget", "0.002"]
-    monkeypatch.setattr(sys, "argv", ["x", *words, "--missions", "4", "--out", str(tmp_path), *more])
-    assert command.main() == 0
+    words = "--levels", "GoToRedBallGrey", *more
+    assert run(monkeypatch, tmp_path, *words) == 0
     first = read_json(tmp_path / "efficiency.json")
     assert first["GoToRedBallGrey"]["estimate"] is None  # nothing is learnt of so little
     page = (tmp_path / "efficiency.md").read_text()
     assert ("not solved by 1 of 1 seeds" if more else "train with more demonstrations") in page
     assert (tmp_path / "efficiency.png").stat().st_size > 1000
-    before = sorted(path.stat().st_mtime_ns for path in tmp_path.rglob("*.safetensors"))
-    assert command.main() == 0
-    assert sorted(path.stat().st_mtime_ns for path in tmp_path.rglob("*.safetensors")) == before
+    before = weights_of(tmp_path)
+    assert run(monkeypatch, tmp_path, *words) == 0
+    assert weights_of(tmp_path) == before
     assert read_json(tmp_path / "efficiency.json") == first
 
 
