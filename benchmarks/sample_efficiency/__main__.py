@@ -1,7 +1,8 @@
 """Fill BabyAI's table 3: `python -m benchmarks.sample_efficiency --levels GoToRedBallGrey --jobs 2`.
 
 For each level a sweep over numbers of demonstrations, spaced by √2, and a curve that is fitted to its success rates;
-or, with `--reinforcement`, a run of PPO for each seed, and the episodes after which it solves the level.
+or, with `--reinforcement`, a run of PPO for each seed, and the episodes after which it solves the level. With
+`--pretraining` the sweeps of table 4, with `--interactive` the rounds of table 5.
 """
 
 from __future__ import annotations

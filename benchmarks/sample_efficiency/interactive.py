@@ -42,7 +42,7 @@ _MOST_ROUNDS = 2**6
 
 @dataclass(frozen=True)
 class Growth:
-    """How a set of demonstrations grows.
+    """Growth of a set of demonstrations from round to round.
 
     Attributes:
         start: demonstrations of the first round.

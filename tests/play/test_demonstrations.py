@@ -5,7 +5,7 @@ import json
 import pickle
 import tracemalloc
 import zipfile
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
@@ -32,6 +32,21 @@ def test_a_file_gives_back_what_was_saved(shown, tmp_path):
     assert (header.env, header.stage, header.agents, header.games, header.seed) == ("ma_rtfm", "s3", 2, 9, 7)
     assert header.options == {"stage": "s3", "agents": 2, "max_cycles": 8}
     assert header.version == mg.__version__
+
+
+def test_recordings_behind_one_another_are_a_recording(shown, tmp_path):
+    joined = Demonstrations.joined([shown, shown])
+    joined.save(tmp_path / "both.npz")
+    loaded = Demonstrations.load(tmp_path / "both.npz")
+    assert loaded.header == replace(shown.header, games=18)
+    rows = len(shown.game)
+    assert np.array_equal(loaded.game, np.concatenate([shown.game, shown.game + 9]))
+    for name in ("observation", "texts"):
+        for field, array in getattr(shown, name).items():
+            assert np.array_equal(getattr(loaded, name)[field], np.concatenate([array, array]))
+    for name in ("actions", "labels", "alive", "rewards"):
+        assert np.array_equal(getattr(loaded, name)[rows:], getattr(shown, name))
+    assert_equal(Demonstrations.joined([shown]), shown)
 
 
 def damaged(path, change):
