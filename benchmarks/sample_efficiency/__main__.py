@@ -16,25 +16,19 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from benchmarks.sample_efficiency.interactive import Chain, Growth, train_chains
-from benchmarks.sample_efficiency.page import (
+from benchmarks.sample_efficiency.comparison import (
     INTERACTIVE,
-    PAPER,
     PAPER_INTERACTIVE,
     PAPER_PRETRAINED,
     PRETRAINING,
-    Demonstrations,
-    Episodes,
-    Level,
     Pair,
     Question,
     compared,
     compared_to_json,
-    markdown,
-    plot,
     plot_compared,
-    to_json,
 )
+from benchmarks.sample_efficiency.interactive import Chain, Growth, train_chains
+from benchmarks.sample_efficiency.page import PAPER, Demonstrations, Episodes, Level, markdown, plot, to_json
 from benchmarks.sample_efficiency.posterior import TARGET, fit
 from magrounding.cli import sweep, train
 from magrounding.cli.command import REPEATABLE, CommandLine, derived, items, run_command

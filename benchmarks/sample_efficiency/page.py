@@ -25,20 +25,6 @@ PAPER: Mapping[str, tuple[tuple[float, float], tuple[float, float]]] = {
     "GoTo": ((341_100, 408_500), (816_000, 1_964_000)),
 }
 """Level → the paper's 99 % intervals: demonstrations of its imitation, episodes of its PPO (BabyAI table 3)."""
-PAPER_PRETRAINED: Mapping[tuple[tuple[str, ...], str], tuple[float, float]] = {
-    (("GoToLocal",), "GoTo"): (183_000, 216_000),
-    (("GoToObjMaze",), "GoTo"): (444_000, 602_000),
-    (("GoToLocal", "GoToObjMaze"), "GoTo"): (173_000, 216_000),
-    (("GoToLocal",), "PickupLoc"): (71_200, 88_900),
-    (("GoToLocal",), "PutNextLocal"): (188_000, 231_000),
-}
-"""Base levels and target → the paper's 99 % interval of demonstrations after pretraining (BabyAI table 4)."""
-PAPER_INTERACTIVE: Mapping[str, tuple[float, float]] = {
-    "GoToRedBallGrey": (1_710, 1_880),
-    "GoToRedBall": (31_800, 36_000),
-    "GoToLocal": (93_000, 107_000),
-}
-"""Level → the paper's 99 % interval of interactive imitation (BabyAI table 5)."""
 
 
 @dataclass(frozen=True)
@@ -125,71 +111,6 @@ class Episodes:
 Level = Demonstrations | Episodes
 
 
-@dataclass(frozen=True)
-class Question:
-    """A comparison of two ways to learn a level from demonstrations, which a table of the paper asks for.
-
-    Attributes:
-        name: of its files.
-        title, how: of its page, and how it is measured.
-        usual, other: the two ways.
-    """
-
-    name: str
-    title: str
-    usual: str
-    other: str
-    how: str
-
-
-_CURVES = (
-    f"Numbers are medians and {CREDIBLE:.0%} credible intervals of the same Gaussian process as for table 3, fitted to "
-    f"runs of {LOWEST:.0%} and more; success is that of greedy play in missions of `test`."
-)
-PRETRAINING = Question(
-    "pretraining",
-    f"# BabyAI table 4: demonstrations until {TARGET:.0%} of missions succeed, after pretraining",
-    "from scratch",
-    "pretrained",
-    f"Base levels are learnt once, one after another, from as many demonstrations as the preset has; each run of the "
-    f"target begins with those weights. {_CURVES}",
-)
-INTERACTIVE = Question(
-    "interactive",
-    f"# BabyAI table 5: demonstrations until {TARGET:.0%} of missions succeed, chosen by failures",
-    "cloning",
-    "interactive",
-    "Each round trains an agent from scratch; the next one gets demonstrations, too, of missions of `train` that this "
-    f"agent failed. {_CURVES} Those of `cloning` are of table 3's sweep, where it lies beside. DAgger is counted in "
-    f"games that the agent plays and the bot labels, until {TARGET:.0%} of a window of them succeed.",
-)
-
-
-@dataclass(frozen=True)
-class Pair:
-    """A level in the two ways of a question.
-
-    Attributes:
-        name: of the row.
-        usual: the usual way; None where it was not run.
-        other: the way that is asked about.
-        paper: the paper's 99 % intervals of the two.
-        dagger: labelled games instead of demonstrations; None where it was not asked.
-    """
-
-    name: str
-    usual: Demonstrations | None
-    other: Demonstrations
-    paper: tuple[tuple[float, float], tuple[float, float]]
-    dagger: Episodes | None = None
-
-    @property
-    def ratio(self) -> float | None:
-        """Number that the other way takes over that of the usual one."""
-        usual = None if self.usual is None else self.usual.estimate
-        return None if usual is None or self.other.estimate is None else self.other.estimate / usual
-
-
 def markdown(levels: Sequence[Level], command: str) -> str:
     """The table, how to read it, and the points."""
     imitation = isinstance(levels[0], Demonstrations)
@@ -199,8 +120,8 @@ def markdown(levels: Sequence[Level], command: str) -> str:
         {
             "level": lambda each: each.level,
             what: lambda each: None if each.estimate is None else f"{each.estimate:,.0f}",
-            f"{CREDIBLE:.0%} interval": lambda each: _range(each.interval),
-            "the paper's": lambda each: _range(each.paper),
+            f"{CREDIBLE:.0%} interval": lambda each: range_of(each.interval),
+            "the paper's": lambda each: range_of(each.paper),
             "ratio": lambda each: None if each.estimate is None else f"{np.mean(each.paper) / each.estimate:.0f}",
             "": lambda each: each.note or None,
         },
@@ -218,69 +139,28 @@ def markdown(levels: Sequence[Level], command: str) -> str:
         how,
         table.markdown(),
         "![success over numbers of demonstrations, with the fitted curves](efficiency.png)" if imitation else "",
-        "\n".join(_points(each.level, each) for each in levels if isinstance(each, Demonstrations)),
+        "\n".join(points_of(each.level, each) for each in levels if isinstance(each, Demonstrations)),
         f"Command: {code(command)}",
     )
 
 
-def compared(pairs: Sequence[Pair], question: Question, command: str) -> str:
-    """The page of a question: the table, how to read it, and the points."""
-    table = Table.of(
-        pairs,
-        {
-            "level": lambda each: each.name,
-            question.usual: lambda each: None if each.usual is None else _number(each.usual),
-            question.other: lambda each: _number(each.other),
-            "ratio": lambda each: each.ratio,
-            f"the paper's, {question.usual}": lambda each: _range(each.paper[0]),
-            f"the paper's, {question.other}": lambda each: _range(each.paper[1]),
-            "the paper's ratio": lambda each: float(np.mean(each.paper[1]) / np.mean(each.paper[0])),
-            "games of DAgger": lambda each: None if each.dagger is None else _number(each.dagger),
-            "": lambda each: each.other.note or None,
-        },
-    )
-    points = [
-        _points(f"{pair.name}, {way}", each)
-        for pair in pairs
-        for way, each in ((question.usual, pair.usual), (question.other, pair.other))
-        if each is not None
-    ]
-    figure = f"![success over numbers of demonstrations, with the fitted curves]({question.name}.png)"
-    parts = question.title, question.how, table.markdown(), figure, "\n".join(points)
-    return page(*parts, f"Command: {code(command)}")
-
-
-def _number(of: Level) -> str | None:
-    """The estimate with its interval, as far as they are known."""
-    if of.estimate is None:
-        return None
-    return f"{of.estimate:,.0f}" + ("" if of.interval is None else f" ({_range(of.interval)})")
-
-
-def _points(name: str, of: Demonstrations) -> str:
+def points_of(name: str, of: Demonstrations) -> str:
+    """A line with the runs."""
     return f"* {name}: " + ", ".join(f"{k:,}: {rate:.1%}" for k, rate in of.points)
 
 
-def _range(ends: tuple[float, float] | None) -> str | None:
+def range_of(ends: tuple[float, float] | None) -> str | None:
+    """An interval as a cell."""
     return None if ends is None else f"{ends[0]:,.0f} to {ends[1]:,.0f}"
 
 
 def to_json(levels: Sequence[Level]) -> dict[str, Any]:
     """All numbers."""
-    return {each.level: {**_entry(each), "paper": each.paper} for each in levels}
+    return {each.level: {**entry_of(each), "paper": each.paper} for each in levels}
 
 
-def compared_to_json(pairs: Sequence[Pair], question: Question) -> dict[str, Any]:
-    """All numbers of a question's page."""
-    found = {}
-    for each in pairs:
-        ways = {question.usual: each.usual, question.other: each.other, "dagger": each.dagger}
-        measured = {way: _entry(of) for way, of in ways.items() if of is not None}
-        found[each.name] = {**measured, "ratio": each.ratio, "paper": each.paper}
-    return found
-
-
-def _entry(of: Level) -> dict[str, Any]:
+def entry_of(of: Level) -> dict[str, Any]:
+    """The numbers of a level but the paper's."""
     entry: dict[str, Any] = {"estimate": of.estimate, "interval": of.interval, "note": of.note}
     if isinstance(of, Episodes):
         return {**entry, "episodes": of.episodes}
@@ -301,26 +181,13 @@ def plot(levels: Sequence[Level]) -> bytes:
             panel.plot([seed for seed, _ in solved], [n for _, n in solved], "o", color=COLOURS[0])
             panel.set_xlabel("seed")
             continue
-        _draw(panel, each, *COLOURS[:2])
+        draw(panel, each, *COLOURS[:2])
     panels[0].set_ylabel("episodes" if isinstance(levels[0], Episodes) else "missions of test (%)")
     return to_png(figure)
 
 
-def plot_compared(pairs: Sequence[Pair], question: Question) -> bytes:
-    """A PNG with a panel for each pair: both ways as `plot` draws a level, each in a colour of its own."""
-    figure, panels = make_figure(len(pairs), alike=False)
-    for pair, panel in zip(pairs, panels, strict=True):
-        panel.set_title(pair.name, fontsize=10)
-        ways = (question.usual, pair.usual), (question.other, pair.other)
-        for colour, (way, each) in zip(COLOURS, ways, strict=False):
-            if each is not None:
-                _draw(panel, each, colour, colour, way)
-        panel.legend(fontsize=8, loc="lower right")
-    panels[0].set_ylabel("missions of test (%)")
-    return to_png(figure)
-
-
-def _draw(panel: Axes, of: Demonstrations, dots: str, line: str, name: str | None = None) -> None:
+def draw(panel: Axes, of: Demonstrations, dots: str, line: str, name: str | None = None) -> None:
+    """Draw the runs and the curve of a level; by a `name`, where others stand beside, with its interval in colour."""
     panel.set_xscale("log", base=2)
     panel.plot([k for k, _ in of.points], [100 * r for _, r in of.points], "o", color=dots, markersize=4, label=name)
     if (curve := of.curve) is not None:
@@ -328,7 +195,8 @@ def _draw(panel: Axes, of: Demonstrations, dots: str, line: str, name: str | Non
         panel.fill_between(curve.samples, *band, color=line, alpha=0.2, linewidth=0)
         panel.plot(curve.samples, 100 * curve.mean, color=line)
         if of.interval is not None:
-            panel.axvspan(*of.interval, color="0.85", zorder=0)
+            shade: dict[str, Any] = {"color": "0.85"} if name is None else {"color": line, "alpha": 0.12}
+            panel.axvspan(*of.interval, zorder=0, **shade)
     panel.axhline(100 * TARGET, color="0.4", linewidth=0.8, linestyle="--")
     panel.set_xlabel("demonstrations")
     panel.grid(alpha=0.3)

@@ -8,20 +8,17 @@ import numpy as np
 import pytest
 
 from benchmarks.sample_efficiency import __main__ as command
-from benchmarks.sample_efficiency.interactive import Chain, Growth, failed_missions, first_mission
-from benchmarks.sample_efficiency.page import (
+from benchmarks.sample_efficiency.comparison import (
     INTERACTIVE,
-    PAPER,
     PAPER_INTERACTIVE,
     PAPER_PRETRAINED,
-    Demonstrations,
-    Episodes,
     Pair,
     compared,
     compared_to_json,
-    markdown,
     plot_compared,
 )
+from benchmarks.sample_efficiency.interactive import Chain, Growth, failed_missions, first_mission
+from benchmarks.sample_efficiency.page import PAPER, Demonstrations, Episodes, markdown
 from benchmarks.sample_efficiency.posterior import FEWEST, fit
 from magrounding.cli import sweep, train
 from magrounding.cli.train import requested
