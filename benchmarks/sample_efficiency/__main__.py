@@ -38,6 +38,7 @@ from magrounding.errors import CheckpointError, ConfigurationError, check_choice
 from magrounding.experiment.config import RunConfig, parse_config, read_config
 from magrounding.experiment.metrics import read_metrics
 from magrounding.experiment.sweep.record import SweepFolder, measured, scores
+from magrounding.play.evaluate import GREEDY
 from magrounding.play.run_folder import RunFolder
 from magrounding.storage import read_json, write_atomic, write_json
 
@@ -239,7 +240,7 @@ def _sweep_points(folder: SweepFolder) -> list[tuple[int, float]]:
         (int(point.values["learning.demonstrations"]), score.value)
         for number, point in enumerate(folder.read().points)
         if (results := folder.results(number)) is not None
-        for score in scores(results, TEST)
+        for score in scores(results, TEST, GREEDY)
     ]
 
 

@@ -23,7 +23,7 @@ from magrounding.experiment.results import find_results
 from magrounding.experiment.sweep.record import scores
 from magrounding.play.actor import make_expert
 from magrounding.play.demonstrations import Demonstrations
-from magrounding.play.evaluate import play
+from magrounding.play.evaluate import GREEDY, play
 from magrounding.play.loading import load_team
 from magrounding.play.recording import RECORDING_SEED, record
 from magrounding.play.run_folder import RunFolder
@@ -124,7 +124,7 @@ class Chain:
         found: list[tuple[int, float]] = []
         while (run := self.run(len(found))).holds_run and not unfinished(read_config(run.path), run):
             results = find_results(run)
-            [score] = [] if results is None else scores(results, "test")
+            [score] = [] if results is None else scores(results, "test", GREEDY)
             found.append((Demonstrations.load(self.file(len(found))).header.games, score.value))
         return found
 

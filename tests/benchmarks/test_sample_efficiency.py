@@ -3,11 +3,13 @@
 import sys
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from benchmarks.sample_efficiency import __main__ as command
+from benchmarks.sample_efficiency import interactive
 from benchmarks.sample_efficiency.comparison import (
     INTERACTIVE,
     PAPER_INTERACTIVE,
@@ -24,7 +26,8 @@ from magrounding.cli import sweep, train
 from magrounding.cli.train import requested
 from magrounding.errors import CheckpointError, ConfigurationError
 from magrounding.experiment.config import read_config
-from magrounding.experiment.sweep.record import GRID, Sweep, SweepFolder, measured
+from magrounding.experiment.metrics import MetricsLog
+from magrounding.experiment.sweep.record import GRID, Point, Sweep, SweepFolder, measured
 from magrounding.play.demonstrations import Demonstrations as Demonstrated
 from magrounding.play.evaluate import REPORT_SEED, SELECTION_SEED
 from magrounding.play.recording import RECORDING_SEED
@@ -187,6 +190,35 @@ def test_missions_are_of_training_and_never_the_same():
     stage, phase = next(chain.config.walk())
     options = {**chain.config.entry.options, **chain.config.phase_options(stage, phase)}
     assert options["split"] == "train"
+
+
+def measure(run, config, won):
+    """Write down what a run has won, by ways of playing `test`, after its only stage."""
+    run.path.mkdir(parents=True)
+    run.write_config(config.as_dict())
+    with MetricsLog(run.seed(0, 1)) as log:
+        for play, rate in won.items():
+            line = {"kind": "evaluation", "seed": 0, "stage": "GoTo", "phase": "imitate", "games": 100, "steps": 60}
+            line |= {"total_steps": 60, "set": "test", "when": "after", "manual": "true"}
+            log.write({**line, "play": play, "win_rate": rate})
+
+
+def test_success_is_that_of_greedy_play(tmp_path, monkeypatch):
+    options = command._options(command.Arguments(), "GoTo", "quick")
+    asked = sweep.Arguments(over=("learning.demonstrations=4,8",), **options)
+    config = measured(requested(asked))
+    folder = SweepFolder(tmp_path)
+    points = [Point({"learning.demonstrations": "4"}), Point({"learning.demonstrations": "8"})]
+    folder.write(Sweep(asked.over, GRID, 2, config.as_dict(), "the command", points))
+    measure(folder.run(1), config, {"greedy": 0.5, "sampled": 0.25})
+    assert command._sweep_points(folder) == [(8, 0.5)]
+
+    chain = Chain(train.Arguments(**options), Growth(8, 2, 2), tmp_path)
+    monkeypatch.setattr(interactive, "unfinished", lambda settings, run: {})
+    monkeypatch.setattr(Demonstrated, "load", lambda path: SimpleNamespace(header=SimpleNamespace(games=7)))
+    assert chain.points() == []
+    measure(chain.run(0), chain.config, {"greedy": 0.75, "sampled": 0.25})
+    assert chain.points() == [(7, 0.75)]
 
 
 @in_the_full_suite("three runs, each evaluated")

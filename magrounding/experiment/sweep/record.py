@@ -108,8 +108,8 @@ def measured(config: RunConfig) -> RunConfig:
     return replace(config, evaluation=replace(evaluation, final_sets=(evaluation.selection_set, *sets)))
 
 
-def scores(results: RunResults, name: str = "") -> list[Reached]:
-    """The result of each seed after the last stage, on a set: by default the one that chooses."""
+def scores(results: RunResults, name: str = "", play: str = "") -> list[Reached]:
+    """The result of each seed after the last stage, on a set and by a way of playing: by default those that choose."""
     settings = results.settings
     stage, evaluation = settings.stages[-1], settings.evaluation
     place = {
@@ -117,7 +117,7 @@ def scores(results: RunResults, name: str = "") -> list[Reached]:
         "phase": settings.of_stage(stage)[-1].name,
         "when": AFTER,
         "set": name or evaluation.selection_set,
-        "play": evaluation.selection_play,
+        "play": play or evaluation.selection_play,
         "manual": TRUE_MANUAL,
         "player": TEAM,
         "metric": settings.measure(stage),
