@@ -83,6 +83,8 @@ class Arguments(JobsArguments):
     """Runs between a number of demonstrations and twice as many; the paper has 5."""
     agent: str = "viewread"
     """Id of the network."""
+    preset: str = "quick"
+    """Preset of learning from demonstrations; quick_places has a memory of places."""
     seeds: str = "0"
     """Seeds separated by commas."""
     budget: float = 1.0
@@ -91,6 +93,11 @@ class Arguments(JobsArguments):
     """Missions of `test` after each run; the paper has 512 of validation."""
     out: Path = Path("runs/sample_efficiency")
     """Folder of the runs, of the table and of the figure."""
+
+    @property
+    def learner(self) -> str:
+        """Name of what learns, for folders."""
+        return self.agent if self.preset == "quick" else f"{self.agent}-{self.preset}"
 
 
 def main() -> int:
@@ -174,7 +181,7 @@ def _base(arguments: Arguments, levels: tuple[str, ...]) -> RunFolder:
     if arguments.base_demonstrations is not None:
         more["learning"] = f"demonstrations={arguments.base_demonstrations}"
     first = replace(arguments, seeds=items(arguments.seeds)[0])
-    return _run(first, levels[-1], "quick", f"bases/{'-'.join(levels)}-{arguments.agent}", **more)
+    return _run(first, levels[-1], arguments.preset, f"bases/{'-'.join(levels)}-{arguments.learner}", **more)
 
 
 def _interactive(arguments: Arguments, levels: Sequence[str], line: CommandLine) -> list[Pair]:
@@ -187,8 +194,8 @@ def _interactive(arguments: Arguments, levels: Sequence[str], line: CommandLine)
         start = LEVELS[level][0] if arguments.start is None else arguments.start
         growth = Growth(start, arguments.growth, arguments.rounds)
         for seed in items(arguments.seeds):
-            options = _options(replace(arguments, seeds=seed), level, "quick")
-            folder = arguments.out / f"{level}-{arguments.agent}-interactive" / f"seed_{seed}"
+            options = _options(replace(arguments, seeds=seed), level, arguments.preset)
+            folder = arguments.out / f"{level}-{arguments.learner}-interactive" / f"seed_{seed}"
             chain = Chain(train.Arguments(**options, **computed), growth, folder)
             _check_chain(chain, str(line))
             chains.setdefault(level, []).append(chain)
@@ -197,7 +204,7 @@ def _interactive(arguments: Arguments, levels: Sequence[str], line: CommandLine)
     for level, of_level in chains.items():
         found = fitted(level, [point for chain in of_level for point in chain.points()])
         paper = PAPER[level][0], PAPER_INTERACTIVE[level]
-        dagger = _episodes(arguments, level, "quick", "dagger", **DAGGER)
+        dagger = _episodes(arguments, level, arguments.preset, "dagger", **DAGGER)
         pairs.append(Pair(level, _swept(arguments, level), found, paper, dagger))
     return pairs
 
@@ -214,10 +221,10 @@ def _check_chain(chain: Chain, command: str) -> None:
 
 def _swept(arguments: Arguments, level: str) -> Demonstrations | None:
     """The sweep of table 3, of whatever numbers of demonstrations; None where there is none."""
-    folder = SweepFolder(arguments.out / f"{level}-{arguments.agent}")
+    folder = SweepFolder(arguments.out / f"{level}-{arguments.learner}")
     if not folder.file.exists():
         return None
-    _check(folder, sweep.Arguments(over=folder.read().over, **_options(arguments, level, "quick")))
+    _check(folder, sweep.Arguments(over=folder.read().over, **_options(arguments, level, arguments.preset)))
     return fitted(level, _sweep_points(folder))
 
 
@@ -225,13 +232,13 @@ def _demonstrations(
     arguments: Arguments, level: str, numbers: list[int], base: RunFolder | None = None
 ) -> Demonstrations:
     """The success rates of a level's sweep, and their curve; with a base, each run begins with its weights."""
-    name = f"{level}-{arguments.agent}"
+    name = f"{level}-{arguments.learner}"
     folder = SweepFolder(arguments.out / (name if base is None else f"{name}-after-{base.path.name}"))
     more: dict[str, Any] = {"over": (f"learning.demonstrations={','.join(map(str, numbers))}",)}
     more |= {} if base is None else {"initial": str(base)}
     if folder.file.exists():
-        _check(folder, sweep.Arguments(**more, **_options(arguments, level, "quick")))
-    _train(sweep, arguments, level, "quick", folder.path, folder.file.exists(), **more)
+        _check(folder, sweep.Arguments(**more, **_options(arguments, level, arguments.preset)))
+    _train(sweep, arguments, level, arguments.preset, folder.path, folder.file.exists(), **more)
     return fitted(level, _sweep_points(folder))
 
 
@@ -254,7 +261,7 @@ def fitted(level: str, points: list[tuple[int, float]]) -> Demonstrations:
 
 def _episodes(arguments: Arguments, level: str, preset: str, kind: str, **more: Any) -> Episodes:
     """The episodes after which a run solves a level, a number for each seed; None where it does not."""
-    run = _run(arguments, level, preset, f"{level}-{arguments.agent}-{kind}", **more)
+    run = _run(arguments, level, preset, f"{level}-{arguments.learner}-{kind}", **more)
     window, found = parse_config(run.config()).of_stage(level)[-1].until.window, []
     for folder in run.of_seeds([int(seed) for seed in items(arguments.seeds)]).values():
         lines = [line for line in read_metrics(folder.metrics) if line["kind"] == "train"]
