@@ -15,6 +15,7 @@ from magrounding.cli.command import CommandLine
 from magrounding.envs.make import make_vec
 from magrounding.errors import ConfigurationError
 from magrounding.experiment.config import RunConfig, read_config
+from magrounding.experiment.interrupt import StopRequest
 from magrounding.experiment.jobs.job import Job, Outcome, check_outcomes
 from magrounding.experiment.jobs.runner import run_jobs
 from magrounding.experiment.jobs.seeds import seed_jobs, unfinished
@@ -136,7 +137,7 @@ class Chain:
         number = len(points)
         run, file = self.run(number), self.file(number)
         if not file.exists():
-            with using(plan_threads(1, ROWS)):
+            with StopRequest() as stop, stop.immediate(), using(plan_threads(1, ROWS)):
                 self._demonstrate(number).save(file)
         if not run.holds_run:
             files = str(file)
