@@ -7,7 +7,6 @@ Written after each reader: `reading.json` with all numbers, `reading.md` with me
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 import time
@@ -21,21 +20,23 @@ from typing import Any
 from magrounding.agents.running_text.assumptions import ENGLISH
 from magrounding.agents.running_text.edges import USUAL_SHAPE, Edges, Shape
 from magrounding.agents.running_text.edges_learning import USUAL_RECIPE, Recipe, learn_edges
-from magrounding.errors import MagroundingError, check_choice
+from magrounding.cli.command import CommandLine, items
+from magrounding.errors import check_choice
 from magrounding.experiment.config import read_config
 from magrounding.experiment.markdown import table
 from magrounding.experiment.overlap import GAMES as MANUALS
 from magrounding.experiment.overlap import NAMES, read_by_overlap
 from magrounding.experiment.segmenting import ENGLISH_FILE, first_game, renderings_of
 from magrounding.experiment.tables import percent
-from magrounding.output import show_anything
 from magrounding.play.evaluate import OTHER_GAME, REASSIGNED, TRUE_MANUAL, evaluate
 from magrounding.play.loading import load_team
 from magrounding.pretrained import find_run
 from magrounding.storage import read_json, user_path, write_atomic, write_json
 
+PROG = "python -m benchmarks.reading"
 ALL_SETS = "eval", "eval_new", "eval_minimal", "eval_paraphrase", "eval_construction"
 HELD_OUT = ALL_SETS[3:]
+WRONG = tuple(f"eval: {manual}" for manual in (REASSIGNED, OTHER_GAME))
 GAMES_SEED = 3 * 2**40
 
 
@@ -60,6 +61,41 @@ VARIANTS = {
     "half": Variant("every other sentence of English", english=0.5),
     "english": Variant("no English: sentences of the stage alone", english=0),
 }
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """Measure what the parts of the reader of running text are worth: readers without them, on every evaluation set."""
+
+    run: str
+    """Run of a team behind a reader of edges, or pretrained:NAME."""
+    out: Path
+    """Folder of reading.json and reading.md."""
+    variants: str = ",".join(VARIANTS)
+    """Readers separated by commas."""
+    seeds: int = 3
+    """Seeds 0, 1, … of each reader."""
+    games: int = 200
+    """Games of each reader on each set."""
+    all_sets: bool = False
+    """Play every set, and both wrong manuals, instead of the held-out sets alone."""
+
+
+def run(arguments: Arguments, line: CommandLine) -> None:
+    """Write down every reader's numbers, each as soon as it is known."""
+    variants = [check_choice("variant", name, VARIANTS) for name in items(arguments.variants)]
+    sets = [*ALL_SETS, *WRONG] if arguments.all_sets else HELD_OUT
+    found: list[dict[str, Any]] = []
+    for seed in range(arguments.seeds):
+        for name in variants:
+            with TemporaryDirectory() as folder:
+                edges, numbers = learn(arguments.run, VARIANTS[name], seed, Path(folder))
+            wins = win_rates(arguments.run, edges, sets, arguments.games)
+            found.append({"variant": name, "seed": seed, "load": os.getloadavg()[0], **numbers, "wins": wins})
+            print(name, seed, {key: round(value, 3) for key, value in wins.items()}, flush=True)
+            about = {"command": str(line), "run": arguments.run, "games": arguments.games, "manuals": MANUALS}
+            write_json(arguments.out / "reading.json", {**about, "readers": found})
+            write_atomic(arguments.out / "reading.md", page(found, arguments.games))
 
 
 def learn(run: str, variant: Variant, seed: int, folder: Path) -> tuple[Edges, dict[str, Any]]:
@@ -105,22 +141,6 @@ def win_rates(run: str, edges: Edges, sets: Sequence[str], games: int) -> dict[s
         played = evaluate(team, "ma_rtfm", options, games, seed=GAMES_SEED, manual=manual or TRUE_MANUAL)
         found[name] = float(played.won.mean())
     return found
-
-
-def measure(
-    run: str, variants: Sequence[str], seeds: Sequence[int], games: int, out: Path, sets: Sequence[str]
-) -> None:
-    """Write down every reader's numbers, each as soon as it is known."""
-    found: list[dict[str, Any]] = []
-    for seed in seeds:
-        for name in variants:
-            with TemporaryDirectory() as folder:
-                edges, numbers = learn(run, VARIANTS[name], seed, Path(folder))
-            wins = win_rates(run, edges, sets, games)
-            found.append({"variant": name, "seed": seed, "load": os.getloadavg()[0], **numbers, "wins": wins})
-            print(name, seed, {key: round(value, 3) for key, value in wins.items()}, flush=True)
-            write_json(out / "reading.json", {"run": run, "games": games, "manuals": MANUALS, "readers": found})
-            write_atomic(out / "reading.md", page(found, games))
 
 
 def page(found: Sequence[dict[str, Any]], games: int) -> str:
@@ -175,28 +195,9 @@ def spread(readers: Sequence[dict[str, Any]], number: Callable[[dict[str, Any]],
     return f"{percent(mean(numbers))} ± {100 * pstdev(numbers):.1f}" if numbers else "–"
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Measure what the command line asks for."""
-    show_anything()
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.reading", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--run", required=True, help="run folder of a team behind a reader of edges")
-    parser.add_argument("--out", type=user_path, required=True, metavar="FOLDER")
-    parser.add_argument("--variants", default=",".join(VARIANTS), help="names, joined by commas")
-    parser.add_argument("--seeds", type=int, default=3, help="seeds 0, 1, … of each variant")
-    parser.add_argument("--games", type=int, default=200, help="games a reader and set")
-    parser.add_argument("--all-sets", action="store_true", help="play every set and both wrong manuals")
-    chosen = parser.parse_args(arguments)
-    wrong = [f"eval: {manual}" for manual in (REASSIGNED, OTHER_GAME)]
-    try:
-        variants = [check_choice("variant", name, VARIANTS) for name in chosen.variants.split(",")]
-        sets = [*ALL_SETS, *wrong] if chosen.all_sets else HELD_OUT
-        measure(chosen.run, variants, range(chosen.seeds), chosen.games, chosen.out, sets)
-    except MagroundingError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
-    return 0
+def main() -> int:
+    """Run the command and return its exit code."""
+    return CommandLine.of_process(PROG).run(sys.modules[__name__])
 
 
 if __name__ == "__main__":

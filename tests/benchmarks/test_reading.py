@@ -7,6 +7,7 @@ import pytest
 
 from benchmarks import reading
 from magrounding.agents.running_text.edges_learning import learn_edges
+from magrounding.cli.command import CommandLine
 from magrounding.experiment import overlap, segmenting
 
 RUN = "pretrained:ma_rtfm-s6-2agents"
@@ -22,7 +23,7 @@ def fast(monkeypatch):
 
 def test_every_variant_is_a_reader_that_plays(tmp_path):
     line = ["--run", RUN, "--out", str(tmp_path), "--seeds", "1", "--games", "2", "--variants", "narrow,vectors,half"]
-    assert reading.main(line) == 0
+    assert CommandLine(reading.PROG, tuple(line)).run(reading) == 0
     readers = json.loads((tmp_path / "reading.json").read_text())["readers"]
     assert [each["variant"] for each in readers] == ["narrow", "vectors", "half"]
     assert all(set(each["wins"]) == set(reading.HELD_OUT) for each in readers)
@@ -44,5 +45,6 @@ def test_half_of_the_sentences_are_half_of_each_list():
 
 
 def test_an_unknown_variant_is_refused(tmp_path, capsys):
-    assert reading.main(["--run", RUN, "--out", str(tmp_path), "--variants", "wide"]) == 2
+    line = CommandLine(reading.PROG, ("--run", RUN, "--out", str(tmp_path), "--variants", "wide"))
+    assert line.run(reading) == 2
     assert "unknown variant 'wide'" in capsys.readouterr().err
