@@ -24,9 +24,9 @@ from magrounding.cli.command import CommandLine, items
 from magrounding.errors import check_choice
 from magrounding.experiment.config import read_config
 from magrounding.experiment.markdown import table
-from magrounding.experiment.overlap import GAMES as MANUALS
-from magrounding.experiment.overlap import NAMES, read_by_overlap
 from magrounding.experiment.segmenting import ENGLISH_FILE, first_game, renderings_of
+from magrounding.experiment.shared_runs import GAMES as MANUALS
+from magrounding.experiment.shared_runs import NAMES, read_by_overlap
 from magrounding.experiment.tables import percent
 from magrounding.play.evaluate import OTHER_GAME, REASSIGNED, TRUE_MANUAL, evaluate
 from magrounding.play.loading import load_team

@@ -8,7 +8,7 @@ import pytest
 from benchmarks import reading
 from magrounding.agents.running_text.edges_learning import learn_edges
 from magrounding.cli.command import CommandLine
-from magrounding.experiment import overlap, segmenting
+from magrounding.experiment import segmenting, shared_runs
 
 RUN = "pretrained:ma_rtfm-s6-2agents"
 
@@ -17,7 +17,7 @@ RUN = "pretrained:ma_rtfm-s6-2agents"
 def fast(monkeypatch):
     monkeypatch.setattr(segmenting, "GAMES", 32)
     monkeypatch.setattr(segmenting, "ROUNDS", 1)
-    monkeypatch.setattr(overlap, "GAMES", 8)
+    monkeypatch.setattr(shared_runs, "GAMES", 8)
     monkeypatch.setattr(reading, "learn_edges", partial(learn_edges, steps=2))
 
 
