@@ -102,7 +102,7 @@ CLIENTS := $(VENV)-clients $(VENV)-agilerl $(VENV)-verifiers $(VENV)-openenv
 $(VENV)-%/.installed: pyproject.toml
 	$(PYTHON) -m venv $(VENV)-$*
 	$(VENV)-$*/bin/python -m pip install --quiet --disable-pip-version-check "$(TORCH)"
-	$(VENV)-$*/bin/python -m pip install --quiet --disable-pip-version-check "$(TORCH)" --editable ".[$*,dev]"
+	$(VENV)-$*/bin/python -m pip install --quiet --disable-pip-version-check "$(TORCH)" --editable ".[$*,web,dev]"
 	@touch $@
 
 test-clients: $(CLIENTS:%=%/.installed)

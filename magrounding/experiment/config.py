@@ -275,8 +275,10 @@ class RunConfig(Options):
         """Describe the learning that led to the weights at the end of a phase, in words of a report."""
         walked = [(name, each.name) for name, each in self.walk()]
         before = [name for _, name in walked[: walked.index((stage, phase))]]
-        how = "reinforcement after imitation" if IMITATE in before else "reinforcement alone"
-        how = "imitation" if phase == IMITATE else how
+        if phase == IMITATE:
+            how = "imitation"
+        else:
+            how = "reinforcement after imitation" if IMITATE in before else "reinforcement alone"
         return f"{how}, from the weights of {self.initial}" if self.initial else how
 
     def with_phases(self, change: Callable[[Phase], Phase]) -> Self:
