@@ -166,8 +166,8 @@ class Ways(nn.Module):
             features: [M, F], of the things by themselves.
             summary, mission: [U, role] of the missions, and [N] which each step has.
         """
-        said = self.sectors(summary).view(len(summary) * SECTORS, -1)
-        return features + F.embedding(mission[found.step] * SECTORS + found.sector, said)
+        by_sector = self.sectors(summary).view(len(summary) * SECTORS, -1)
+        return features + F.embedding(mission[found.step] * SECTORS + found.sector, by_sector)
 
     def relate(self, found: Found, features: Tensor, words: Tensor, held: Tensor) -> Tensor:
         """Add to features [M, F] of things what others send that share a word: a key's colour may be a locked door's.
