@@ -115,17 +115,11 @@ def measure(arguments: Arguments, line: CommandLine) -> None:
     if arguments.pretraining:
         targets = tuple(dict.fromkeys(target for _, target in PAPER_PRETRAINED))
         levels = _levels(arguments, targets, targets)
-        numbers = {level: numbers_of(arguments, level) for level in levels}
-        pairs = [
-            _pretrained(arguments, bases, target, numbers[target])
-            for bases, target in PAPER_PRETRAINED
-            if target in levels
-        ]
-        _write(arguments, pairs, PRETRAINING, line)
+        _write_compared(arguments, _pretrained(arguments, levels), PRETRAINING, line)
         return
     if arguments.interactive:
         levels = _levels(arguments, ("GoToRedBallGrey",), tuple(PAPER_INTERACTIVE))
-        _write(arguments, _interactive(arguments, levels, line), INTERACTIVE, line)
+        _write_compared(arguments, _interactive(arguments, levels, line), INTERACTIVE, line)
         return
     levels = _levels(arguments, ("GoToRedBallGrey",), tuple(LEVELS))
     numbers = {level: numbers_of(arguments, level) for level in levels}
@@ -134,10 +128,7 @@ def measure(arguments: Arguments, line: CommandLine) -> None:
         found = [_episodes(arguments, level, "quick_rl", "reinforcement") for level in levels]
     else:
         found = [_demonstrations(arguments, level, numbers[level]) for level in levels]
-    write_atomic(arguments.out / "efficiency.png", plot(found))
-    write_json(arguments.out / "efficiency.json", to_json(found))
-    write_atomic(arguments.out / "efficiency.md", markdown(found, str(line)))
-    print(f"report: {arguments.out / 'efficiency.md'}")
+    _write(arguments.out / "efficiency.md", plot(found), to_json(found), markdown(found, str(line)))
 
 
 def _levels(arguments: Arguments, usual: Sequence[str], known: Sequence[str]) -> list[str]:
@@ -146,12 +137,16 @@ def _levels(arguments: Arguments, usual: Sequence[str], known: Sequence[str]) ->
     return [check_choice("level", level, known) for level in typed]
 
 
-def _write(arguments: Arguments, pairs: Sequence[Pair], question: Question, line: CommandLine) -> None:
-    """Write the page, the numbers and the figure of a question."""
-    path = arguments.out / f"{question.name}.md"
-    write_atomic(path.with_suffix(".png"), plot_compared(pairs, question))
-    write_json(path.with_suffix(".json"), compared_to_json(pairs, question))
-    write_atomic(path, compared(pairs, question, str(line)))
+def _write_compared(arguments: Arguments, pairs: Sequence[Pair], question: Question, line: CommandLine) -> None:
+    numbers, text = compared_to_json(pairs, question), compared(pairs, question, str(line))
+    _write(arguments.out / f"{question.name}.md", plot_compared(pairs, question), numbers, text)
+
+
+def _write(path: Path, figure: bytes, numbers: dict[str, Any], text: str) -> None:
+    """Write a page, and beside it its figure and its numbers."""
+    write_atomic(path.with_suffix(".png"), figure)
+    write_json(path.with_suffix(".json"), numbers)
+    write_atomic(path, text)
     print(f"report: {path}")
 
 
@@ -167,12 +162,17 @@ def numbers_of(arguments: Arguments, level: str) -> list[int]:
     return sorted({round(low * (high / low) ** (k / max(count, 1))) for k in range(max(count, 1) + 1)})
 
 
-def _pretrained(arguments: Arguments, bases: tuple[str, ...], target: str, numbers: list[int]) -> Pair:
-    """A target's sweeps from scratch and from what its base levels have taught."""
-    scratch = _demonstrations(arguments, target, numbers)
-    pretrained = _demonstrations(arguments, target, numbers, _base(arguments, bases))
-    paper = scratch.paper, PAPER_PRETRAINED[bases, target]
-    return Pair(f"{target} after {'-'.join(bases)}", scratch, pretrained, paper)
+def _pretrained(arguments: Arguments, targets: Sequence[str]) -> list[Pair]:
+    """The sweeps of each target from scratch and from what its base levels have taught."""
+    numbers = {target: numbers_of(arguments, target) for target in targets}
+    scratch = {target: _demonstrations(arguments, target, numbers[target]) for target in targets}
+    pairs = []
+    for (bases, target), paper in PAPER_PRETRAINED.items():
+        if target in targets:
+            pretrained = _demonstrations(arguments, target, numbers[target], _base(arguments, bases))
+            papers = scratch[target].paper, paper
+            pairs.append(Pair(f"{target} after {'-'.join(bases)}", scratch[target], pretrained, papers))
+    return pairs
 
 
 def _base(arguments: Arguments, levels: tuple[str, ...]) -> RunFolder:
@@ -186,7 +186,7 @@ def _base(arguments: Arguments, levels: tuple[str, ...]) -> RunFolder:
 
 def _interactive(arguments: Arguments, levels: Sequence[str], line: CommandLine) -> list[Pair]:
     """The rounds of each level, with DAgger and, where it was run, the sweep of table 3 beside."""
-    computed = {each.name: getattr(arguments, each.name) for each in fields(JobsArguments)}
+    computed = _where(arguments)
     if not arguments.side_by_side:
         computed["jobs"] = 1
     chains: dict[str, list[Chain]] = {}
@@ -305,11 +305,16 @@ def _options(arguments: Arguments, level: str, preset: str) -> dict[str, Any]:
     return {**own, "budget": arguments.budget, "games": arguments.missions}
 
 
+def _where(arguments: Arguments) -> dict[str, Any]:
+    """Options that say where a level's runs are computed."""
+    return {each.name: getattr(arguments, each.name) for each in fields(JobsArguments)}
+
+
 def _train(
     command: ModuleType, arguments: Arguments, level: str, preset: str, out: Path, begun: bool, **more: Any
 ) -> None:
     """Run a command of magrounding for a level, or go on with it."""
-    computed = {each.name: getattr(arguments, each.name) for each in fields(JobsArguments)}
+    computed = _where(arguments)
     options = {} if begun else {**_options(arguments, level, preset), **more}
     words = command.Arguments(out=out, resume=begun, **computed, **options)
     command.run(words, CommandLine.of_process(PROG))

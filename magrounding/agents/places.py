@@ -37,6 +37,9 @@ SECTORS = 9
 _MOST_SYMBOLS = 2**20
 """Most tuples of words that a cell could show: there is a table of them."""
 
+_SOUTH, _EAST = (0, 1, 0, -1), (1, 0, -1, 0)
+"""Rows down and columns to the right of a step in each direction."""
+
 _PASSABLE, _THING = 1, 2
 _KIN = 8
 """Width of what things send to others that share a word with them."""
@@ -212,15 +215,9 @@ class Ways(nn.Module):
 
 @cached_njit()
 def _sector(down, right, face):
-    """Return where rows down and columns to the right lie, seen from the middle by one who looks that way."""
-    if face == 0:
-        ahead, aside = right, down
-    elif face == 1:
-        ahead, aside = down, -right
-    elif face == 2:
-        ahead, aside = -right, -down
-    else:
-        ahead, aside = -down, right
+    """Return the sector of what lies rows down and columns right of where the episode began, with its first face."""
+    ahead = _SOUTH[face] * down + _EAST[face] * right
+    aside = _SOUTH[(face + 1) % 4] * down + _EAST[(face + 1) % 4] * right
     return 3 * (1 + np.sign(ahead)) + 1 + np.sign(aside)
 
 
@@ -249,7 +246,6 @@ def _follow(
     side = int(np.sqrt(size))
     middle = side // 2
     per_direction = OUT_OF_REACH + 1
-    south, east = (0, 1, 0, -1), (1, 0, -1, 0)  # of a step in each direction
     turns = (0, 1, 3, 2)
     # The cells of the search, in order: where, first step, last step, length of the way.
     at_row, at_column = np.empty(size, np.int64), np.empty(size, np.int64)
@@ -271,8 +267,8 @@ def _follow(
             for i in range(height):
                 for j in range(width):
                     ahead, right = own_row - i, j - own_column
-                    y = row + south[face] * ahead + east[face] * right
-                    x = column + east[face] * ahead - south[face] * right
+                    y = row + _SOUTH[face] * ahead + _EAST[face] * right
+                    x = column + _EAST[face] * ahead - _SOUTH[face] * right
                     if (ahead == 0 and right == 0) or y < 0 or x < 0 or y >= side or x >= side:
                         continue  # the agent's own cell shows what it carries
                     code = 0
@@ -287,7 +283,7 @@ def _follow(
             while here < end:
                 for turn in turns:
                     ahead = (last[here] + turn) % 4
-                    y, x = at_row[here] + south[ahead], at_column[here] + east[ahead]
+                    y, x = at_row[here] + _SOUTH[ahead], at_column[here] + _EAST[ahead]
                     place = y * side + x
                     if y < 0 or x < 0 or y >= side or x >= side or reached[place] == n:
                         continue
