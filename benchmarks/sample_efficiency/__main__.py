@@ -84,7 +84,7 @@ class Arguments(JobsArguments):
     agent: str = "viewread"
     """Id of the network."""
     preset: str = "quick"
-    """Preset of learning from demonstrations; quick_places has a memory of places."""
+    """Preset of learning from demonstrations."""
     seeds: str = "0"
     """Seeds separated by commas."""
     budget: float = 1.0

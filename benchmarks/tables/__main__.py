@@ -44,7 +44,7 @@ class Arguments(JobsArguments):
     """Print the tables and their rows, and do nothing."""
     preset: str = "quick"
     """quick (imitation, then PPO: two CPU cores), quick_rl (PPO alone), quick_reasons (txt2π, whose teacher gives its
-    reasons), quick_places (BabyAI with a memory of places) or paper (a GPU)."""
+    reasons) or paper (a GPU)."""
     seeds: str = "0,1,2"
     """Seeds separated by commas."""
     rows: str | None = None

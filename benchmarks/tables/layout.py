@@ -17,9 +17,7 @@ PAPER = {"paper": "paper"}
 """`presets` of a row that takes a GPU and days."""
 REASONS = {"quick_reasons": "quick_reasons"} | PAPER
 """The same of a row of RTFM's networks, which two CPU cores can fill where the teacher gives its reasons."""
-PLACES = {"quick_places": "quick_places"}
-"""The same of a row whose network can keep a map of places."""
-PRESETS = tuple(QUICK | REASONS | PLACES)
+PRESETS = tuple(QUICK | REASONS)
 """Choices of --preset."""
 
 

@@ -53,31 +53,9 @@ def _reinforce(steps: int, **changes: Any) -> tuple[Phase, ...]:
 
 QUICK_BABYAI = RunConfig(
     preset="quick",
-    about="Behaviour cloning of the bot, minutes a level on two CPU cores; weights are chosen on `valid` missions.",
+    about="Behaviour cloning of the bot, minutes a level on two CPU cores; the network keeps a map of what it has seen, "
+    "and weights are chosen on `valid` missions.",
     agent="viewread",
-    phases={
-        "GoToObj": _clone(2_000, 400_000),
-        "GoToRedBallGrey": _clone(5_000, 800_000),
-        "GoToRedBall": _clone(5_000, 800_000),
-        "GoToLocal": _clone(10_000, 1_500_000),
-        "PickupLoc": _clone(20_000, 2_000_000),
-        "PutNextLocal": _clone(15_000, 2_000_000),
-        "GoTo": _clone(6_000, 1_500_000),
-        "GoToSeq": _clone(10_000, 4_000_000),
-        "SynthSeq": _clone(10_000, 4_000_000),
-        "GoToImpUnlock": _clone(10_000, 4_000_000),
-        "BossLevel": _clone(10_000, 4_000_000),
-        REMAINING_STAGES: _clone(8_000, 2_000_000),
-    },
-    evaluation=EvaluationConfig(every=500_000, selection_games=256, **CHOSEN_ON_VALID),
-    log_every=200,
-)
-
-QUICK_PLACES_BABYAI = replace(
-    QUICK_BABYAI,
-    preset="quick_places",
-    about="Behaviour cloning of the bot with a memory of places: the network keeps a map of what it has seen, so that "
-    "fewer demonstrations are enough.",
     env_options={"displacement": True},
     network={"places": True},
     phases={
@@ -89,6 +67,7 @@ QUICK_PLACES_BABYAI = replace(
             ("GoToLocal", 10_000, 1_200_000),
             ("PickupLoc", 20_000, 1_200_000),
             ("PutNextLocal", 15_000, 1_600_000),
+            ("UnblockPickup", 10_000, 2_400_000),
             ("GoToSeq", 6_000, 2_400_000),
             ("SynthSeq", 6_000, 2_400_000),
             ("GoToImpUnlock", 6_000, 2_400_000),
@@ -96,7 +75,8 @@ QUICK_PLACES_BABYAI = replace(
             (REMAINING_STAGES, 4_000, 1_200_000),
         )
     },
-    evaluation=replace(QUICK_BABYAI.evaluation, every=600_000, report_games=500),
+    evaluation=EvaluationConfig(every=600_000, selection_games=256, report_games=500, **CHOSEN_ON_VALID),
+    log_every=200,
 )
 
 QUICK_RL_BABYAI = RunConfig(
@@ -112,8 +92,7 @@ QUICK_RL_BABYAI = RunConfig(
     evaluation=EvaluationConfig(every=100_000, selection_games=256, **CHOSEN_ON_VALID),
 )
 
-PAPER_BABYAI = replace(
-    QUICK_BABYAI,
+PAPER_BABYAI = RunConfig(
     preset="paper",
     about=(
         "The paper's baselines (its table 2): the large network clones a million games of the bot, 40 passes in rooms "
@@ -140,7 +119,8 @@ PAPER_BABYAI = replace(
             (REMAINING_STAGES, 20, 70),
         )
     },
-    evaluation=replace(QUICK_BABYAI.evaluation, every=10_000_000, selection_games=512),
+    evaluation=EvaluationConfig(every=10_000_000, selection_games=512, **CHOSEN_ON_VALID),
+    log_every=200,
 )
 
 PAPER_RL_BABYAI = replace(
