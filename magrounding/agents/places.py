@@ -250,7 +250,7 @@ def _follow(
     # The cells of the search, in order: where, first step, last step, length of the way.
     at_row, at_column = np.empty(size, np.int64), np.empty(size, np.int64)
     first, last, length = np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size, np.int64)
-    reached = np.full(size, -1, np.int64)
+    reached, region = np.full(size, -1, np.int64), np.empty(size, np.int64)
     count = 0
     for t in range(steps):
         for b in range(games):
@@ -289,32 +289,28 @@ def _follow(
                         continue
                     reached[place] = n
                     start = first[here] if here else turn
+                    region[place] = start * per_direction + bands[length[here] + 1]
                     code = int(known[place])
-                    kind = kinds[code]
-                    if code and kind & _PASSABLE:
+                    if code and kinds[code] & _PASSABLE:
                         at_row[end], at_column[end], first[end], last[end] = y, x, start, ahead
                         length[end] = length[here] + 1
                         end += 1
-                    if code and kind & _THING:
-                        if count < len(things):
-                            things[count, 0], things[count, 1] = n, code
-                            things[count, 2] = start * per_direction + bands[length[here] + 1]
-                            things[count, 3] = _sector(y - middle, x - middle, first_face)
-                        count += 1
                     if not code and unexplored[n] == REGIONS:
-                        unexplored[n] = start * per_direction + bands[length[here] + 1]
+                        unexplored[n] = region[place]
                 here += 1
             for place in range(size):
                 code = int(known[place])
-                if code and reached[place] != n and kinds[code] & _THING:
+                if not code or not kinds[code] & _THING or place == row * side + column:
+                    continue
+                if reached[place] != n:
                     down, right = place // side - row, place % side - column
                     if abs(down) > abs(right):
                         way = 1 if down > 0 else 3
                     else:
                         way = 0 if right > 0 else 2
-                    if count < len(things):
-                        things[count, 0], things[count, 1] = n, code
-                        things[count, 2] = (way - face) % 4 * per_direction + OUT_OF_REACH
-                        things[count, 3] = _sector(place // side - middle, place % side - middle, first_face)
-                    count += 1
+                    region[place] = (way - face) % 4 * per_direction + OUT_OF_REACH
+                if count < len(things):
+                    things[count, 0], things[count, 1], things[count, 2] = n, code, region[place]
+                    things[count, 3] = _sector(place // side - middle, place % side - middle, first_face)
+                count += 1
     return count
