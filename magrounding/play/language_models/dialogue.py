@@ -5,7 +5,6 @@ An agent that a model plays (`player.py`) and one that another framework trains 
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -35,7 +34,8 @@ class Dialogue:
         view: of the game.
         prompt, form: the template, and the form of a move in a reply.
         instructions: the first message, see `instructions`.
-        history: steps before this one that are read again.
+        history: steps before this one that are read again, at least; up to twice as many, less one, as the oldest are
+            dropped together. Requests then begin alike, and servers reuse what they computed for the beginning.
 
     Attributes:
         messages: of the coming request.
@@ -46,7 +46,7 @@ class Dialogue:
 
     def __init__(self, view: TextView, prompt: Prompt, form: str, instructions: str, history: int) -> None:
         self._view, self._prompt, self._form, self._instructions = view, prompt, form, instructions
-        self._past: deque[tuple[str, str]] = deque(maxlen=history)  # (what the agent saw, what was replied)
+        self._history, self._past = history, list[tuple[str, str]]()  # (what the agent saw, what was replied)
         self.messages: list[Message] = []
         self.rules, self.refused = "", 0
         self.action: int | None = None
@@ -82,6 +82,8 @@ class Dialogue:
             self.action = no_op(self._view.spec, self._mask)
             reply = in_form(self._view.spec.actions.names[self.action], self._form)
         self._past.append((self._now, reply))
+        if len(self._past) >= 2 * self._history:
+            del self._past[: len(self._past) - self._history]
 
 
 def instructions(prompt: Prompt, form: str, env: str, options: Mapping[str, Any]) -> str:

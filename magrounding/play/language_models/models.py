@@ -37,7 +37,8 @@ class LanguageModel(Options):
         retries: further tries of a call that failed (no connection, no reply in time, garbage, status 408, 429 or 5xx).
         wait: seconds before the first of them, twice as many before each further one, 8 at most; an endpoint may ask
             for more (Retry-After), up to `timeout`.
-        history: steps before this one that the model reads again, with its replies; the manual stands there once.
+        history: steps before this one that the model reads again, with its replies, at least (`Dialogue`); the manual
+            stands there once.
         prompt: `naive`, `chain_of_thought` or `few_games` (two games of the oracle on the training split come first),
             or a file of one's own (.txt).
         reply: form of the move in a reply: `marks` (between <move> and </move>) or `json` (an object, which the

@@ -70,6 +70,25 @@ def test_an_open_agent_is_asked_what_a_language_model_is(env):
     assert refused > 0
 
 
+@pytest.mark.parametrize(
+    ("history", "read_again"),
+    [
+        (0, [0, 0, 0, 0, 0, 0, 0, 0, 0, 0]),
+        (1, [0, 1, 1, 1, 1, 1, 1, 1, 1, 1]),
+        (3, [0, 1, 2, 3, 4, 5, 3, 4, 5, 3]),
+        (10, [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]),
+    ],
+)
+def test_requests_begin_like_the_one_before_until_the_oldest_steps_are_dropped(history, read_again):
+    """Servers reuse what they computed for the beginning of a request."""
+    games = OpenGames("messenger", {"stage": "s2", "max_cycles": 10}, history=history)
+    _, asked, _ = next(found for number in range(50) if (found := played(games, number, last_legal))[0].steps == 10)
+    assert [len(messages) // 2 - 1 for messages in asked] == read_again
+    for before, messages, past, present in zip(asked, asked[1:], read_again, read_again[1:], strict=False):
+        assert (messages[: len(before)] == before) == (present > past), "nothing of it was dropped or changed"
+        assert messages[1]["content"].split("\n\n")[0] == before[1]["content"].split("\n\n")[0], "the manual comes first"
+
+
 def test_a_game_goes_on_without_open_agents():
     """Agents that are out are asked no more; their teammates play to the end within one step, whose rewards add up."""
     waited = 0
