@@ -53,8 +53,8 @@ def _reinforce(steps: int, **changes: Any) -> tuple[Phase, ...]:
 
 QUICK_BABYAI = RunConfig(
     preset="quick",
-    about="Behaviour cloning of the bot, minutes a level on two CPU cores; the network keeps a map of what it has seen, "
-    "and weights are chosen on `valid` missions.",
+    about="Behaviour cloning of the bot, minutes a level on two CPU cores; the network keeps a map of what it has "
+    "seen, and weights are chosen on `valid` missions.",
     agent="viewread",
     env_options={"displacement": True},
     network={"places": True},
