@@ -12,28 +12,19 @@ import asyncio
 import json
 import multiprocessing
 import os
-import subprocess
 import sys
 import tempfile
 import time
 from collections import Counter
-from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
+from contextlib import suppress
+from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from typing import Any
 
 from benchmarks import latency
-from benchmarks.latency import LATE, MEDIAN
-from magrounding.cli.command import CommandLine, run_command
-from magrounding.errors import ConfigurationError, MissingExtra
-from magrounding.storage import json_text, write_json
-from magrounding.threads import available_cores
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from magrounding.cli.command import CommandLine
+from magrounding.errors import ConfigurationError
 
 HOST = "127.0.0.1"
 HEADS_FROM, GAMES_FROM, PROXY, STUDY_FROM = "127.0.0.2", "127.0.0.3", "127.0.0.4", "127.0.0.5"
@@ -137,22 +128,6 @@ async def enter_often(port: int, seconds: float) -> Counter[str]:
     return said
 
 
-@contextmanager
-def server(*words: str) -> Iterator[tuple[int, int, Path]]:
-    """`magrounding serve` in a process of its own: its port, its id, and the file of what it logs."""
-    with tempfile.TemporaryDirectory() as folder, (log := Path(folder) / "log").open("w") as errors:
-        out = ("--out", str(Path(folder) / "out"))
-        serve = [sys.executable, "-m", "magrounding.cli.main", "serve", "--port", "0", *out, *words]
-        with subprocess.Popen(serve, stdout=subprocess.PIPE, stderr=errors, text=True) as process:
-            try:
-                address = process.stdout.readline() if process.stdout else ""
-                if not address:
-                    raise ConfigurationError(f"the server did not start: {log.read_text()}")
-                yield int(address.split(":")[2].partition("/")[0]), process.pid, log
-            finally:
-                process.terminate()
-
-
 def memory(process: int) -> float:
     """MiB that a process holds."""
     return round(int(Path(f"/proc/{process}/statm").read_text().split()[1]) * os.sysconf("SC_PAGESIZE") / 2**20, 1)
@@ -166,60 +141,47 @@ def seconds_of(process: int) -> float:
 
 def run(arguments: Arguments, line: CommandLine) -> None:
     """Serve, attack, measure, print."""
-    try:
-        import aiohttp  # noqa: F401
-    except ImportError:
-        raise MissingExtra("playing in a browser", "web") from None
     if sys.platform != "linux":
         raise ConfigurationError("attackers have addresses of the loopback of their own here, which only Linux has")
     words = "--people-per-address", str(arguments.games + 8), "--trusted-proxy", PROXY
-    with server(*words) as (port, process, log):
-        before = memory(process)
+    said, entered = Counter[str](), Counter[str]()
+    with tempfile.TemporaryDirectory() as folder, latency.serving(*words, folder=folder) as (address, process):
+        port, before = port_of(address), memory(process)
         ours, theirs = multiprocessing.Pipe()
         attacker = multiprocessing.get_context("spawn").Process(target=attacking, args=(port, theirs), daemon=True)
         if not arguments.calm:
             attacker.start()
         begin, used = time.monotonic(), seconds_of(process)
-        waits = 1000 * np.array(asyncio.run(latency.measure(f"http://{HOST}:{port}", arguments)))
+        waits = asyncio.run(latency.measure(f"http://{HOST}:{port}", arguments))
         cores = (seconds_of(process) - used) / (time.monotonic() - begin)
-        said = Counter[str]()
         if not arguments.calm:
             ours.send("stop")
             said = ours.recv()
             attacker.join()
-        after, logged = memory(process), log.stat().st_size
-    if not len(waits):
-        raise ConfigurationError("no key was answered in that time: allow more --seconds")
-    entered = Counter[str]()
+        after, logged = memory(process), Path(folder, "log").stat().st_size
     if not arguments.calm:
-        with server("--study", "example:study.toml", "--env", "ma_rtfm") as (port, _, _):
-            entered = asyncio.run(enter_often(port, min(10.0, arguments.seconds)))
-    result = {
-        "command": str(line),
-        "asked": {name: str(each) if isinstance(each, Path) else each for name, each in asdict(arguments).items()},
-        "keys": len(waits),
-        "median_ms": round(float(np.percentile(waits, MEDIAN)), 2),
-        "p99_ms": round(float(np.percentile(waits, LATE)), 2),
-        "largest_ms": round(float(waits.max()), 2),
+        study = "--study", "example:study.toml", "--env", "ma_rtfm"
+        with tempfile.TemporaryDirectory() as folder, latency.serving(*study, folder=folder) as (address, _):
+            entered = asyncio.run(enter_often(port_of(address), min(10.0, arguments.seconds)))
+    found = {
         "cores_of_the_server": round(cores, 2),
         "memory_before_mib": before,
         "memory_after_mib": after,
         "log_bytes": logged,
         "attack": dict(said),
         "study": dict(entered),
-        "cores": available_cores(),
-        "load_average": [round(each, 2) for each in os.getloadavg()],
     }
-    print(json_text(result, indent=2))
-    if arguments.json is not None:
-        write_json(arguments.json, result)
+    latency.report(waits, found, arguments, line)
+
+
+def port_of(address: str) -> int:
+    """Return the port in http://HOST:PORT, behind which a path may stand."""
+    return int(address.split(":")[2].partition("/")[0])
 
 
 def main() -> int:
     """Run the command and return its exit code."""
-    line = CommandLine.of_process("python -m benchmarks.floods")
-    arguments = line.parse(Arguments)
-    return run_command(lambda: run(arguments, line))
+    return CommandLine.of_process("python -m benchmarks.floods").run(sys.modules[__name__])
 
 
 if __name__ == "__main__":

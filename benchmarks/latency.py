@@ -15,19 +15,19 @@ import random
 import subprocess
 import sys
 import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from magrounding.cli.command import CommandLine, run_command
-from magrounding.errors import ConfigurationError, MissingExtra
+from magrounding.cli.command import CommandLine
+from magrounding.errors import ConfigurationError, needed
+from magrounding.registry import env_entry
 from magrounding.storage import json_text, write_json
 from magrounding.threads import available_cores
-
-MEDIAN, LATE = 50, 99
-"""Percentiles."""
 
 
 @dataclass(frozen=True)
@@ -101,8 +101,6 @@ async def measure(address: str, arguments: Arguments) -> list[float]:
     """The waits of all, in seconds; those of somebody before, for whom kernels may be compiled, do not count."""
     import aiohttp
 
-    from magrounding.registry import env_entry
-
     entry = env_entry(arguments.env)
     options = entry.with_stage(arguments.stage) | ({"agents": 2} if entry.multi_agent else {})
     async with aiohttp.ClientSession() as session:
@@ -117,34 +115,49 @@ async def measure(address: str, arguments: Arguments) -> list[float]:
 
 def run(arguments: Arguments, line: CommandLine) -> None:
     """Serve, measure, print."""
-    try:
-        import aiohttp  # noqa: F401
-    except ImportError:
-        raise MissingExtra("playing in a browser", "web") from None
     most = str(arguments.games + 8)
-    serve = [sys.executable, "-m", "magrounding.cli.main", "serve", "--port", "0"]
-    serve += ["--games", most, "--people-per-address", most]
-    with subprocess.Popen(serve, stdout=subprocess.PIPE, text=True) as server:
+    with serving("--games", most, "--people-per-address", most) as (address, _):
+        waits = asyncio.run(measure(address, arguments))
+    rate = {"keys_per_second": round(len(waits) / arguments.seconds, 1), "python": platform.python_version()}
+    report(waits, rate, arguments, line)
+
+
+@contextmanager
+def serving(*words: str, folder: str | None = None) -> Iterator[tuple[str, int]]:
+    """`magrounding serve` in a process of its own: its address and its id; a folder gets its games and its `log`."""
+    with needed("playing in a browser", "web"):
+        import aiohttp  # noqa: F401
+    out = () if folder is None else ("--out", f"{folder}/out")
+    serve = [sys.executable, "-m", "magrounding.cli.main", "serve", "--port", "0", *out, *words]
+    log = None if folder is None else Path(folder, "log")
+    with (
+        nullcontext() if log is None else log.open("w") as errors,
+        subprocess.Popen(serve, stdout=subprocess.PIPE, stderr=errors, text=True) as process,
+    ):
         try:
-            address = (server.stdout.readline() if server.stdout else "").strip().rstrip("/")
+            address = (process.stdout.readline() if process.stdout else "").strip()
             if not address:
-                raise ConfigurationError("the server did not start")
-            waits = 1000 * np.array(asyncio.run(measure(address, arguments)))
+                raise ConfigurationError(f"the server did not start{'' if log is None else f': {log.read_text()}'}")
+            yield address.rstrip("/"), process.pid
         finally:
-            server.terminate()
-    if not len(waits):
+            process.terminate()
+
+
+def report(waits: Sequence[float], more: dict[str, Any], arguments: Arguments, line: CommandLine) -> None:
+    """Print and write the waits of all keys, in seconds, and what else was measured."""
+    if not waits:
         raise ConfigurationError("no key was answered in that time: allow more --seconds")
+    median, late = np.percentile(1000 * np.array(waits), (50, 99)).tolist()
     result = {
         "command": str(line),
         "asked": {name: str(each) if isinstance(each, Path) else each for name, each in asdict(arguments).items()},
         "keys": len(waits),
-        "keys_per_second": round(len(waits) / arguments.seconds, 1),
-        "median_ms": round(float(np.percentile(waits, MEDIAN)), 2),
-        "p99_ms": round(float(np.percentile(waits, LATE)), 2),
-        "largest_ms": round(float(waits.max()), 2),
+        "median_ms": round(median, 2),
+        "p99_ms": round(late, 2),
+        "largest_ms": round(1000 * max(waits), 2),
+        **more,
         "cores": available_cores(),
         "load_average": [round(each, 2) for each in os.getloadavg()],
-        "python": platform.python_version(),
     }
     print(json_text(result, indent=2))
     if arguments.json is not None:
@@ -153,9 +166,7 @@ def run(arguments: Arguments, line: CommandLine) -> None:
 
 def main() -> int:
     """Run the command and return its exit code."""
-    line = CommandLine.of_process("python -m benchmarks.latency")
-    arguments = line.parse(Arguments)
-    return run_command(lambda: run(arguments, line))
+    return CommandLine.of_process("python -m benchmarks.latency").run(sys.modules[__name__])
 
 
 if __name__ == "__main__":
