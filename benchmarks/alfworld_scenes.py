@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
@@ -15,12 +16,10 @@ from typing import Any
 
 import numpy as np
 import torch
-import tyro
 
 import magrounding as mg
-from magrounding.cli.command import items, run_command
+from magrounding.cli.command import CommandLine, derived, items
 from magrounding.errors import check_choice
-from magrounding.output import show_anything
 from magrounding.play.actor import Actor, make_expert
 from magrounding.play.episodes import quotas
 from magrounding.play.evaluate import play
@@ -44,8 +43,8 @@ class Arguments:
     """Splits separated by commas."""
     rows: int = 8
     """Games at once."""
-    seed: int | None = None
-    """Seed of the run whose team plays; the first by default."""
+    seed: int | None = derived("the first")
+    """Seed of the run whose team plays."""
 
 
 class WithoutGoal(ShuffledManuals):
@@ -58,14 +57,7 @@ class WithoutGoal(ShuffledManuals):
         return {**obs, GOAL: np.zeros_like(obs[GOAL])}, misled
 
 
-def main() -> int:
-    """Run the command and return its exit code."""
-    show_anything()
-    arguments = tyro.cli(Arguments, prog="python -m benchmarks.alfworld_scenes")
-    return run_command(lambda: report(arguments), lambda: "stopped")
-
-
-def report(arguments: Arguments) -> None:
+def run(arguments: Arguments, line: CommandLine) -> None:
     """Play, and print a table for each split."""
     torch.set_num_threads(1)
     team = load_team(arguments.run, arguments.seed)
@@ -81,8 +73,7 @@ def report(arguments: Arguments) -> None:
 
 def results(team: Actor, split: str, rows: int) -> Iterator[tuple[str, np.ndarray]]:
     """(who, [scenes] bool won) of each player."""
-    vec = every_scene(split, rows)
-    try:
+    with closing(every_scene(split, rows)) as vec:
         players = {
             "greedy": (team, True),
             "sampled": (team, False),
@@ -93,8 +84,6 @@ def results(team: Actor, split: str, rows: int) -> Iterator[tuple[str, np.ndarra
         }
         for who, (player, greedy) in players.items():
             yield who, play(player, vec, len(shipped_scenes(split)), seed=0, greedy=greedy).won
-    finally:
-        vec.close()
 
 
 def every_scene(split: str, rows: int) -> VectorEnv:
@@ -122,6 +111,11 @@ def every_scene(split: str, rows: int) -> VectorEnv:
 
     number = count()  # rows begin in their order
     return mg.vectorize(lambda: InTurn(ALFWorld(split=split)), rows)
+
+
+def main() -> int:
+    """Run the command and return its exit code."""
+    return CommandLine.of_process("python -m benchmarks.alfworld_scenes").run(sys.modules[__name__])
 
 
 if __name__ == "__main__":

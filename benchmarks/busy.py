@@ -22,7 +22,7 @@ from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
 from typing import TYPE_CHECKING
 
-from magrounding.cli.command import CommandLine, run_command
+from magrounding.cli.command import CommandLine, derived
 from magrounding.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -47,10 +47,10 @@ class Arguments:
     """Number of agents; of environments of one agent it is left out."""
     preset: str = "demo"
     """Algorithm, network and budget."""
-    stage: str | None = None
-    """Stage to train; the first by default."""
-    threads: int | None = None
-    """Cores that training shares; by default those that this process may run on."""
+    stage: str | None = derived("the first")
+    """Stage to train."""
+    threads: int | None = derived("those that this process may run on")
+    """Cores that training shares."""
     rounds: int = 5
     """Slices of each kind."""
     seconds: float = 4.0
@@ -59,13 +59,8 @@ class Arguments:
     """Measure torch's own pool of threads, too."""
 
 
-def main() -> int:
-    """Measure, print, and return the exit code."""
-    arguments = CommandLine.of_process("python -m benchmarks.busy").parse(Arguments)
-    return run_command(lambda: _measure(arguments))
-
-
-def _measure(arguments: Arguments) -> None:
+def run(arguments: Arguments, line: CommandLine) -> None:
+    """Measure and print."""
     if arguments.rounds < 1 or arguments.seconds <= 0:
         raise ConfigurationError("--rounds and --seconds are positive")
     if not hasattr(os, "nice"):
@@ -176,6 +171,11 @@ def _compute(niceness: int) -> None:
     os.nice(niceness)
     while True:
         pass
+
+
+def main() -> int:
+    """Run the command and return its exit code."""
+    return CommandLine.of_process("python -m benchmarks.busy").run(sys.modules[__name__])
 
 
 if __name__ == "__main__":

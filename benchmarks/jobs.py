@@ -15,7 +15,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from magrounding.cli.command import CommandLine, run_command
+from magrounding.cli.command import CommandLine
 from magrounding.errors import MagroundingError
 from magrounding.threads import available_cores
 
@@ -64,24 +64,24 @@ def weights(run: Path) -> dict[str, bytes]:
     return {str(path.relative_to(run)): path.read_bytes() for path in sorted(run.rglob("agent_*.safetensors"))}
 
 
-def measure(arguments: Arguments) -> None:
+def run(arguments: Arguments, line: CommandLine) -> None:
     """Print a line for each way of training; OtherWeights where they differ."""
-    run = ["--env", arguments.env, "--agents", str(arguments.agents), "--preset", arguments.preset]
-    run += ["--budget", f"{arguments.budget:g}", "--stages", arguments.stages, "--seeds", arguments.seeds]
+    words = ["--env", arguments.env, "--agents", str(arguments.agents), "--preset", arguments.preset]
+    words += ["--budget", f"{arguments.budget:g}", "--stages", arguments.stages, "--seeds", arguments.seeds]
     ways = {
         "--jobs 1": (),
         "--jobs 1 --threads 1": ("--threads", "1"),
         f"--jobs {arguments.jobs}": ("--jobs", str(arguments.jobs)),
     }
-    print(f"{available_cores()} cores; {' '.join(run)}", flush=True)
+    print(f"{available_cores()} cores; {' '.join(words)}", flush=True)
     found: dict[str, bytes] | None = None
     first = None
     with tempfile.TemporaryDirectory() as place:
-        for way, words in ways.items():
+        for way, own in ways.items():
             folder = Path(place) / way.replace("-", "").replace(" ", "")
-            train(folder, *run, "--prepare", "--device", "cpu")
+            train(folder, *words, "--prepare", "--device", "cpu")
             load = os.getloadavg()[0]
-            wall, computed = seconds(folder, "--device", "cpu", *words)
+            wall, computed = seconds(folder, "--device", "cpu", *own)
             first = first or wall
             print(
                 f"{way}: {wall:.1f} s by the clock ({first / wall:.2f} times as fast as the first), {computed:.1f} s "
@@ -96,8 +96,7 @@ def measure(arguments: Arguments) -> None:
 
 def main() -> int:
     """Run the command and return its exit code."""
-    arguments = CommandLine.of_process("python -m benchmarks.jobs").parse(Arguments)
-    return run_command(lambda: measure(arguments), lambda: "stopped")
+    return CommandLine.of_process("python -m benchmarks.jobs").run(sys.modules[__name__])
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from magrounding.cli.command import CommandLine, derived, run_command
+from magrounding.cli.command import CommandLine, derived
 from magrounding.errors import CheckpointError, ConfigurationError
 from magrounding.play.owner import RunOwner
 from magrounding.play.run_folder import RunFolder
@@ -238,9 +238,7 @@ def run(arguments: Arguments, line: CommandLine) -> None:
 
 def main() -> int:
     """Run the command and return its exit code."""
-    line = CommandLine.of_process("python -m benchmarks.study_kills")
-    arguments = line.parse(Arguments)
-    return run_command(lambda: run(arguments, line))
+    return CommandLine.of_process("python -m benchmarks.study_kills").run(sys.modules[__name__])
 
 
 if __name__ == "__main__":

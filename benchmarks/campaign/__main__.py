@@ -20,13 +20,14 @@ from pathlib import Path
 from benchmarks.campaign.jobs import Broken, Place
 from benchmarks.campaign.trials import KINDS
 from magrounding.agents.weights import versions
-from magrounding.cli.command import CommandLine, run_command
+from magrounding.cli.command import CommandLine
 from magrounding.errors import ConfigurationError, check_choice
 from magrounding.experiment.markdown import table
 from magrounding.play.owner import owned
 from magrounding.storage import json_text, parse_json, read_text, write_atomic, write_json
 
 PROG = "python -m benchmarks.campaign"
+STOPPED = "stopped; the same command goes on with the campaign"
 
 
 @dataclass(frozen=True)
@@ -70,7 +71,7 @@ def play(kind: str, seed: int, place: Place) -> Trial:
     return Trial(kind, seed, round(time.monotonic() - since, 2), told, broken)
 
 
-def run(arguments: Arguments) -> None:
+def run(arguments: Arguments, line: CommandLine) -> None:
     """Play trials until the time is over, and write the figures; ConfigurationError where a promise did not hold."""
     if not 0 <= arguments.minutes < math.inf or arguments.seed < 0:
         raise ConfigurationError("--minutes and --seed are 0 or more")
@@ -119,9 +120,8 @@ def page(trials: list[Trial]) -> str:
 
 
 def main() -> int:
-    """Run the campaign, and return the exit code."""
-    arguments = CommandLine.of_process(PROG).parse(Arguments)
-    return run_command(lambda: run(arguments), lambda: "stopped; the same command goes on with the campaign")
+    """Run the command and return its exit code."""
+    return CommandLine.of_process(PROG).run(sys.modules[__name__])
 
 
 if __name__ == "__main__":

@@ -31,7 +31,7 @@ from benchmarks.sample_efficiency.interactive import Chain, Growth, train_chains
 from benchmarks.sample_efficiency.page import PAPER, Demonstrations, Episodes, Level, markdown, plot, to_json
 from benchmarks.sample_efficiency.posterior import TARGET, fit
 from magrounding.cli import sweep, train
-from magrounding.cli.command import REPEATABLE, CommandLine, derived, items, run_command
+from magrounding.cli.command import REPEATABLE, CommandLine, derived, items
 from magrounding.cli.job_arguments import JobsArguments
 from magrounding.cli.train import requested
 from magrounding.errors import CheckpointError, ConfigurationError, check_choice
@@ -43,6 +43,7 @@ from magrounding.play.run_folder import RunFolder
 from magrounding.storage import read_json, write_atomic, write_json
 
 PROG = "python -m benchmarks.sample_efficiency"
+REFUSED, STOPPED = REPEATABLE, "stopped; the state is saved, and the same command goes on"
 LEVELS = {
     "GoToRedBallGrey": (125, 4_000),
     "GoToRedBall": (500, 8_000),
@@ -100,15 +101,7 @@ class Arguments(JobsArguments):
         return self.agent if self.preset == "quick" else f"{self.agent}-{self.preset}"
 
 
-def main() -> int:
-    """Run the command and return its exit code."""
-    line = CommandLine.of_process(PROG)
-    arguments = line.parse(Arguments)
-    stopped = "stopped; the state is saved, and the same command goes on"
-    return run_command(lambda: measure(arguments, line), lambda: stopped, REPEATABLE)
-
-
-def measure(arguments: Arguments, line: CommandLine) -> None:
+def run(arguments: Arguments, line: CommandLine) -> None:
     """Train what is missing, and write the table and the figure."""
     if sum((arguments.reinforcement, arguments.pretraining, arguments.interactive)) > 1:
         raise ConfigurationError("--reinforcement, --pretraining and --interactive are different tables: name one")
@@ -318,6 +311,11 @@ def _train(
     options = {} if begun else {**_options(arguments, level, preset), **more}
     words = command.Arguments(out=out, resume=begun, **computed, **options)
     command.run(words, CommandLine.of_process(PROG))
+
+
+def main() -> int:
+    """Run the command and return its exit code."""
+    return CommandLine.of_process(PROG).run(sys.modules[__name__])
 
 
 if __name__ == "__main__":

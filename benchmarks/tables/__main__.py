@@ -18,7 +18,7 @@ from benchmarks.tables.page import Filled, figure, markdown, to_json
 from benchmarks.tables.runs import check_folder, finished_runs, in_order, jobs_of, learn
 from benchmarks.tables.side_by_side import Waiting
 from magrounding.agents.weights import versions
-from magrounding.cli.command import REPEATABLE, CommandLine, items, run_command
+from magrounding.cli.command import REPEATABLE, CommandLine, derived, items
 from magrounding.cli.job_arguments import JobsArguments
 from magrounding.envs.messenger.manual import find_corpus
 from magrounding.errors import CheckpointError, ConfigurationError, DataNotFound, MissingExtra, check_choice
@@ -26,12 +26,12 @@ from magrounding.experiment.curriculum import check_run
 from magrounding.experiment.jobs.job import check_outcomes
 from magrounding.experiment.jobs.runner import run_jobs
 from magrounding.experiment.progress import Display
-from magrounding.output import show_anything
 from magrounding.play.evaluate import PLAYS
 from magrounding.storage import write_atomic, write_json
 from magrounding.vector import check_count
 
 PROG = "python -m benchmarks.tables"
+REFUSED, STOPPED = REPEATABLE, "stopped; the state is saved, and the same command goes on"
 
 
 @dataclass(frozen=True)
@@ -47,17 +47,17 @@ class Arguments(JobsArguments):
     reasons) or paper (a GPU)."""
     seeds: str = "0,1,2"
     """Seeds separated by commas."""
-    rows: str | None = None
-    """Rows to train, separated by commas; by default all that belong to the preset."""
+    rows: str | None = derived("all that belong to the preset")
+    """Rows to train, separated by commas."""
     budget: float = 1.0
     """Factor for the preset's environment steps."""
-    play: str | None = None
-    """greedy (the most likely action) or sampled (drawn); the table's own by default."""
+    play: str | None = derived("the table's own")
+    """greedy (the most likely action) or sampled (drawn)."""
     train: bool = True
     """--no-train fills the tables with what is finished already."""
     out: Path = Path("runs/tables")
     """Folder of all runs and tables."""
-    corpus: str | None = None
+    corpus: str | None = derived("none")
     """Folder of people's sentences (text_train.json, text_val.json and text_test.json): each row of the tables of
     MESSENGER is there once more, trained and tested on them."""
     gold: Path = Path("runs/scienceworld/gold.jsonl")
@@ -68,12 +68,12 @@ class Arguments(JobsArguments):
     """auto, cpu or cuda."""
 
 
-def main() -> int:
-    """Run the command and return its exit code."""
-    show_anything()
-    arguments = tyro.cli(Arguments, prog=PROG)
-    stopped = "stopped; the state is saved, and the same command goes on"
-    return run_command(lambda: print_tables() if arguments.list else fill(arguments), lambda: stopped, REPEATABLE)
+def run(arguments: Arguments, line: CommandLine) -> None:
+    """List the tables, or fill those that are named."""
+    if arguments.list:
+        print_tables()
+    else:
+        fill(arguments, line)
 
 
 def print_tables() -> None:
@@ -86,7 +86,7 @@ def print_tables() -> None:
     print(f"{guide.ID}: {guide.TITLE}")
 
 
-def fill(arguments: Arguments) -> None:
+def fill(arguments: Arguments, line: CommandLine) -> None:
     """Train what is missing, and write every table."""
     check_choice("preset of tables", arguments.preset, PRESETS)
     if arguments.play is not None:
@@ -102,12 +102,13 @@ def fill(arguments: Arguments) -> None:
         raise ConfigurationError(f"--budget is a positive part or multiple of the preset's, got {arguments.budget:g}")
     _seeds(arguments.seeds)
     if guide.ID in named:
-        guide.fill(arguments.gold, arguments.guide, arguments.out, arguments.train, CommandLine.of_process(PROG))
+        guide.fill(arguments.gold, arguments.guide, arguments.out, arguments.train, line)
     skipped = {table.id: _skipped(table, arguments) for table in chosen}  # all of it before anything is trained
     if arguments.train:
-        _train([(table, row) for table in chosen for row in _wanted(table, arguments, skipped[table.id])], arguments)
+        wanted = [(table, row) for table in chosen for row in _wanted(table, arguments, skipped[table.id])]
+        _train(wanted, arguments, str(line))
     for table in chosen:
-        write_table(table, arguments, skipped[table.id])
+        write_table(table, arguments, skipped[table.id], str(line))
 
 
 def _told(tables: list[Table], corpus: str | None) -> list[Table]:
@@ -121,7 +122,7 @@ def _told(tables: list[Table], corpus: str | None) -> list[Table]:
     return [with_corpus(table, corpus) if takes_corpus(table) else table for table in tables]
 
 
-def write_table(table: Table, arguments: Arguments, skipped: Mapping[str, str]) -> None:
+def write_table(table: Table, arguments: Arguments, skipped: Mapping[str, str], command: str) -> None:
     """Read what is finished and write the table; a row whose runs are of other settings says so."""
     seeds, runs, skipped = _seeds(arguments.seeds), {}, dict(skipped)
     for row in table.rows:
@@ -133,7 +134,7 @@ def write_table(table: Table, arguments: Arguments, skipped: Mapping[str, str]) 
                     runs[job.preset, job.training] = found
         except CheckpointError as error:
             skipped[row.id] = str(error)
-    play, command = arguments.play or table.play, _command()
+    play = arguments.play or table.play
     filled = Filled(table, runs, skipped, seeds, arguments.preset, arguments.budget, play, command)
     budget = "" if arguments.budget == 1 else f"-x{arguments.budget:g}"
     name, picture = f"{table.id}-{arguments.preset}{budget}", figure(filled)
@@ -144,7 +145,7 @@ def write_table(table: Table, arguments: Arguments, skipped: Mapping[str, str]) 
     print(f"table: {arguments.out / name}.md")
 
 
-def _train(wanted: Sequence[tuple[Table, Row]], arguments: Arguments) -> None:
+def _train(wanted: Sequence[tuple[Table, Row]], arguments: Arguments, command: str) -> None:
     """Train the runs of rows, those that others begin with first."""
     seeds = _seeds(arguments.seeds)
     jobs = in_order(job for table, row in wanted for job in jobs_of(table, row, arguments.preset, arguments.budget))
@@ -154,13 +155,13 @@ def _train(wanted: Sequence[tuple[Table, Row]], arguments: Arguments) -> None:
         check_run(job.settings(seeds[0]))
     if arguments.side_by_side:
         threads = arguments.threads_of_job(None)
-        waiting = Waiting(jobs, seeds, arguments.out, arguments.device, _command(), threads)
+        waiting = Waiting(jobs, seeds, arguments.out, arguments.device, command, threads)
         check_outcomes(run_jobs(waiting.ready(), arguments.places(arguments.out), Display(), ended=waiting.ended))
         return
     for i, job in enumerate(jobs, 1):
         for seed in seeds:
             print(f"run {i} of {len(jobs)}, seed {seed}: {job.name}", flush=True)
-            if not learn(job, seed, arguments.out, arguments.device, _command()):
+            if not learn(job, seed, arguments.out, arguments.device, command):
                 print("    is finished already", flush=True)
 
 
@@ -199,8 +200,9 @@ def _seeds(text: str) -> tuple[int, ...]:
     return seeds
 
 
-def _command() -> str:
-    return str(CommandLine.of_process(PROG))
+def main() -> int:
+    """Run the command and return its exit code."""
+    return CommandLine.of_process(PROG).run(sys.modules[__name__])
 
 
 if __name__ == "__main__":

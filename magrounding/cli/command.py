@@ -65,14 +65,16 @@ class CommandLine:
         """Run a command and return its exit code.
 
         Args:
-            command: module with a dataclass `Arguments` and a function `run(arguments, line)`. It may have
-                `interrupted(arguments, line)`, which returns the sentence after Ctrl-C, SIGTERM or SIGHUP, and the text
+            command: module with a dataclass `Arguments` and a function `run(arguments, line)`. It may have `STOPPED`,
+                the sentence after Ctrl-C, SIGTERM or SIGHUP, or `interrupted(arguments, line)`, which returns it; and
                 `REFUSED`: what to do where a file cannot be written or read.
         """
         arguments = self.parse(command.Arguments)
 
         def interrupted() -> str:
-            return command.interrupted(arguments, self) if hasattr(command, "interrupted") else STOPPED
+            if hasattr(command, "interrupted"):
+                return command.interrupted(arguments, self)
+            return getattr(command, "STOPPED", STOPPED)
 
         return run_command(lambda: command.run(arguments, self), interrupted, getattr(command, "REFUSED", REFUSED))
 

@@ -29,7 +29,7 @@ from magrounding.threads import plan_threads, using
 
 NAME = "match"
 """Name of the three files, before their endings."""
-REFUSED = REPEATABLE
+REFUSED, STOPPED = REPEATABLE, "stopped; the same command goes on with the match"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,11 +54,6 @@ class Arguments(QuietArguments, WorkerArguments, LanguageModelArguments, ActionA
     ask_facts: bool = False
     """Ask each language model one question about the manual when a game begins, where the environment lists its
     facts."""
-
-
-def interrupted(arguments: Arguments, line: CommandLine) -> str:
-    """Return the sentence after Ctrl-C."""
-    return "stopped; the same command goes on with the match"
 
 
 def run(arguments: Arguments, line: CommandLine) -> None:
