@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from benchmarks.tables.layout import PAPER, QUICK, Cell, Row, Table, Training
+from dataclasses import replace
+
+from benchmarks.tables.layout import PAPER, QUICK, Row, Table
 from magrounding.single.babyai.entry import BABYAI as PUBLISHED
 from magrounding.single.babyai.options import LEVELS
 
@@ -10,8 +12,8 @@ _TEST = "test"
 
 
 def _row(level: str, agent: str, ending: str, presets: dict[str, str]) -> Row:
-    cell = Cell(Training(agent, (level,)), level, _TEST, PUBLISHED[level, _TEST])
-    return Row(f"{level}{ending}", f"{level}, {agent}", {_TEST: cell}, presets)
+    row = Row.of(agent, f"{level}, {agent}", {_TEST: (level, _TEST)}, (level,), presets, PUBLISHED)
+    return replace(row, id=f"{level}{ending}")
 
 
 BABYAI: tuple[Table, ...] = (
@@ -19,7 +21,6 @@ BABYAI: tuple[Table, ...] = (
         id="babyai_table2",
         title="BabyAI table 2: imitation of the bot, all levels",
         env="babyai",
-        agents=1,
         columns=(_TEST,),
         rows=(
             *(_row(level, "viewread", "", QUICK) for level in LEVELS),

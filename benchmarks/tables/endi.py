@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from benchmarks.tables.layout import PAPER, QUICK, REASONS, Cell, Row, Table, Training
+from benchmarks.tables.layout import PAPER, QUICK, REASONS, Row, Table
 from magrounding.envs.messenger.published import MA_MESSENGER
 from magrounding.envs.published import PublishedResult, PublishedResults
 from magrounding.envs.rtfm.published import MA_RTFM, MA_RTFM_ABLATIONS
@@ -16,18 +16,6 @@ _QMIX = {"quick": "quick_qmix", "quick_rl": "quick_qmix", "paper": "paper_qmix"}
 
 Columns = Mapping[str, tuple[str, str]]
 """Head → (stage, evaluation set)."""
-
-
-def _row(
-    agent: str,
-    label: str,
-    columns: Columns,
-    stages: tuple[str, ...],
-    presets: Mapping[str, str],
-    published: PublishedResults | None = None,
-) -> Row:
-    training, known = Training(agent, stages), published or {}
-    return Row(agent, label, {head: Cell(training, *at, known.get(at)) for head, at in columns.items()}, presets)
 
 
 def _rows(env: str, columns: Columns, published: Mapping[str, PublishedResults]) -> tuple[Row, ...]:
@@ -48,7 +36,7 @@ def _rows(env: str, columns: Columns, published: Mapping[str, PublishedResults])
         agents = {agent: (agent, label) for agent, label in readers.items()}
         agents |= {agent + ending: (agent, label + on) for agent, label in _VARIANTS.items()}
         rows += [
-            _row(agent, label, columns, _STAGES[env], presets, published.get(known))
+            Row.of(agent, label, columns, _STAGES[env], presets, published.get(known))
             for agent, (known, label) in agents.items()
         ]
     return tuple(rows)
@@ -130,7 +118,7 @@ ENDI: tuple[Table, ...] = (
         agents=3,
         columns=tuple(_S1),
         rows=tuple(
-            _row(agent, label, _S1, ("s1",), presets)
+            Row.of(agent, label, _S1, ("s1",), presets)
             for agent, label, presets in (
                 ("endi_dis_relread", "EnDi(dis) on relread", QUICK),
                 ("relread", "relread, no division", QUICK),
@@ -148,8 +136,8 @@ ENDI: tuple[Table, ...] = (
         agents=2,
         columns=tuple(_S1),
         rows=(
-            _row("qmix", "QMIX", _S1, ("s1",), _QMIX, _WITHOUT_LANGUAGE),
-            _row("qmix_relread", "QMIX with relread as its network", _S1, ("s1",), _QMIX),
+            Row.of("qmix", "QMIX", _S1, ("s1",), _QMIX, _WITHOUT_LANGUAGE),
+            Row.of("qmix_relread", "QMIX with relread as its network", _S1, ("s1",), _QMIX),
         ),
     ),
 )

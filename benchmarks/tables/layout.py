@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from magrounding.envs.published import PublishedResult
+from magrounding.envs.published import PublishedResult, PublishedResults
 from magrounding.play.evaluate import GREEDY
 
 QUICK = {"quick": "quick", "quick_rl": "quick_rl"}
@@ -75,9 +75,28 @@ class Row:
     cells: Mapping[str, Cell]
     presets: Mapping[str, str] = field(default_factory=lambda: PAPER)
 
+    @classmethod
+    def of(
+        cls,
+        agent: str,
+        label: str,
+        columns: Mapping[str, tuple[str, str]],
+        stages: tuple[str, ...],
+        presets: Mapping[str, str],
+        published: PublishedResults | None = None,
+    ) -> Row:
+        """Return the row of one training: `columns` are the stage and evaluation set of each."""
+        training, known = Training(agent, stages), published or {}
+        return cls(agent, label, {head: Cell(training, *at, known.get(at)) for head, at in columns.items()}, presets)
+
     def preset(self, asked: str) -> str:
         """The preset that this row learns with when the command is given `asked`."""
         return self.presets.get(asked, asked)
+
+    def with_trainings(self, change: Callable[[Training], Training]) -> Row:
+        """Return the row with every training changed."""
+        cells = {head: replace(cell, training=change(cell.training)) for head, cell in self.cells.items()}
+        return replace(self, cells=cells)
 
 
 @dataclass(frozen=True)
@@ -99,9 +118,9 @@ class Table:
     id: str
     title: str
     env: str
-    agents: int
     columns: tuple[str, ...]
     rows: tuple[Row, ...]
+    agents: int = 1
     note: str = ""
     play: str = GREEDY
     curves: bool = False

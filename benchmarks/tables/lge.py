@@ -58,7 +58,6 @@ LGE: tuple[Table, ...] = (
         id="lge_table3",
         title="LGE table 3: six tasks of ScienceWorld, scores on test variations",
         env="scienceworld",
-        agents=1,
         columns=COLUMNS,
         rows=(
             _row("drrn", "DRRN", "drrn", _PRESETS, _DRRN),
@@ -78,20 +77,15 @@ LGE: tuple[Table, ...] = (
 
 def with_guide(table: Table, folder: Path) -> Table:
     """The table with the Guide of a folder in all rows that have one."""
-    return replace(table, rows=tuple(_guided_by(row, folder) for row in table.rows))
+
+    def guided(training: Training) -> Training:
+        has = _OPTION in dict(training.network)
+        return replace(training, network=((_OPTION, str(folder)),)) if has else training
+
+    return replace(table, rows=tuple(row.with_trainings(guided) for row in table.rows))
 
 
 def guide_of(training: Training) -> Path | None:
     """The folder of a training's Guide, where it is not the usual one."""
     folder = Path(dict(training.network).get(_OPTION, GUIDE))
     return None if folder == Path(GUIDE) else folder
-
-
-def _guided_by(row: Row, folder: Path) -> Row:
-    cells = {
-        head: replace(cell, training=replace(cell.training, network=((_OPTION, str(folder)),)))
-        if _OPTION in dict(cell.training.network)
-        else cell
-        for head, cell in row.cells.items()
-    }
-    return replace(row, cells=cells)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 
-from benchmarks.tables.layout import PAPER, QUICK, Cell, Row, Table, Training
+from benchmarks.tables.layout import PAPER, QUICK, Row, Table
 from magrounding.envs.messenger.published import MESSENGER as PUBLISHED
 from magrounding.envs.published import PublishedResults
 from magrounding.registry import env_entry
@@ -16,22 +15,16 @@ _EMMA: PublishedResults = {("s1", "test"): PUBLISHED["s1", "test"]}
 _CORPUS = "corpus"
 
 
-def _row(agent: str, label: str, presets: Mapping[str, str], known: PublishedResults) -> Row:
-    cells = {head: Cell(Training(agent, _STAGES), *at, known.get(at)) for head, at in _TESTED.items()}
-    return Row(agent, label, cells, presets)
-
-
 MESSENGER: tuple[Table, ...] = (
     Table(
         id="messenger_test",
         title="MESSENGER, one agent: win rates on games of `test` after each stage",
         env="messenger",
-        agents=1,
         columns=tuple(_TESTED),
         rows=(
-            _row("relread", "relread", QUICK, {}),
-            _row("emma", "EMMA", PAPER, _EMMA),
-            _row("emma_game_id", "EMMA without text: Game-ID", PAPER, {}),
+            Row.of("relread", "relread", _TESTED, _STAGES, QUICK),
+            Row.of("emma", "EMMA", _TESTED, _STAGES, PAPER, _EMMA),
+            Row.of("emma_game_id", "EMMA without text: Game-ID", _TESTED, _STAGES, PAPER),
         ),
         note="The paper's manuals were written by people, ours are templates: rows for a corpus of people's sentences "
         "are there with `--corpus`, a folder with its three files.",
@@ -46,12 +39,9 @@ def takes_corpus(table: Table) -> bool:
 
 def with_corpus(table: Table, folder: str) -> Table:
     """The table with each of its rows a second time, trained and tested on the sentences of a folder."""
-    return replace(table, rows=(*table.rows, *(_told_by(row, folder) for row in table.rows)))
 
+    def told(row: Row) -> Row:
+        row = row.with_trainings(lambda training: replace(training, games=((_CORPUS, folder),)))
+        return replace(row, id=f"{row.id}_{_CORPUS}", label=f"{row.label}, text: {folder}")
 
-def _told_by(row: Row, folder: str) -> Row:
-    cells = {
-        head: replace(cell, training=replace(cell.training, games=((_CORPUS, folder),)))
-        for head, cell in row.cells.items()
-    }
-    return replace(row, id=f"{row.id}_{_CORPUS}", label=f"{row.label}, text: {folder}", cells=cells)
+    return replace(table, rows=(*table.rows, *map(told, table.rows)))

@@ -101,8 +101,8 @@ def _simplest(agent: str) -> Row:
 
 def _letters(agent: str, scenario: str) -> Row:
     """A model in rock-paper-scissors, narrow: the paper has figures of it and no numbers."""
-    training = Training(agent, (scenario,))
-    return Row(agent, _MODELS[agent][0], {name: Cell(training, scenario, name) for name in _LETTER_SETS}, QUICK_ONLY)
+    columns = {name: (scenario, name) for name in _LETTER_SETS}
+    return Row.of(agent, _MODELS[agent][0], columns, (scenario,), QUICK_ONLY)
 
 
 def _transfers(agent: str, name: str, presets: Mapping[str, str]) -> list[Row]:
@@ -152,7 +152,6 @@ RTFM: tuple[Table, ...] = (
         id="rtfm_table1",
         title="RTFM table 1: models on the simplest task, trained on 6×6",
         env="rtfm",
-        agents=1,
         columns=tuple(_SETS),
         rows=tuple(map(_simplest, _MODELS)),
     ),
@@ -160,7 +159,6 @@ RTFM: tuple[Table, ...] = (
         id="rtfm_table2",
         title="RTFM table 2: the curriculum, win rates on training games",
         env="rtfm",
-        agents=1,
         columns=tuple(_TASKS),
         rows=tuple(row for reader in _READERS for row in _transfers(*reader)),
         note=f"From random, every task has the budget of the first, as in the paper. {_ON_LARGE} `nl` alone is no "
@@ -171,7 +169,6 @@ RTFM: tuple[Table, ...] = (
         id="rtfm_table3",
         title="RTFM table 3: the full task after the whole curriculum",
         env="rtfm",
-        agents=1,
         columns=("train", "eval 6×6", "eval 10×10"),
         rows=tuple(row for reader in _READERS for row in _full(*reader)),
         note=_ON_LARGE,
@@ -181,7 +178,6 @@ RTFM: tuple[Table, ...] = (
             id=f"rtfm_rps_{scenario}",
             title=f"RTFM figures 10–12: rock-paper-scissors, {new}",
             env="rock_paper_scissors",
-            agents=1,
             columns=_LETTER_SETS,
             rows=tuple(_letters(agent, scenario) for agent in _MODELS),
             note="The paper's models are about a quarter as wide as published, relread as it is. The paper has figures "

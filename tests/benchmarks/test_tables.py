@@ -46,7 +46,7 @@ def row(id, *stages, agent="txt2pi", presets=QUICK, **changes):
 
 
 SHORT, LONG = row("short", "s1"), row("long", "s1", "s2")
-TABLE = Table("tiny", "A tiny table", "ma_rtfm", 2, ("train", "eval"), (LONG, SHORT), curves=True)
+TABLE = Table("tiny", "A tiny table", "ma_rtfm", ("train", "eval"), (LONG, SHORT), 2, curves=True)
 
 
 @pytest.fixture(autouse=True)

@@ -55,7 +55,7 @@ def test_the_text_of_a_table_from_numbers_made_by_hand():
             "games": Cell(training, "s1", None),
         },
     )
-    table = Table("hand", "By hand", "ma_rtfm", 2, ("eval", "new", "games", "none"), (shown,), note="A note.")
+    table = Table("hand", "By hand", "ma_rtfm", ("eval", "new", "games", "none"), (shown,), 2, note="A note.")
     filled = Filled(table, {("quick", training): run}, {"x": "y"}, (0, 1, 2), "quick", 0.5, "sampled", "as typed")
     heads, _, ours, random, oracle = cells(filled_table(filled).markdown())
     assert heads == ["", "learnt by", "seeds", "environment steps", "training", "eval", "new", "games", "none"]
