@@ -20,6 +20,7 @@ from benchmarks.tables.side_by_side import Waiting
 from magrounding.agents.weights import versions
 from magrounding.cli.command import REPEATABLE, CommandLine, derived, items
 from magrounding.cli.job_arguments import JobsArguments
+from magrounding.cli.train import seeds_of
 from magrounding.envs.messenger.manual import find_corpus
 from magrounding.errors import CheckpointError, ConfigurationError, DataNotFound, MissingExtra, check_choice
 from magrounding.experiment.curriculum import check_run
@@ -189,10 +190,7 @@ def _skipped(table: Table, arguments: Arguments) -> dict[str, str]:
 
 
 def _seeds(text: str) -> tuple[int, ...]:
-    try:
-        seeds = tuple(int(item) for item in items(text))
-    except ValueError:
-        raise ConfigurationError(f"--seeds takes integers separated by commas, got {text!r}: type e.g. 0,1,2") from None
+    seeds = seeds_of(text)
     if not seeds or len(set(seeds)) < len(seeds):
         raise ConfigurationError(f"--seeds takes one seed or more, each once, got {text!r}")
     for seed in seeds:

@@ -16,6 +16,7 @@ from magrounding.cli import guide as guide_command
 from magrounding.cli.command import CommandLine
 from magrounding.errors import CheckpointError
 from magrounding.experiment.markdown import code, table
+from magrounding.experiment.tables import page
 from magrounding.single.scienceworld.trajectories import Trajectory, learnable
 from magrounding.storage import write_atomic, write_json
 
@@ -116,7 +117,7 @@ def _page(found: Mapping[str, GuideMetrics], known: list[Trajectory], held_out: 
         f"variations; on average {np.mean(_valid_counts(held_out)):,.0f} actions are valid. "
         f"In brackets the paper's. {_NOTE}"
     )
-    sections = (
+    return page(
         f"# {TITLE}",
         caption,
         table(("model", "k", "RSR@k", "MAP", "GAR", "GAR %", "GARR"), lines),
@@ -124,7 +125,6 @@ def _page(found: Mapping[str, GuideMetrics], known: list[Trajectory], held_out: 
         table(("task", *found), per_task),
         f"Command: {code(command)}",
     )
-    return "\n\n".join(sections) + "\n"
 
 
 def _cells(found: GuideMetrics, k: int) -> tuple[str, ...]:

@@ -134,7 +134,7 @@ def run(arguments: Arguments, line: CommandLine) -> None:
     apart = arguments.only_seeds is not None
     try:
         if apart or arguments.prepare or arguments.side_by_side:
-            seeds = _seeds(arguments.only_seeds) if arguments.only_seeds is not None else ()
+            seeds = seeds_of(arguments.only_seeds) if arguments.only_seeds is not None else ()
             run = train(resume=arguments.resume, threads=arguments.threads, seeds=seeds)
             if apart or arguments.prepare:
                 return
@@ -187,7 +187,7 @@ def requested(arguments: RunArguments) -> RunConfig:
         arguments.agents,
         arguments.preset or default_preset(arguments.env),
         None if arguments.stages is None else tuple(items(arguments.stages)),
-        (0,) if arguments.seeds is None else _seeds(arguments.seeds),
+        (0,) if arguments.seeds is None else seeds_of(arguments.seeds),
     )
     if arguments.budget is not None:
         config = config.with_budget(arguments.budget)
@@ -214,7 +214,7 @@ def resumed(arguments: Arguments, folder: Path) -> RunConfig:
     named = {
         **{name: getattr(arguments, name) for name in ("agent", "agents", "preset", "budget")},
         "stages": None if arguments.stages is None else tuple(items(arguments.stages)),
-        "seeds": None if arguments.seeds is None else _seeds(arguments.seeds),
+        "seeds": None if arguments.seeds is None else seeds_of(arguments.seeds),
     }
     for name, asked in named.items():
         if asked not in (None, has := getattr(found, name)):
@@ -314,7 +314,8 @@ def _switch(on: bool, off: bool) -> bool | None:
     return on if on or off else None
 
 
-def _seeds(text: str) -> tuple[int, ...]:
+def seeds_of(text: str) -> tuple[int, ...]:
+    """Return the seeds behind --seeds; ConfigurationError for anything but integers."""
     try:
         return tuple(map(int, items(text)))
     except ValueError:
