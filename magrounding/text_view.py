@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from string import ascii_letters
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -68,25 +68,6 @@ class Happened(NamedTuple):
     reward: float = 0.0
     over: bool = False
     won: bool | None = None
-
-
-class RowResults(Protocol):
-    """Arrays of a step of B rows, see `Info` and `VectorEnv.step`: those that a text speaks of."""
-
-    @property
-    def rewards(self) -> np.ndarray: ...
-    @property
-    def terminated(self) -> np.ndarray: ...
-    @property
-    def truncated(self) -> np.ndarray: ...
-    @property
-    def alive(self) -> np.ndarray: ...
-    @property
-    def illegal(self) -> np.ndarray: ...
-    @property
-    def done(self) -> np.ndarray: ...
-    @property
-    def length(self) -> np.ndarray: ...
 
 
 class TextView:
@@ -334,14 +315,13 @@ def find_text_view(id: str, spec: EnvSpec) -> TextView:
     return (load(named) if named else TextView)(spec)
 
 
-def describe_row(
-    vec: Any, observation: Mapping[str, Any], step: RowResults, actions: np.ndarray, row: int, agent: int
-) -> str:
+def describe_row(vec: Any, observation: Mapping[str, Any], step: Any, actions: np.ndarray, row: int, agent: int) -> str:
     """Return the text of an agent of a batch that begins anew by itself, see `capabilities.HasTextView`.
 
     Args:
         vec: the batch, a VectorEnv.
-        observation, step: of all rows, as on show.
+        observation: of all rows, as on show.
+        step: likewise the results of the last step, attributes as of `Info` and `VectorEnv.step`.
         actions: [B, n], those of the step; negative where they are not known.
     """
     row, agent = check_count("row", row, 0, vec.num_envs - 1), check_count("agent", agent, 0, vec.num_agents - 1)

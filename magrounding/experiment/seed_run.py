@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 import time
 from collections import deque
-from collections.abc import Callable, Collection, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Collection
+from contextlib import ExitStack, closing
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -116,7 +116,9 @@ class SeedRun:
         """Train all phases of all stages that are left; KeyboardInterrupt after a signal, the state saved; Diverged."""
         self._load()
         self._sender = self._send(self.seed, self.folder, self.at.finished)
-        with self._sending(), MetricsLog(self.folder, self.at.metrics_size, self._sender.add) as self._log:
+        with ExitStack() as stack:
+            stack.callback(lambda: self._sender.close(finished=self.at.finished))  # whatever ended the run
+            self._log = stack.enter_context(MetricsLog(self.folder, self.at.metrics_size, self._sender.add))
             self._sender.hold()
             self._evaluations = Evaluations(self.settings, self.seed, self._write_evaluation, self._display, self._stop)
             self._last_tick = time.monotonic()
@@ -129,14 +131,6 @@ class SeedRun:
                         self._finish(session)
                     except Diverged as error:
                         raise explained(error, self.stage, self.phase, self.at.steps) from None
-
-    @contextmanager
-    def _sending(self) -> Iterator[None]:
-        """Let trackers take what they still wait for, whatever ended the run."""
-        try:
-            yield
-        finally:
-            self._sender.close(finished=self.at.finished)
 
     def _load(self) -> None:
         """Restore the state of an earlier process, where there is one."""
@@ -224,7 +218,7 @@ class SeedRun:
             self._best, self.at.best_steps = session.trained(), self.at.steps
         record = {
             "env": self.settings.env,
-            "vocabulary": session.vocabulary_hash,
+            "vocabulary": session.vec.spec.vocabulary_hash,
             "stage": self.stage,
             "phase": self.phase.name,
             "seed": self.seed,

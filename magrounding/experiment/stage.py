@@ -128,11 +128,6 @@ class StageSession:
         """Environment steps of a rollout."""
         return self.vec.num_envs * self.phase.learner.unroll
 
-    @property
-    def vocabulary_hash(self) -> str:
-        """Hash of the words of the phase's games."""
-        return self.vec.spec.vocabulary_hash
-
     def start(self) -> None:
         """Begin the phase's games; segmenters learn the stage's sentences before its first phase."""
         if self._segments_seed is not None:

@@ -41,7 +41,9 @@ def film(frames: Sequence[Any], ending: str, milliseconds: int) -> bytes:
     if ending == PNG:
         return sheet(pictures)
     shown = [*pictures, *pictures[-1:] * (_LAST_FRAMES - 1)]
-    return animate(shown, milliseconds) if ending == GIF else encode(shown, milliseconds)
+    if ending == MP4:
+        return encode(shown, milliseconds)
+    return _saved(shown[0], "gif", save_all=True, append_images=shown[1:], duration=milliseconds, loop=0)  # for ever
 
 
 def picture_of(env: Any, marks: np.ndarray | None = None) -> Any:
@@ -81,11 +83,6 @@ def page(title: str, frames: Sequence[Any], texts: Sequence[str], about: str, mi
     parts["milliseconds"] = str(milliseconds)
     template = resources.files("magrounding.play").joinpath("film.html").read_text(encoding="utf-8")
     return re.sub(r"@(\w+)@", lambda found: parts[found[1]], template)
-
-
-def animate(pictures: list[Image.Image], milliseconds: int) -> bytes:
-    """Encode a film (.gif) that goes on for ever."""
-    return _saved(pictures[0], "gif", save_all=True, append_images=pictures[1:], duration=milliseconds, loop=0)
 
 
 def sheet(pictures: list[Image.Image]) -> bytes:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from magrounding.experiment.config import REMAINING_STAGES, RunConfig
-from magrounding.experiment.evaluation_config import EvaluationConfig
+from magrounding.experiment.evaluation_config import CHOSEN_ON_VALID, EvaluationConfig
 from magrounding.experiment.phase import Phase, Promotion
 from magrounding.training.drrn import DrrnLearnerConfig
 
@@ -55,36 +56,25 @@ QUICK_SCIENCEWORLD = RunConfig(
     phases={**{task: _quickly(2_560) for task in QUICK_TASKS}, REMAINING_STAGES: _quickly(10_240)},
     network={"vocabulary": "words", "embedding": 64, "hidden": 64},
     carry_optimizer=False,
-    evaluation=EvaluationConfig(
-        selection_games=8,
-        report_games=8,
-        selection_set="valid",
-        watched_sets=("valid",),
-        stage_sets=("test",),
-        final_sets=("test",),
-        read_always=False,
-    ),
+    evaluation=EvaluationConfig(selection_games=8, report_games=8, read_always=False, **CHOSEN_ON_VALID),
     log_every=5,
 )
 
-PAPER_SCIENCEWORLD = RunConfig(
+PAPER_SCIENCEWORLD = replace(
+    QUICK_SCIENCEWORLD,
     preset="paper",
     about=(
         "The paper's DRRN: 8 games, 100,000 steps of each, 10 games of test variations after every 1,000 of them. The "
         "paper's score of a task is the mean of the last tenth of those."
     ),
-    agent="drrn",
     phases={REMAINING_STAGES: _learn(800_000)},
-    carry_optimizer=False,
-    evaluation=EvaluationConfig(
+    network={},
+    evaluation=replace(
+        QUICK_SCIENCEWORLD.evaluation,
         every=8_000,
         selection_games=10,
         report_games=100,
-        selection_set="valid",
         watched_sets=("valid", "test"),
-        stage_sets=("test",),
-        final_sets=("test",),
-        read_always=False,
     ),
     log_every=100,
 )

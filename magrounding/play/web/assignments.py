@@ -50,27 +50,23 @@ class Assigned(NamedTuple):
 
 
 class Assignments:
-    """Agents and watchers of one game; an agent of `people` is kept `hold_seconds` for a person who has gone."""
+    """Agents and `watchers` of one game; an agent of `people` is kept `hold_seconds` for a person who has gone."""
 
     def __init__(self, people: Sequence[int], hold_seconds: float) -> None:
         self._people, self._hold_seconds = tuple(people), hold_seconds
         self._holders: dict[int, Holder] = {}
-        self._watchers: dict[Visitor, None] = {}
+        self.watchers: dict[Visitor, None] = {}
 
     @property
     def visitors(self) -> list[Visitor]:
         """All that are connected, each once."""
         there = [holder.visitor for holder in self._holders.values() if holder.visitor is not None]
-        return list(dict.fromkeys([*there, *self._watchers]))
+        return list(dict.fromkeys([*there, *self.watchers]))
 
     @property
     def present(self) -> list[int]:
         """Agents whose people are connected."""
         return [agent for agent, holder in self._holders.items() if holder.visitor is not None]
-
-    @property
-    def watching(self) -> int:
-        return len(self._watchers)
 
     @property
     def complete(self) -> bool:
@@ -87,22 +83,22 @@ class Assignments:
         """
         agent = self._find(agent, token)
         if agent is None:
-            self._watchers[visitor] = None
+            self.watchers[visitor] = None
             return Assigned(None, None, None)
-        self._watchers.pop(visitor, None)
+        self.watchers.pop(visitor, None)
         holder, displaced = self._holders.get(agent), None
         if holder is None or not _same(holder.token, token):
             holder = self._holders[agent] = Holder(secrets.token_urlsafe(18), visitor)
         elif holder.visitor is not visitor and holder.visitor is not None:
             former, holder.visitor = holder.visitor, None
             if not self.of(former):
-                self._watchers[former], displaced = None, former
+                self.watchers[former], displaced = None, former
         holder.visitor = visitor
         return Assigned(agent, holder.token, displaced)
 
     def leave(self, visitor: Visitor, *, for_good: bool) -> list[int]:
         """Remove a visitor and return its agents: free at once if it left for good, else kept for a while."""
-        self._watchers.pop(visitor, None)
+        self.watchers.pop(visitor, None)
         left = self.of(visitor)
         for agent in left:
             holder = self._holders[agent]
@@ -110,7 +106,7 @@ class Assignments:
         return left
 
     def clear(self) -> None:
-        self._holders, self._watchers = {}, {}
+        self._holders, self.watchers = {}, {}
 
     def _find(self, requested: int | None, token: str | None) -> int | None:
         """Return the agent to assign, None for watching; Refusal where it is taken, or no person plays it."""

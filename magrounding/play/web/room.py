@@ -318,7 +318,7 @@ class Room:
                 "begun": self._begun,
                 "thinking": self._busy,
                 "clock": left,
-                "watching": self._assignments.watching,
+                "watching": len(self._assignments.watchers),
             }
         )
 
