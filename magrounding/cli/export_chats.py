@@ -12,17 +12,17 @@ from magrounding.cli.command import CommandLine, derived
 from magrounding.cli.game_arguments import EnvArguments, QuietArguments
 from magrounding.cli.options import chosen_elsewhere, configure, first_seed, parse_env_options
 from magrounding.envs.make import make_vec
-from magrounding.errors import CheckpointError, ConfigurationError, check_choice
+from magrounding.errors import ConfigurationError, check_choice
 from magrounding.experiment.match import ROWS, play_batch
 from magrounding.experiment.progress import Display
 from magrounding.play.language_models.chats import chats_of
 from magrounding.play.language_models.prompts import REPLIES, Prompt
 from magrounding.play.lineup import Lineup
-from magrounding.play.owner import owned
+from magrounding.play.owner import new_file
 from magrounding.play.recording import RECORDING_SEED
 from magrounding.play.saved_games import SavedEpisode, open_env, read_episodes, replayed
 from magrounding.registry import describe, env_entry
-from magrounding.storage import check_place, json_text, write_atomic
+from magrounding.storage import json_text, write_atomic
 from magrounding.threads import plan_threads, using
 from magrounding.vector import VectorEnv
 
@@ -60,10 +60,7 @@ def run(arguments: Arguments, line: CommandLine) -> None:
     prompt, form = Prompt.load(arguments.prompt), check_choice("form of a reply", arguments.reply, REPLIES)
     if prompt.shows_games:
         raise ConfigurationError(f"the prompt {arguments.prompt} shows games itself: choose another for chats")
-    check_place(arguments.out)
-    with owned(arguments.out, f"the chats of {arguments.out.name}", file=True):
-        if arguments.out.exists():
-            raise CheckpointError(f"{arguments.out} exists already: name another file with --out")
+    with new_file(arguments.out, "the chats of"):
         vec, players, games, count = _games(arguments)
         lines, left_out = list[str](), 0
         with closing(vec), Display(quiet=arguments.quiet) as display, display.games("chats", count) as advance:

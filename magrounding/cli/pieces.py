@@ -14,11 +14,11 @@ from magrounding.agents.drrn.pieces import FIRST, train_pieces
 from magrounding.cli.command import CommandLine, derived
 from magrounding.cli.options import chosen_elsewhere, configure, parse_env_options
 from magrounding.envs.make import make_vec
-from magrounding.errors import CheckpointError, ConfigurationError, check_choice
-from magrounding.play.owner import owned
+from magrounding.errors import ConfigurationError, check_choice
+from magrounding.play.owner import new_file
 from magrounding.registry import env_entry
 from magrounding.spec import CHOICES
-from magrounding.storage import check_place, write_atomic
+from magrounding.storage import write_atomic
 from magrounding.texts import content_keys
 from magrounding.vector import VectorEnv
 from magrounding.vocabulary import plain_text
@@ -50,10 +50,7 @@ class Arguments:
 
 def run(arguments: Arguments, line: CommandLine) -> None:
     """Play, train, write the file, say what is in it."""
-    check_place(arguments.out)
-    with owned(arguments.out, f"the training of {arguments.out.name}", file=True):
-        if arguments.out.exists():
-            raise CheckpointError(f"{arguments.out} exists already: name another file with --out")
+    with new_file(arguments.out, "the training of"):
         _run(arguments)
 
 

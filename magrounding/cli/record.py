@@ -21,12 +21,12 @@ from magrounding.play.action_names import letters_of
 from magrounding.play.actor import Actor, check_oracle, make_expert
 from magrounding.play.demonstrations import Demonstrations
 from magrounding.play.loading import load_team
-from magrounding.play.owner import owned
+from magrounding.play.owner import new_file
 from magrounding.play.recording import RECORDING_SEED, StopRecording, record
 from magrounding.play.saved_games import ReplayActor, read_episodes, replayed
 from magrounding.pretrained import find_run
 from magrounding.registry import EnvConfig
-from magrounding.storage import check_place, user_path
+from magrounding.storage import user_path
 from magrounding.threads import plan_threads, using
 from magrounding.vector import VectorEnv
 
@@ -58,21 +58,21 @@ class Arguments(QuietArguments, WorkerArguments, EnvArguments):
 
 def run(arguments: Arguments, line: CommandLine) -> None:
     """Play, write the file, say what is in it."""
-    check_place(arguments.out)
-    with owned(arguments.out, f"the recording of {arguments.out.name}", file=True):
-        if arguments.out.exists():
-            raise CheckpointError(f"{arguments.out} exists already: name another file with --out")
-        _run(arguments)
+    with new_file(arguments.out, "the recording of"):
+        shown = _recorded(arguments)
+        shown.save(arguments.out)
+    size = arguments.out.stat().st_size / 1024
+    results = f"games {len(shown.won):,}, steps {shown.steps:,}, win rate {shown.won.mean():.1%}, {size:,.1f} KiB"
+    print(arguments.out if arguments.quiet else f"{arguments.out}: {results}")
 
 
-def _run(arguments: Arguments) -> None:
+def _recorded(arguments: Arguments) -> Demonstrations:
     if arguments.games < 1:
         raise ConfigurationError(f"--games must be positive, got {arguments.games}")
     first = first_seed(RECORDING_SEED, arguments.seed)
     kind, _, source = arguments.player.partition(":")
     if kind == SAVED and source:
-        _record_saved(arguments, user_path(source))
-        return
+        return _replayed(arguments, user_path(source))
     if kind == ORACLE and source:
         check_oracle(arguments.env, source)
     elif kind != RUN or not source:
@@ -84,11 +84,10 @@ def _run(arguments: Arguments) -> None:
         display, what = Display(quiet=arguments.quiet or kind == KEYBOARD), f"{played_by}: {arguments.env}"
         with closing(vec), display, display.games(what, arguments.games) as bar:
             on_progress = bar if display.live or arguments.quiet else _Progress(arguments.games)
-            shown = record(vec, player, arguments.games, first, played_by, on_progress=on_progress)
-    _keep(arguments, shown)
+            return record(vec, player, arguments.games, first, played_by, on_progress=on_progress)
 
 
-def _record_saved(arguments: Arguments, file: Path) -> None:
+def _replayed(arguments: Arguments, file: Path) -> Demonstrations:
     """Make demonstrations of saved games, as they were played; ConfigurationError for options of other games."""
     header, episodes = read_episodes(file)
     options = Arguments(env=arguments.env, out=arguments.out, player=arguments.player, quiet=arguments.quiet)
@@ -100,15 +99,7 @@ def _record_saved(arguments: Arguments, file: Path) -> None:
         deque(replayed(file, header, episodes), maxlen=0)  # refuses those that go another way now
         player = ReplayActor(episodes)
         with closing(make_vec(header.env, len(episodes), **header.options)) as vec:
-            shown = record(vec, player, len(episodes), player.seed, ",".join(header.players))
-    _keep(arguments, shown)
-
-
-def _keep(arguments: Arguments, shown: Demonstrations) -> None:
-    shown.save(arguments.out)
-    size = arguments.out.stat().st_size / 1024
-    results = f"games {len(shown.won):,}, steps {shown.steps:,}, win rate {shown.won.mean():.1%}, {size:,.1f} KiB"
-    print(arguments.out if arguments.quiet else f"{arguments.out}: {results}")
+            return record(vec, player, len(episodes), player.seed, ",".join(header.players))
 
 
 def _options(arguments: Arguments, source: str) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from pathlib import Path
 from magrounding.errors import CheckpointError
 from magrounding.play.run_folder import RunFolder
 from magrounding.signals import GONE_HOSTS
-from magrounding.storage import SEAL, check_regular, digest, json_text, naming, parse_json, reason
+from magrounding.storage import SEAL, check_place, check_regular, digest, json_text, naming, parse_json, reason
 
 _PATIENCE_SECONDS, _LOOK_SECONDS = 60.0, 0.2
 """Seconds that a process that takes over waits for another to end, and between two looks at it."""
@@ -137,6 +137,16 @@ def owned(out: Path, holds: str, *, file: bool = False) -> Iterator[None]:
         for folder in made:  # from the inside; what holds something stays
             with suppress(OSError):
                 folder.rmdir()
+
+
+@contextmanager
+def new_file(out: Path, holds: str) -> Iterator[None]:
+    """Own a file that is to be written while entered (`owned`); CheckpointError where it is there, or cannot be."""
+    check_place(out)
+    with owned(out, f"{holds} {out.name}", file=True):
+        if out.exists():
+            raise CheckpointError(f"{out} exists already: name another file with --out")
+        yield
 
 
 def _check_free(path: Path, data: bytes, holds: str) -> None:
