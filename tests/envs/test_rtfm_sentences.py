@@ -46,6 +46,14 @@ def test_spans_are_of_the_facts_of_the_game(layout, split):
     assert check(options, games=100) == wanted
 
 
+@pytest.mark.parametrize("split", ["train", "eval_paraphrase", "eval_construction"])
+@pytest.mark.parametrize("author", ["wiki", "storyteller"])
+def test_spans_are_of_the_facts_in_the_sentences_of_other_authors(author, split):
+    options = {"stage": "s6", "agents": 2, "split": split, "templates": f"example:{author}.json"}
+    assert "said" in check(options, games=100)
+    assert len(find_sentences(f"example:{author}.json", language=True).templates) == 44
+
+
 @pytest.mark.parametrize("task", ["simple_stationary", "simple_nl", "group", "nl"])
 @pytest.mark.parametrize(
     "options", [{}, {"layout": "stream", "constructions": "all"}, {"resample_text": True}], ids=str
