@@ -24,7 +24,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from magrounding.errors import CheckpointError, ConfigurationError, check_choice
+from magrounding.errors import CheckpointError, ConfigurationError, MagroundingError, check_choice
 
 WRONG_JSON = (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError)
 """Errors of a user's JSON: no JSON, too deep, too large numbers, or missing entries."""
@@ -139,6 +139,22 @@ def read_bytes(path: Path, most: int = RECORD) -> bytes:
     return data
 
 
+def require_bytes(
+    path: Path,
+    most: int = RECORD,
+    *,
+    missing: MagroundingError | None = None,
+    refused: type[MagroundingError] = CheckpointError,
+) -> bytes:
+    """`read_bytes` of a file that has to be there: an error that says why it cannot be read, or that it is missing."""
+    try:
+        return read_bytes(path, most)
+    except OSError as error:
+        if missing is not None and isinstance(error, FileNotFoundError):
+            raise missing from None
+        raise refused(f"{path} cannot be read: {reason(error)}") from None
+
+
 def text_of(data: bytes) -> str:
     """The text of a file in UTF-8, without the byte-order mark of editors; UnicodeDecodeError for another encoding."""
     return data.decode("utf-8-sig")
@@ -249,7 +265,7 @@ def check_place(path: Path) -> None:
     Folders that are missing are not made: whatever is refused next leaves nothing behind.
     """
     partial = path.absolute().with_name(f".{path.name}.{os.getpid()}.partial")  # the longest name: `write_atomic`
-    there = next((folder for folder in partial.parents if _is_there(folder)), Path(partial.anchor))
+    there = next((folder for folder in partial.parents if os.path.lexists(folder)), Path(partial.anchor))
     try:
         for name in partial.relative_to(there).parts:
             with suppress(FileNotFoundError):
@@ -260,12 +276,6 @@ def check_place(path: Path) -> None:
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
     except OSError as error:
         raise CheckpointError(f"{path} cannot be written ({reason(error)}): name another file with --out") from None
-
-
-def _is_there(path: Path) -> bool:
-    with suppress(OSError):  # a name may be too long
-        return os.path.lexists(path)
-    return False
 
 
 def remove_partial(folder: Path, *, below: bool = True) -> None:
@@ -318,12 +328,10 @@ def write_json(path: Path, content: Mapping[str, Any], *, sealed: bool = False) 
 
 def read_json(path: Path) -> dict[str, Any]:
     """The JSON object at `path`, without its seal; CheckpointError where it is missing, no object, or altered."""
+    lost = CheckpointError(f"{path} is missing: this is not the folder of a run, or a part of it was lost")
+    data = require_bytes(path, missing=lost)
     try:
-        content = parse_json(read_text(path))
-    except FileNotFoundError:
-        raise CheckpointError(f"{path} is missing: this is not the folder of a run, or a part of it was lost") from None
-    except OSError as error:
-        raise CheckpointError(f"{path} cannot be read: {reason(error)}") from None
+        content = parse_json(text_of(data))
     except ValueError:
         raise CheckpointError(f"{path} is damaged: it is not JSON") from None
     if not isinstance(content, dict):

@@ -299,9 +299,9 @@ def common_diagnostics(policies: Iterable[Policy]) -> StepDiagnostics | None:
 
 
 @contextmanager
-def evaluating(*policies: Policy) -> Iterator[None]:
+def evaluating(*networks: nn.Module) -> Iterator[None]:
     """Put networks into evaluation mode within; what was in training mode is so again afterwards."""
-    training = [module for policy in policies if policy.training for module in policy.modules() if module.training]
+    training = [module for network in networks if network.training for module in network.modules() if module.training]
     for module in training:
         module.training = False
     try:

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from magrounding.agents.gradient_step import check_finite
 from magrounding.errors import CheckpointError
-from magrounding.storage import ARRAYS, read_bytes, read_json, reason, write_atomic, write_json
+from magrounding.storage import ARRAYS, read_json, require_bytes, write_atomic, write_json
 from magrounding.version import __version__
 
 STATE_FILE = "state.json"
@@ -103,12 +103,7 @@ def parse_tensors(data: bytes, source: Path) -> Weights:
 
 
 def _load_file(path: Path, record: Mapping[str, Any]) -> Weights:
-    try:
-        data = read_bytes(path, ARRAYS)
-    except FileNotFoundError:
-        raise CheckpointError(f"{path} is missing; restore it, or train again") from None
-    except OSError as error:
-        raise CheckpointError(f"{path} cannot be read: {reason(error)}") from None
+    data = require_bytes(path, ARRAYS, missing=CheckpointError(f"{path} is missing; restore it, or train again"))
     files = record.get("files")
     if not isinstance(files, dict) or hashlib.sha256(data).hexdigest() != files.get(path.name):
         raise CheckpointError(

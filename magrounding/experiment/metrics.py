@@ -10,7 +10,7 @@ from typing import Any
 
 from magrounding.errors import CheckpointError
 from magrounding.play.run_folder import SeedFolder
-from magrounding.storage import LINES, json_text, naming, parse_json, read_bytes, reason
+from magrounding.storage import LINES, json_text, naming, parse_json, require_bytes
 
 CHECK = "check"
 """Last entry of every line: CRC-32 of the file up to there, checks left out; a line changed, lost or doubled shows."""
@@ -37,7 +37,7 @@ class MetricsLog:
     ) -> None:
         folder.path.mkdir(parents=True, exist_ok=True)
         self.path = folder.metrics
-        data = _read(self.path)[:size] if self.path.exists() else b""
+        data = require_bytes(self.path, LINES)[:size] if self.path.exists() else b""
         if len(data) < size:
             raise CheckpointError(f"{self.path} is shorter than its run's checkpoint says: it was cut or replaced")
         lines, rest, self._check = _parse(data, self.path)
@@ -100,18 +100,11 @@ def read_metrics(path: Path, size: int | None = None) -> list[dict[str, Any]]:
     """
     if not path.exists():
         return []
-    lines, rest, _ = _parse(_read(path)[:size], path)
+    lines, rest, _ = _parse(require_bytes(path, LINES)[:size], path)
     _, found, check = rest.rpartition(_BEFORE_CHECK)
     if found and len(check) > _CHECK_LENGTH:  # not cut short: its end was overwritten
         raise _damaged(path, len(lines) + 1)
     return lines
-
-
-def _read(path: Path) -> bytes:
-    try:
-        return read_bytes(path, LINES)
-    except OSError as error:
-        raise CheckpointError(f"{path} cannot be read: {reason(error)}") from None
 
 
 def _parse(data: bytes, path: Path) -> tuple[list[dict[str, Any]], bytes, int]:

@@ -22,7 +22,7 @@ from magrounding.errors import CheckpointError, ConfigurationError, DataNotFound
 from magrounding.registry import env_entry
 from magrounding.schema import Count, Options, load
 from magrounding.spec import EnvSpec, FixedActions
-from magrounding.storage import LINES, digest, json_text, naming, parse_json, read_bytes, reason, write_atomic
+from magrounding.storage import LINES, digest, json_text, naming, parse_json, require_bytes, write_atomic
 from magrounding.vector import Info, Observation, VectorEnv
 from magrounding.version import __version__
 
@@ -350,12 +350,7 @@ def _line(content: Mapping[str, Any]) -> str:
 
 
 def _read(path: Path) -> bytes:
-    try:
-        return read_bytes(path, LINES)
-    except FileNotFoundError:
-        raise DataNotFound(f"there are no saved games at {path}") from None
-    except OSError as error:
-        raise CheckpointError(f"{path} cannot be read: {reason(error)}") from None
+    return require_bytes(path, LINES, missing=DataNotFound(f"there are no saved games at {path}"))
 
 
 def _parse(line: bytes, source: Path | str, number: int) -> dict[str, Any]:

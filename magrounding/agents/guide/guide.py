@@ -16,9 +16,10 @@ from torch import Tensor, nn
 from magrounding.agents.bounded import bounded
 from magrounding.agents.guide.encoder import HashedEncoder
 from magrounding.agents.guide.language_model import LanguageModelEncoder
+from magrounding.agents.policy import evaluating
 from magrounding.agents.weights import fit_weights, parse_tensors
 from magrounding.errors import CheckpointError, ConfigurationError
-from magrounding.storage import ARRAYS, read_bytes, read_json, reason, write_atomic, write_json
+from magrounding.storage import ARRAYS, read_json, require_bytes, write_atomic, write_json
 
 TEMPERATURE = 0.05
 """Temperature λ. LGE gives none; SimCSE, whose loss it takes, has .05."""
@@ -50,11 +51,8 @@ class Guide(nn.Module):
     @torch.no_grad()
     def embed(self, texts: Sequence[str]) -> Tensor:
         """Return vectors [U, D] of length 1, on the CPU."""
-        training = self.training
-        self.eval()
-        parts = [self(texts[start : start + _CHUNK]).float().cpu() for start in range(0, len(texts), _CHUNK)]
-        self.train(training)
-        return torch.cat(parts)
+        with evaluating(self):
+            return torch.cat([self(texts[k : k + _CHUNK]).float().cpu() for k in range(0, len(texts), _CHUNK)])
 
     def score(self, task: str, actions: Sequence[str]) -> np.ndarray:
         """Return [C] float32, the relevance of C actions for a task."""
@@ -110,7 +108,4 @@ def _found(folder: Path) -> Path:
 
 
 def _weights(folder: Path) -> bytes:
-    try:
-        return read_bytes(folder / _WEIGHTS, ARRAYS)
-    except OSError as error:
-        raise CheckpointError(f"{folder / _WEIGHTS} cannot be read: {reason(error)}") from None
+    return require_bytes(folder / _WEIGHTS, ARRAYS)

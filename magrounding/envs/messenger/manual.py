@@ -23,7 +23,7 @@ import numpy as np
 from magrounding.brief import brief
 from magrounding.envs.messenger.entities import ENTITIES, FIRST_WORD, MOVEMENTS, ROLES
 from magrounding.errors import DataNotFound
-from magrounding.storage import parse_json, read_bytes, reason, text_of, user_path
+from magrounding.storage import parse_json, require_bytes, text_of, user_path
 from magrounding.vocabulary import Vocabulary
 
 LAYOUTS = ("statements", "paragraph", "stream")
@@ -119,12 +119,8 @@ def _file(text: str) -> str:
 
 
 def _read(path: Path) -> bytes:
-    try:
-        return read_bytes(path)
-    except FileNotFoundError:
-        raise DataNotFound(f"{path} is missing; a corpus has {' and '.join(map(_file, TEXTS))}") from None
-    except OSError as error:
-        raise DataNotFound(f"{path} cannot be read: {reason(error)}") from None
+    missing = DataNotFound(f"{path} is missing; a corpus has {' and '.join(map(_file, TEXTS))}")
+    return require_bytes(path, missing=missing, refused=DataNotFound)
 
 
 @lru_cache(maxsize=8)

@@ -37,7 +37,7 @@ from magrounding.envs.rtfm.constructions import (
 from magrounding.envs.rtfm.ontology import MEANINGFUL
 from magrounding.envs.rtfm.text import COMMA, is_punctuation
 from magrounding.errors import ConfigurationError, DataNotFound, check_choice
-from magrounding.storage import parse_json, read_bytes, reason, text_of, user_path
+from magrounding.storage import parse_json, require_bytes, text_of, user_path
 
 MOST_SENTENCES = 1000
 """Sentences of a file, and words of all its classes."""
@@ -136,13 +136,8 @@ def find_sentences(path: str | None, language: bool) -> Sentences:
     """
     if path is None:
         return our_sentences(language)
-    try:
-        content = read_bytes(user_path(path))
-    except FileNotFoundError:
-        raise DataNotFound(f"there are no templates at {path}") from None
-    except OSError as error:
-        raise DataNotFound(f"{path} cannot be read: {reason(error)}") from None
-    return _parse_file(path, content)
+    missing = DataNotFound(f"there are no templates at {path}")
+    return _parse_file(path, require_bytes(user_path(path), missing=missing, refused=DataNotFound))
 
 
 @lru_cache(maxsize=8)
