@@ -81,7 +81,7 @@ OWN_NETWORKS = {f"magrounding/training/{name}.py" for name in ("qmix", "drrn", "
 """Algorithms that train only agents made for them (`AlgorithmEntry.own_agents`) know those agents' networks."""
 
 ENDI = re.compile(r"(?<![a-z])endi(?![a-z])", re.IGNORECASE)
-NAMES_ENDI = ("builtin.py", "published.py")
+NAMES_ENDI = ("builtin.py", "entry.py")
 """Beside endi/ and the presets: where its agents are registered, and where its paper's tables are quoted."""
 
 

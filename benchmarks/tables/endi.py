@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from benchmarks.tables.layout import PAPER, QUICK, REASONS, Row, Table
-from magrounding.envs.messenger.published import MA_MESSENGER
+from magrounding.envs.messenger.entry import MA_MESSENGER
 from magrounding.envs.published import PublishedResult, PublishedResults
-from magrounding.envs.rtfm.published import MA_RTFM, MA_RTFM_ABLATIONS
+from magrounding.envs.rtfm.entry import MA_RTFM, MA_RTFM_ABLATIONS
 
 _VARIANTS = {"endi_num": "EnDi(num)", "endi_dis": "EnDi(dis)", "endi_sup": "EnDi-sup", "endi_reg": "EnDi-reg"}
 _STAGES = {"ma_rtfm": ("s1", "s2", "s3", "s4", "s5"), "ma_messenger": ("s1", "s2", "s3")}

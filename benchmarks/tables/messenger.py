@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from benchmarks.tables.layout import PAPER, QUICK, Row, Table
-from magrounding.envs.messenger.published import MESSENGER as PUBLISHED
+from magrounding.envs.messenger.entry import MESSENGER as PUBLISHED
 from magrounding.envs.published import PublishedResults
 from magrounding.registry import env_entry
 

@@ -10,7 +10,7 @@ import numpy as np
 SEED, EPISODE, STEP, DRAWS, TEAM, TEAM_DIVISION, ELEMENT_DIVISION, TARGETS_LEFT, OUTCOME = range(9)  # as `compiled`
 # A game of `eval_minimal`: the elements whose members its twin exchanges (4 first + second), the distractor's team.
 EXCHANGED, DISTRACTOR_TEAM = 9, 10
-# Statements that the manual leaves out: bit k is statement k (see `abridge`).
+# Statements that the manual leaves out: bit k is statement k (see `generate`).
 OMITTED = 11
 NUM_SCALARS = 12
 

@@ -7,12 +7,15 @@ from numba import njit
 
 from magrounding.envs.compiled import RUNNING, copy_row, document_key, shuffled_place
 from magrounding.envs.rtfm import arrays
-from magrounding.envs.rtfm.abridge import abridge
 from magrounding.envs.rtfm.prose import further, write_prose
 from magrounding.envs.rtfm.text import STATEMENTS
 from magrounding.envs.rtfm.twins import draw_task, draw_twin
 from magrounding.jit import inner_njit
-from magrounding.seeding import LAYOUT, NUM_STREAMS, ORDER, TASK, TEXT, below, stream_key
+from magrounding.seeding import LAYOUT, NUM_STREAMS, ORDER, TASK, TEXT, below, hash64, stream_key
+
+_OF_STATEMENTS, _OF_DISTRACTOR = 1 << 12, 1 << 13
+"""Counters from which the keys of the draws of `_abridge` are made; nothing else of an episode draws there."""
+_PARTS = 1 << 20
 
 
 @njit(inline="always")  # called in one place
@@ -39,7 +42,7 @@ def start_games(first, last, rules, tables, games, manual, goal, out):
                 draw_task(keys[TASK], rules, tables, scalars, entities)
             _shuffle_monsters(keys[ORDER], rules.agents, rules.monsters, entities)
         _place(keys[LAYOUT], rules.size - 2, entities)
-        abridge(keys[TEXT], keys[TASK], rules, scalars, entities)
+        _abridge(keys[TEXT], keys[TASK], rules, scalars, entities)
         write_text(b, rules, tables, games, manual, goal)
         out.document[b] = document_key(keys[TEXT], 0, salt_of(rules, scalars))
         for a in range(rules.agents):
@@ -90,6 +93,41 @@ def _place(key, side, entities):
         entities[e, arrays.ROW] = row
         entities[e, arrays.COLUMN] = column
         entities[e, arrays.PRESENT] = 1
+
+
+@inner_njit
+def _abridge(text_key, task_key, rules, scalars, entities):
+    """Draw whether the distractor monster stays, and which statements are left out: bit k of OMITTED, statement k.
+
+    Selecting one of seven statements through attention that starts uniform is what keeps txt2π from reading; what a
+    selected statement says is learnt fast. So manuals begin short, and grow as a curriculum lets them.
+    """
+    n, monsters = rules.agents, rules.monsters
+    if rules.distraction < 1.0 and below(hash64(task_key, _OF_DISTRACTOR), 0, _PARTS) >= rules.distraction * _PARTS:
+        for e in range(n, n + monsters):
+            if entities[e, arrays.TARGET] == 0:
+                entities[e, arrays.PRESENT] = 0
+    scalars[arrays.OMITTED] = 0
+    if rules.omission == 0.0 and rules.decoys == 1.0:
+        return
+    needed = decoys = 0
+    for e in range(n, n + monsters):
+        if entities[e, arrays.PRESENT] == 1:
+            # Statement k of letters says that letter k beats the next of the cycle.
+            k = (entities[e, arrays.ELEMENT] + 2) % 3 if rules.letters else entities[e, arrays.ELEMENT]
+            if entities[e, arrays.TARGET] == 1:
+                needed |= 1 << k
+            else:
+                decoys |= 1 << k
+    distracted, decoys = decoys != 0, decoys & ~needed
+    if distracted:
+        needed |= 1 << (4 + scalars[arrays.TEAM])
+    key = hash64(text_key, _OF_STATEMENTS)
+    if below(key, rules.statements, _PARTS) < rules.decoys * _PARTS:
+        needed, decoys = needed | decoys, 0
+    for k in range(rules.statements):
+        if decoys >> k & 1 or (needed >> k & 1 == 0 and below(key, k, _PARTS) < rules.omission * _PARTS):
+            scalars[arrays.OMITTED] |= 1 << k
 
 
 @njit(inline="always")
