@@ -22,6 +22,8 @@ COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 
 MOST_BESIDE = 5
 """Panels in one row."""
+_HEIGHT = 4.2
+"""Inches of a panel."""
 _LINE = 0.3
 """Inches that a line of a legend takes at most."""
 _FULL = 0.98
@@ -58,16 +60,14 @@ def plain(text: str) -> str:
     return f" {line}" if line.startswith("_") else line
 
 
-def make_figure(
-    panels: int, width: float = 3.2, height: float = 4.2, *, alike: bool = True
-) -> tuple[Figure, list[Axes]]:
-    """A figure with panels in rows of MOST_BESIDE at most, each so many inches wide and high; `alike`: of one scale."""
+def make_figure(panels: int, width: float = 3.2, *, alike: bool = True) -> tuple[Figure, list[Axes]]:
+    """A figure with panels in rows of MOST_BESIDE at most, each so many inches wide; `alike`: of one scale."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     columns = min(panels, MOST_BESIDE)
     rows = -(-panels // columns)
-    figure = Figure(figsize=(max(6.0, width * columns), height * rows), layout="constrained")
+    figure = Figure(figsize=(max(6.0, width * columns), _HEIGHT * rows), layout="constrained")
     FigureCanvasAgg(figure)
     places = figure.subplots(rows, columns, sharey=alike, squeeze=False).ravel()
     for empty in places[panels:]:

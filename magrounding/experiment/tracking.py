@@ -110,7 +110,7 @@ class Sender:
         missing = [each for each in tracking.trackers if each not in complete]
         self._remember(missing)
         about = tracking.project, self._known.name, {**settings.as_dict(), "seed": seed}
-        self._feeds = [_Feed(each, folder.of_tracker(each), about) for each in missing]
+        self._feeds = [_Feed(each, folder.path / each, about) for each in missing]
 
     def add(self, line: Mapping[str, Any]) -> None:
         """Take a line that was written; most trackers get it once a checkpoint holds it."""

@@ -35,10 +35,6 @@ class SeedFolder:
         self.metrics, self.trackers = path / METRICS_FILE, path / "trackers.json"
         self.checkpoint = path / "checkpoint.safetensors"
 
-    def of_tracker(self, tracker: str) -> Path:
-        """The folder of the files that a tracker keeps here."""
-        return self.path / tracker
-
     def weights(self, stage: str) -> Path:
         """The folder of the weights after a stage, or after one of its phases, "<stage>/<phase>"."""
         return self.path / stage

@@ -139,7 +139,7 @@ def adapt(env: Any) -> EnvAdapter:
     return PettingZooAdapter(env)
 
 
-def attribute(env: Any, name: str, default: Any = None) -> Any:
-    """Return an attribute of an env or, as Gymnasium's wrappers hide unknown ones, of the env within them."""
+def attribute(env: Any, name: str) -> Any:
+    """Return an attribute of an env or, as Gymnasium's wrappers hide unknown ones, of the one within, or None."""
     found = getattr(env, name, None)
-    return getattr(getattr(env, "unwrapped", env), name, default) if found is None else found
+    return getattr(getattr(env, "unwrapped", env), name, None) if found is None else found

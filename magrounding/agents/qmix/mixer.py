@@ -18,21 +18,21 @@ StateLayout = Mapping[str, tuple[slice, tuple[int, ...]]]
 
 _ROW, _COLUMN, _INVENTORY = 0, 1, 3
 """Columns of an agent's place in a state and, from the last on, of its inventory."""
+_EMBEDDING, _UNITS = 16, 128
+"""Widths of a word, and of what is seen on the grid."""
 
 
 class StateEncoder(nn.Module):
-    """Encoder of states (`EnvSpec.state_layout`) to s [N, units + n · embedding].
+    """Encoder of states (`EnvSpec.state_layout`) to s [N, 128 + 16 n].
 
     It has convolutions over the grid with each agent marked, and every agent's inventory.
     """
 
-    def __init__(
-        self, spec: EnvSpec, layout: StateLayout, embedding: int = 16, maps: int = 32, units: int = 128
-    ) -> None:
+    def __init__(self, spec: EnvSpec, layout: StateLayout, maps: int = 32) -> None:
         super().__init__()
         self.layout = dict(layout)
-        self.look = GridEncoder(spec.grid.shape, spec.vocabulary_size, embedding, spec.num_agents, maps, units)
-        self.width = units + spec.num_agents * embedding
+        self.look = GridEncoder(spec.grid.shape, spec.vocabulary_size, _EMBEDDING, spec.num_agents, maps, _UNITS)
+        self.width = _UNITS + spec.num_agents * _EMBEDDING
 
     def forward(self, state: Tensor) -> Tensor:
         """Return [N, Sd] from states [N, S]."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -40,8 +39,8 @@ class Trajectory:
         return frozenset(command for command, meant in zip(self.commands, self.meant, strict=True) if meant)
 
 
-def read_trajectories(path: Path, splits: Sequence[str] = ()) -> list[Trajectory]:
-    """Read the trajectories of a file, of some splits or all; a last line that a kill has cut off is left out.
+def read_trajectories(path: Path) -> list[Trajectory]:
+    """Read the trajectories of a file; a last line that a kill has cut off is left out.
 
     A ConfigurationError where there is no such file, or it holds something else.
     """
@@ -52,8 +51,7 @@ def read_trajectories(path: Path, splits: Sequence[str] = ()) -> list[Trajectory
             f"{path} cannot be read as gold trajectories ({error}): "
             "write it with `python -m tools.scienceworld.collect_gold` of a checkout"
         ) from None
-    found = (_parsed(line, f"{path}, line {number}") for number, line in enumerate(lines, 1))
-    return [trajectory for trajectory in found if not splits or trajectory.split in splits]
+    return [_parsed(line, f"{path}, line {number}") for number, line in enumerate(lines, 1)]
 
 
 def learnable(path: Path) -> tuple[list[Trajectory], list[Trajectory]]:
