@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from magrounding.errors import check_choice
 from magrounding.registry import ENVS, load
 from magrounding.spec import (
     CHOICES,
@@ -272,36 +271,6 @@ class TextView:
             end = "over for you" if happened.won is None else "won" if happened.won else "lost"
             lines.append(f"the game is {end}")
         return lines or [NOTHING]
-
-
-class TextViewEnv:
-    """Base of PettingZoo envs that put observations into words."""
-
-    id: str
-    spec: EnvSpec
-    possible_agents: list[str]
-
-    def describe(self, agent: str) -> str:
-        """Return what an agent's observation holds, and what its last action has come to, as plain text.
-
-        It is made of the agent's own arrays alone, see `TextView`; at the end, of the last ones. A ConfigurationError
-        for an unknown agent, a CallOrderError before `reset` and after `close`.
-        """
-        self._require_start("describe")
-        check_choice("agent", agent, self.possible_agents)
-        return find_text_view(self.id, self.spec).describe(self._seen(agent), self._happened(agent))
-
-    def _require_start(self, what: str) -> None:
-        """Raise CallOrderError before `reset` and after `close`."""
-        raise NotImplementedError
-
-    def _seen(self, agent: str) -> Observation:
-        """Return an agent's present observation; at the end, the last."""
-        raise NotImplementedError
-
-    def _happened(self, agent: str) -> Happened:
-        """Return what an agent's last action has come to."""
-        raise NotImplementedError
 
 
 def joined(sections: Mapping[str, Sequence[str]]) -> str:

@@ -14,8 +14,9 @@ from numpy.typing import ArrayLike
 
 from magrounding.capabilities import HasSnapshots, require_capability
 from magrounding.envs.drawing import rgb_array
+from magrounding.envs.game_env import FRAMES_PER_SECOND
 from magrounding.envs.make import make_vec
-from magrounding.envs.parallel import FRAMES_PER_SECOND, distances, map_sides, observation_space
+from magrounding.envs.parallel import distances, map_sides, observation_space
 from magrounding.envs.vector import WorldVectorEnv
 from magrounding.errors import CallOrderError, ConfigurationError, check_choice
 from magrounding.simulators.process import ProcessVectorEnv

@@ -9,20 +9,17 @@ from typing import Any, SupportsIndex
 import numpy as np
 from gymnasium import spaces
 from numpy.lib.stride_tricks import sliding_window_view
-from pettingzoo import ParallelEnv
 
 from magrounding.envs.drawing import rgb_array
+from magrounding.envs.game_env import GameEnv
 from magrounding.envs.render import Scene, ansi
 from magrounding.envs.world import BatchedWorld
-from magrounding.errors import CallOrderError, ConfigurationError, check_choice
-from magrounding.registry import ENVS
+from magrounding.errors import ConfigurationError
 from magrounding.spec import SCENE, SCORES, STATE, EnvSpec, Grid
-from magrounding.text_view import Happened, TextViewEnv, find_text_view
-from magrounding.vector import DeepCopied, Observation, action_numbers, observation_of, row_seeds
+from magrounding.text_view import Happened, find_text_view
+from magrounding.vector import Observation, observation_of, row_seeds
 
 RENDER_MODES = ("ansi", "ansi_full", "rgb_array")
-FRAMES_PER_SECOND = 4
-_CLOSED = "the env is closed: make another"
 
 
 @lru_cache(maxsize=16)
@@ -58,7 +55,7 @@ def observation_space(spec: EnvSpec) -> spaces.Dict:
     return spaces.Dict(parts)
 
 
-class WorldEnv(DeepCopied, TextViewEnv, ParallelEnv[str, Observation, SupportsIndex]):
+class WorldEnv(GameEnv):
     """One environment of n agents, agent_0 … agent_{n-1}.
 
     Every array and list it returns is the caller's own. An observation has the fields of `spec` and, where an agent
@@ -85,24 +82,9 @@ class WorldEnv(DeepCopied, TextViewEnv, ParallelEnv[str, Observation, SupportsIn
             raise ConfigurationError(
                 f"a WorldEnv plays one game, got a world of {world.num_envs}; use make_vec for many"
             )
-        if render_mode is not None:
-            check_choice("render_mode", render_mode, RENDER_MODES)
+        super().__init__(id, options, world.spec, render_mode, RENDER_MODES)
         self.world = world
-        self.id = id
-        self.options = dict(options)
-        self.render_mode = render_mode
-        self.spec = world.spec
-        self.metadata = {
-            "name": ENVS[id].versioned_id if id in ENVS else id,
-            "render_modes": list(RENDER_MODES),
-            "is_parallelizable": True,
-            "render_fps": FRAMES_PER_SECOND,
-        }
-        self.possible_agents = [f"agent_{i}" for i in range(world.num_agents)]
-        self.agents: list[str] = []
         self._sides = map_sides(self.spec)
-        self._observation_spaces = {agent: observation_space(self.spec) for agent in self.possible_agents}
-        self._action_spaces = {agent: spaces.Discrete(self.spec.num_actions) for agent in self.possible_agents}
         if STATE in self.spec.capabilities:
             sides = (side for field in self.spec.fields if isinstance(field, Grid) for side in field.shape[:2])
             high = max([self.spec.vocabulary_size, *sides]) - 1
@@ -111,22 +93,12 @@ class WorldEnv(DeepCopied, TextViewEnv, ParallelEnv[str, Observation, SupportsIn
         self._places = {agent: self._make_places(i) for i, agent in enumerate(self.possible_agents)}
         self._index = {agent: i for i, agent in enumerate(self.possible_agents)}
         self._holds, self._masks = "inventory" in self.spec, "action_mask" in self.spec
-        self._num_actions = self.spec.num_actions
         self._acted: list[str] = []
         self._row = np.zeros((1, len(self.possible_agents)), np.int64)
-        self._started = self._closed = False
         self._document: int | None = None
         self._manual: list[str] = []
         self._goal = ""
         self._inventories: dict[bytes, str] = {}
-
-    def observation_space(self, agent: str) -> spaces.Dict:
-        """Return the space of an agent's observations; the same object on each call."""
-        return self._observation_spaces[check_choice("agent", agent, self.possible_agents)]
-
-    def action_space(self, agent: str) -> spaces.Discrete:
-        """Return the space of an agent's actions; the same object on each call."""
-        return self._action_spaces[check_choice("agent", agent, self.possible_agents)]
 
     def reset(
         self, seed: int | None = None, options: dict[str, Any] | None = None
@@ -141,10 +113,9 @@ class WorldEnv(DeepCopied, TextViewEnv, ParallelEnv[str, Observation, SupportsIn
             ConfigurationError: a seed that is none.
             CallOrderError: after `close`.
         """
-        if self._closed:
-            raise CallOrderError(_CLOSED)
-        self.world.reset(row_seeds(seed, 1) if seed is not None or not self._started else None)
-        self._started = True
+        self._require_open()
+        self.world.reset(row_seeds(seed, 1) if seed is not None or not self._begun else None)
+        self._begun = True
         self.agents = self.possible_agents.copy()
         self._acted = []
         return self._observations(), self._infos()
@@ -166,10 +137,12 @@ class WorldEnv(DeepCopied, TextViewEnv, ParallelEnv[str, Observation, SupportsIn
                 can be repeated with better actions.
             CallOrderError: before `reset`, after the episode's end, or after `close`.
         """
-        acting = self.agents
-        if not acting and self._started and isinstance(actions, Mapping) and not actions:
+        acting, chosen = self.agents, self._chosen(actions)
+        if chosen is None:
             return {}, {}, {}, {}, {}
-        row = self._action_row(actions)
+        row = np.zeros((1, len(self.possible_agents)), np.int64)  # those of the dead are 0
+        for agent, number in zip(acting, chosen, strict=True):
+            row[0, self._index[agent]] = number
         self.world.step(row, False)
         self._acted, self._row = acting, row
         out = self.world.out
@@ -235,14 +208,10 @@ class WorldEnv(DeepCopied, TextViewEnv, ParallelEnv[str, Observation, SupportsIn
 
     def close(self) -> None:
         """End the game: it can be neither played nor looked at any more. Twice is fine."""
-        self.agents = []
-        self._started, self._closed = False, True
+        self._closed, self.agents = True, []
 
-    def _require_start(self, what: str) -> None:
-        if self._closed:
-            raise CallOrderError(_CLOSED)
-        if not self._started:
-            raise CallOrderError(f"call reset() before {what}()")
+    def _space(self) -> spaces.Dict:
+        return observation_space(self.spec)
 
     def _check_marks(self, marks: np.ndarray, scene: Scene) -> None:
         expected = len(self.possible_agents), *scene.walls.shape
@@ -254,16 +223,6 @@ class WorldEnv(DeepCopied, TextViewEnv, ParallelEnv[str, Observation, SupportsIn
         if capability not in self.spec.capabilities:
             offered = ", ".join(sorted(self.spec.capabilities)) or "nothing"
             raise ConfigurationError(f"{self.id!r} has no {capability}; it offers: {offered}")
-
-    def _action_row(self, actions: Mapping[str, SupportsIndex]) -> np.ndarray:
-        """Actions [1, n] int64, those of the dead 0; raises InvalidAction or CallOrderError."""
-        if not self.agents:
-            before = _CLOSED if self._closed else "call reset() before step()"
-            raise CallOrderError("the episode is over: call reset()" if self._started else before)
-        row = np.zeros((1, len(self.possible_agents)), np.int64)
-        for agent, number in zip(self.agents, action_numbers(actions, self.agents, self._num_actions), strict=True):
-            row[0, self._index[agent]] = number
-        return row
 
     def _make_places(self, i: int) -> list[tuple[str, str, tuple[int, ...]]]:
         """(key, field, index in its buffer) of agent i's observation, in the order of its space, as flattening has it.

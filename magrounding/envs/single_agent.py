@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 import gymnasium
 import numpy as np
 
+from magrounding.envs.game_env import FRAMES_PER_SECOND
 from magrounding.envs.make import make
-from magrounding.envs.parallel import FRAMES_PER_SECOND, RENDER_MODES
+from magrounding.envs.parallel import RENDER_MODES
 from magrounding.errors import CallOrderError, ConfigurationError
 from magrounding.simulators.writer import converted
 from magrounding.spec import EnvSpec

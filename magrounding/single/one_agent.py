@@ -6,14 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any, SupportsIndex
 
 import numpy as np
-from gymnasium import spaces
-from pettingzoo import ParallelEnv
 
-from magrounding.errors import CallOrderError, check_choice
-from magrounding.registry import ENVS
-from magrounding.spec import WON, EnvSpec
-from magrounding.text_view import Happened, TextViewEnv
-from magrounding.vector import DeepCopied, Observation, action_numbers, row_seeds
+from magrounding.envs.game_env import FRAMES_PER_SECOND, GameEnv
+from magrounding.spec import WON
+from magrounding.text_view import Happened
+from magrounding.vector import Observation, row_seeds
 from magrounding.vocabulary import Vocabulary
 
 AGENT = "agent_0"
@@ -21,7 +18,7 @@ Shown = tuple[dict[str, Observation], dict[str, dict[str, Any]]]
 """Observations and infos, by agent."""
 
 
-class OneAgentEnv(DeepCopied, TextViewEnv, ParallelEnv[str, Observation, SupportsIndex]):
+class OneAgentEnv(GameEnv):
     """One game for agent_0; a subclass begins it (`_begin`), plays it (`_play`) and shows it (`_observe`, `_info`).
 
     Every array it returns is the caller's own. `infos["agent_0"]` has `action_mask` [A] int8, `document` (equal keys
@@ -31,14 +28,12 @@ class OneAgentEnv(DeepCopied, TextViewEnv, ParallelEnv[str, Observation, Support
     Args:
         config: the options.
         vocabulary: words of the texts.
-        render_mode: None or one of render_modes; ConfigurationError for another.
-        frames_per_second: of films.
+        render_mode, render_modes, frames_per_second: see `GameEnv`.
 
     Attributes:
         played: the actions of the episode, that which is being played included.
     """
 
-    id = ""
     _kept: tuple[str, ...] = ()
     """Attributes that a copy has beside the episode that it plays again."""
 
@@ -48,41 +43,17 @@ class OneAgentEnv(DeepCopied, TextViewEnv, ParallelEnv[str, Observation, Support
         vocabulary: Vocabulary,
         render_mode: str | None,
         render_modes: Sequence[str],
-        frames_per_second: int = 4,
+        frames_per_second: int = FRAMES_PER_SECOND,
     ) -> None:
-        if render_mode is not None:
-            check_choice("render_mode", render_mode, render_modes)
+        super().__init__(self.id, config.as_dict(), config.describe(), render_mode, render_modes, frames_per_second)
         self.config = config
-        self.options = config.as_dict()
-        self.render_mode = render_mode
-        self.spec: EnvSpec = config.describe()
         self.vocabulary = vocabulary
-        self.metadata = {
-            "name": ENVS[self.id].versioned_id,
-            "render_modes": list(render_modes),
-            "is_parallelizable": True,
-            "render_fps": frames_per_second,
-        }
-        self.possible_agents = [AGENT]
-        self.agents: list[str] = []
         self.played: list[int] = []
-        self._observation_space = self.spec.space()
-        self._num_actions = self.spec.num_actions
-        self._action_space = spaces.Discrete(self._num_actions)
         self._seed: int | None = None
         self._episode = 0
-        self._begun = False  # a first reset that fails leaves a seed and no game
-        self._over = self._won = self._illegal = self._closed = False
+        self._over = self._won = self._illegal = False
         self._document = 0
         self._reward = 0.0
-
-    def observation_space(self, agent: str) -> spaces.Dict:
-        check_choice("agent", agent, self.possible_agents)
-        return self._observation_space
-
-    def action_space(self, agent: str) -> spaces.Discrete:
-        check_choice("agent", agent, self.possible_agents)
-        return self._action_space
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> Shown:
         """Start an episode: the first of a seed or, without one, the next after the last (at first, of a random seed).
@@ -111,13 +82,10 @@ class OneAgentEnv(DeepCopied, TextViewEnv, ParallelEnv[str, Observation, Support
                 can be repeated with a better action.
             CallOrderError: before `reset`, after the episode's end, or after `close`.
         """
-        self._require_open()
-        acting, begun = self.agents, self._seed is not None
-        if not acting:
-            if begun and isinstance(actions, Mapping) and not actions:
-                return {}, {}, {}, {}, {}
-            raise CallOrderError("the episode is over: call reset()" if begun else "call reset() before step()")
-        action = action_numbers(actions, acting, self._num_actions)[0]
+        acting, chosen = self.agents, self._chosen(actions)
+        if chosen is None:
+            return {}, {}, {}, {}, {}
+        action = chosen[0]
         self.played.append(action)
         self.agents = []  # of no game, if the simulator is lost now
         reward, terminated, truncated = self._play(action)
@@ -165,17 +133,6 @@ class OneAgentEnv(DeepCopied, TextViewEnv, ParallelEnv[str, Observation, Support
         if self._seed is not None and not self._closed:
             self._play_again(self.played)
         self.__dict__.update({name: state[name] for name in self._kept})
-
-    def _require_open(self) -> None:
-        """Raise CallOrderError after `close`."""
-        if self._closed:
-            raise CallOrderError("the env is closed: make another")
-
-    def _require_start(self, what: str) -> None:
-        """Raise CallOrderError before `reset` and after `close`."""
-        self._require_open()
-        if not self._begun:
-            raise CallOrderError(f"call reset() before {what}()")
 
     def _play_again(self, actions: Sequence[int]) -> None:
         """Bring the game to where these actions have brought the episode."""

@@ -182,17 +182,16 @@ class NeverFlagsIllegal(Toy):
 class ObeysMaskedActions(Toy):
     """A masked action moves the agent the other way."""
 
-    def _action_row(self, actions):
-        row = super()._action_row(actions)
+    def _chosen(self, actions):
+        chosen = dict(zip(self.agents, super()._chosen(actions) or (), strict=True))
         masks = self.world.observation["action_mask"][0]
-        self.masked = [not masks[i, a] for i, a in enumerate(row[0])]
-        row[0] = [(0, 2, 1, 4, 3)[a] if masked else a for a, masked in zip(row[0], self.masked, strict=True)]
-        return row
+        self.masked = {agent: not masks[self._index[agent], a] for agent, a in chosen.items()}
+        return [(0, 2, 1, 4, 3)[a] if self.masked[agent] else a for agent, a in chosen.items()] or None
 
     def step(self, actions):
         result = super().step(actions)
         for agent, info in result[4].items():
-            if self.masked[self._index[agent]]:
+            if self.masked[agent]:
                 info["illegal"] = True
         return result
 

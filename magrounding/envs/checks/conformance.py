@@ -32,9 +32,9 @@ from magrounding.envs.checks.episode import (
     require,
 )
 from magrounding.envs.checks.step import MASK, check_declarations, check_flags, check_illegal, check_step, check_texts
+from magrounding.envs.game_env import GameEnv
 from magrounding.errors import CallOrderError
 from magrounding.spec import EXPERT, SCENE, STATE
-from magrounding.text_view import TextViewEnv
 
 COPIES: dict[str, Callable[[Any], Any]] = {
     "a pickle": lambda env: pickle.loads(pickle.dumps(env)),
@@ -109,7 +109,7 @@ def check_parallel_env(
             check_expert(env, seed, episode)
             if copies:
                 check_copied_expert(env, seed, episode, COPIES)
-        if isinstance(env, TextViewEnv):
+        if isinstance(env, GameEnv):
             check_text_view(env, seed, episode)
     if render and SCENE in spec.capabilities:
         check_rendering(make, seeds[0], episodes[0])

@@ -1,0 +1,110 @@
+"""GameEnv: base of our PettingZoo envs: spaces, the order of calls, and observations in words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, SupportsIndex
+
+from gymnasium import spaces
+from pettingzoo import ParallelEnv
+
+from magrounding.errors import CallOrderError, check_choice
+from magrounding.registry import ENVS
+from magrounding.spec import EnvSpec
+from magrounding.text_view import Happened, find_text_view
+from magrounding.vector import DeepCopied, Observation, action_numbers
+
+FRAMES_PER_SECOND = 4
+
+
+class GameEnv(DeepCopied, ParallelEnv[str, Observation, SupportsIndex]):
+    """One game of n agents, agent_0 … agent_{n-1}; a subclass plays it (`reset`, `step`) and shows it (`_seen`).
+
+    Args:
+        id, options: how the env was made, so that others can make it again.
+        spec: of its world.
+        render_mode: None or one of render_modes; ConfigurationError for another.
+        frames_per_second: of films.
+    """
+
+    id = ""
+
+    def __init__(
+        self,
+        id: str,
+        options: Mapping[str, Any],
+        spec: EnvSpec,
+        render_mode: str | None,
+        render_modes: Sequence[str],
+        frames_per_second: int = FRAMES_PER_SECOND,
+    ) -> None:
+        if render_mode is not None:
+            check_choice("render_mode", render_mode, render_modes)
+        self.id, self.options, self.spec, self.render_mode = id, dict(options), spec, render_mode
+        self.metadata = {
+            "name": ENVS[id].versioned_id if id in ENVS else id,
+            "render_modes": list(render_modes),
+            "is_parallelizable": True,
+            "render_fps": frames_per_second,
+        }
+        self.possible_agents = [f"agent_{i}" for i in range(spec.num_agents)]
+        self.agents: list[str] = []
+        self._num_actions = spec.num_actions
+        self._observation_spaces = {agent: self._space() for agent in self.possible_agents}
+        self._action_spaces = {agent: spaces.Discrete(spec.num_actions) for agent in self.possible_agents}
+        self._begun = self._closed = False
+
+    def observation_space(self, agent: str) -> spaces.Dict:
+        """Return the space of an agent's observations; the same object on each call."""
+        return self._observation_spaces[check_choice("agent", agent, self.possible_agents)]
+
+    def action_space(self, agent: str) -> spaces.Discrete:
+        """Return the space of an agent's actions; the same object on each call."""
+        return self._action_spaces[check_choice("agent", agent, self.possible_agents)]
+
+    def describe(self, agent: str) -> str:
+        """Return what an agent's observation holds, and what its last action has come to, as plain text.
+
+        It is made of the agent's own arrays alone, see `TextView`; at the end, of the last ones. A ConfigurationError
+        for an unknown agent, a CallOrderError before `reset` and after `close`.
+        """
+        self._require_start("describe")
+        check_choice("agent", agent, self.possible_agents)
+        return find_text_view(self.id, self.spec).describe(self._seen(agent), self._happened(agent))
+
+    def _space(self) -> spaces.Dict:
+        """Return a new space of an agent's observations."""
+        return self.spec.space()
+
+    def _seen(self, agent: str) -> Observation:
+        """Return an agent's present observation; at the end, the last."""
+        raise NotImplementedError
+
+    def _happened(self, agent: str) -> Happened:
+        """Return what an agent's last action has come to."""
+        raise NotImplementedError
+
+    def _chosen(self, actions: Mapping[str, SupportsIndex]) -> list[int] | None:
+        """Return the action of each of `agents`; None where the episode is over and no action is given.
+
+        Raises:
+            InvalidAction: see `action_numbers`.
+            CallOrderError: before `reset`, after the episode's end, or after `close`.
+        """
+        self._require_open()
+        if self.agents:
+            return action_numbers(actions, self.agents, self._num_actions)
+        if self._begun and isinstance(actions, Mapping) and not actions:
+            return None
+        raise CallOrderError("the episode is over: call reset()" if self._begun else "call reset() before step()")
+
+    def _require_open(self) -> None:
+        """Raise CallOrderError after `close`."""
+        if self._closed:
+            raise CallOrderError("the env is closed: make another")
+
+    def _require_start(self, what: str) -> None:
+        """Raise CallOrderError before `reset` and after `close`."""
+        self._require_open()
+        if not self._begun:
+            raise CallOrderError(f"call reset() before {what}()")
