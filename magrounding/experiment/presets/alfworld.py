@@ -8,6 +8,20 @@ from magrounding.experiment.phase import Phase, Promotion
 from magrounding.experiment.presets.published import as_silg
 from magrounding.training.imitation import ImitationConfig
 
+_TAUGHT = ImitationConfig(
+    unroll=20,
+    epochs=3,
+    minibatches=2,
+    learning_rate=3e-3,
+    warm_up=2_000,
+    anneal_steps=60_000,
+    weight_decay=1e-3,
+    entropy=0.0,
+    value_coefficient=0.01,
+    teacher_steps=30_000,
+    teacher_noise=0.1,
+)
+
 QUICK_ALFWORLD = RunConfig(
     preset="quick",
     about=(
@@ -15,27 +29,7 @@ QUICK_ALFWORLD = RunConfig(
         "minutes on two CPU cores; weights are chosen on `valid` scenes."
     ),
     agent="choiceread",
-    phases={
-        REMAINING_STAGES: (
-            Phase(
-                ImitationConfig(
-                    unroll=20,
-                    epochs=3,
-                    minibatches=2,
-                    learning_rate=3e-3,
-                    warm_up=2_000,
-                    anneal_steps=60_000,
-                    weight_decay=1e-3,
-                    entropy=0.0,
-                    value_coefficient=0.01,
-                    teacher_steps=30_000,
-                    teacher_noise=0.1,
-                ),
-                Promotion(steps=60_000),
-                num_envs=16,
-            ),
-        )
-    },
+    phases={REMAINING_STAGES: (Phase(_TAUGHT, Promotion(steps=60_000), num_envs=16),)},
     evaluation=EvaluationConfig(
         every=20_000,
         selection_games=72,

@@ -14,6 +14,32 @@ from magrounding.training.ppo import PPOConfig
 _SIZES = {"embedding": 30, "hidden": 100, "width": 200, "channels": (16, 32, 64)}
 """Sizes of SIR for Touchdown (SILG, app. H)."""
 
+# Off the route the way back depends on the goal, which was never seen: labels of the student's own walks (DAgger) teach
+# it to turn round and round.
+_CLONE = ImitationConfig(
+    unroll=40,
+    epochs=1,
+    minibatches=1,
+    learning_rate=3e-3,
+    warm_up=10_000,
+    anneal_steps=400_000,
+    entropy=0.0,
+    value_coefficient=0.01,
+    weight_decay=1e-3,
+    demonstrations=3_000,
+    carry_memory=True,
+)
+_REINFORCE = PPOConfig(
+    unroll=20,
+    epochs=2,
+    minibatches=2,
+    learning_rate=1e-3,
+    anneal_steps=600_000,
+    gamma=0.97,
+    entropy=0.02,
+    final_entropy=0.003,
+)
+
 QUICK_TOUCHDOWN = RunConfig(
     preset="quick",
     about=(
@@ -21,29 +47,7 @@ QUICK_TOUCHDOWN = RunConfig(
         "Weights are chosen on `valid` routes."
     ),
     agent="panoread",
-    phases={
-        REMAINING_STAGES: (
-            Phase(
-                # Off the route the way back depends on the goal, which was never seen: labels of the student's own
-                # walks (DAgger) teach it to turn round and round.
-                ImitationConfig(
-                    unroll=40,
-                    epochs=1,
-                    minibatches=1,
-                    learning_rate=3e-3,
-                    warm_up=10_000,
-                    anneal_steps=400_000,
-                    entropy=0.0,
-                    value_coefficient=0.01,
-                    weight_decay=1e-3,
-                    demonstrations=3_000,
-                    carry_memory=True,
-                ),
-                Promotion(steps=400_000),
-                num_envs=16,
-            ),
-        )
-    },
+    phases={REMAINING_STAGES: (Phase(_CLONE, Promotion(steps=400_000), num_envs=16),)},
     env_options={"patch": 4, "turned": True, "max_cycles": 24},  # twice a route, as 64 are of Touchdown's
     evaluation=EvaluationConfig(every=100_000, selection_games=150, report_games=300, **CHOSEN_ON_VALID),
 )
@@ -52,24 +56,7 @@ QUICK_RL_TOUCHDOWN = replace(
     QUICK_TOUCHDOWN,
     preset="quick_rl",
     about="PPO alone, no expert; coarse panoramas, turned to where the agent looks; 24 steps a walk.",
-    phases={
-        REMAINING_STAGES: (
-            Phase(
-                PPOConfig(
-                    unroll=20,
-                    epochs=2,
-                    minibatches=2,
-                    learning_rate=1e-3,
-                    anneal_steps=600_000,
-                    gamma=0.97,
-                    entropy=0.02,
-                    final_entropy=0.003,
-                ),
-                Promotion(steps=600_000),
-                num_envs=32,
-            ),
-        )
-    },
+    phases={REMAINING_STAGES: (Phase(_REINFORCE, Promotion(steps=600_000), num_envs=32),)},
 )
 
 PAPER_TOUCHDOWN = RunConfig(
