@@ -16,7 +16,6 @@ from magrounding.cli.options import (
     assign_network,
     assignments,
     choose_workers,
-    chosen_elsewhere,
     configure,
     network_options,
     parse_env_options,
@@ -230,8 +229,7 @@ def _env_options(options: Arguments) -> dict[str, Any]:
 
 
 def _asked(options: Arguments) -> dict[str, Any]:
-    reserved = {**chosen_elsewhere(options.entry, "--stage"), "size": "--size"}
-    return parse_env_options(options.env_option, options.entry, reserved)
+    return parse_env_options(options.env_option, options.entry, {"size": "--size"})
 
 
 def _workers(options: Arguments, asked: int | str | None) -> int | str:

@@ -13,7 +13,7 @@ import tyro
 from magrounding.agents.weights import versions
 from magrounding.cli.command import CommandLine, derived, distinct_names
 from magrounding.cli.game_arguments import DeviceArguments, LanguageModelArguments, QuietArguments
-from magrounding.cli.options import choose_workers, chosen_elsewhere, configure, names_of, parse_env_options
+from magrounding.cli.options import choose_workers, configure, names_of, parse_env_options
 from magrounding.errors import ConfigurationError, check_choice
 from magrounding.experiment.config import read_config
 from magrounding.experiment.cross_play import cross_play, seed_pairs
@@ -120,11 +120,7 @@ def evaluate_runs(arguments: Arguments) -> ZeroShot:
 def _env_options(arguments: Arguments, entry: EnvEntry) -> dict[str, Any]:
     """Options that were asked for; those that make every evaluation set what it is are not for the asking."""
     made_by = set.intersection(*(set(options) for options in entry.evaluation.sets.values()))
-    reserved = {
-        **chosen_elsewhere(entry, "--stage"),
-        "agents": "the training of the runs",
-        **dict.fromkeys(made_by, "--splits"),
-    }
+    reserved = {"agents": "the training of the runs", **dict.fromkeys(made_by, "--splits")}
     return parse_env_options(arguments.env_option, entry, reserved)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from magrounding.cli.command import CommandLine, derived
 from magrounding.cli.game_arguments import EnvArguments, QuietArguments
-from magrounding.cli.options import chosen_elsewhere, configure, first_seed, parse_env_options
+from magrounding.cli.options import configure, first_seed, parse_env_options
 from magrounding.envs.make import make_vec
 from magrounding.errors import ConfigurationError, check_choice
 from magrounding.experiment.match import ROWS, play_batch
@@ -91,15 +91,8 @@ def _lines(vec: VectorEnv, game: SavedEpisode, players: Sequence[str], prompt: P
 def _games(arguments: Arguments) -> tuple[VectorEnv, Sequence[str], Iterator[SavedEpisode], int]:
     """Return a batch of one, the players, the games, and their number; ConfigurationError for what cannot be played."""
     if arguments.saved is not None:
-        asked = Arguments(
-            out=arguments.out,
-            saved=arguments.saved,
-            won=arguments.won,
-            prompt=arguments.prompt,
-            reply=arguments.reply,
-            quiet=arguments.quiet,
-        )
-        if arguments != asked:
+        known = ("out", "saved", "won", "prompt", "reply", "quiet")
+        if arguments != Arguments(**{name: getattr(arguments, name) for name in known}):
             raise ConfigurationError("saved games have their own environment, players and options: leave those out")
         header, episodes = read_episodes(arguments.saved)
         vec = open_env(arguments.saved, header)
@@ -122,8 +115,7 @@ def _games(arguments: Arguments) -> tuple[VectorEnv, Sequence[str], Iterator[Sav
 def _options(arguments: Arguments) -> Mapping[str, Any]:
     entry = arguments.entry
     split = {"split": arguments.split} if "split" in entry.options else {}
-    reserved = {**chosen_elsewhere(entry, "--stage"), "split": "--split"}
-    own = parse_env_options(arguments.env_option, entry, reserved)
+    own = parse_env_options(arguments.env_option, entry, {"split": "--split"})
     return {**entry.with_limit(), **arguments.stage_options(), **split, **own}
 
 

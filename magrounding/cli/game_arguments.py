@@ -12,7 +12,7 @@ from typing import Any
 import tyro
 
 from magrounding.cli.command import derived
-from magrounding.cli.options import chosen_elsewhere, parse_env_options
+from magrounding.cli.options import parse_env_options
 from magrounding.errors import ConfigurationError, check_choice
 from magrounding.play.evaluate import GREEDY, PLAYS
 from magrounding.play.language_models.models import read_models
@@ -66,8 +66,7 @@ class EvaluationArguments(EnvArguments):
         entry, stage = self.entry, self.named_stage
         sets = entry.evaluation.sets_of(stage)
         chosen = sets[check_choice("split", self.split or entry.evaluation.held_out_set(stage), tuple(sets))]
-        reserved = {**chosen_elsewhere(entry, "--stage"), **dict.fromkeys(chosen, "--split")}
-        own = parse_env_options(self.env_option, entry, reserved)
+        own = parse_env_options(self.env_option, entry, dict.fromkeys(chosen, "--split"))
         return {**entry.with_limit(), **self.stage_options(), **chosen, **own}
 
 

@@ -37,11 +37,15 @@ def assignments(texts: Iterable[str], flag: str) -> list[tuple[str, str]]:
     return found
 
 
-def parse_env_options(texts: Sequence[str], entry: EnvEntry, reserved: Mapping[str, str]) -> dict[str, Any]:
+def parse_env_options(
+    texts: Sequence[str], entry: EnvEntry, reserved: Mapping[str, str] | None = None, stage_flag: str = "--stage"
+) -> dict[str, Any]:
     """Parse the environment's options behind each ENV_FLAG, "name=value,…"; values as in JSON, or else strings.
 
-    Those in `reserved`, option → the flag that chooses it instead, are a ConfigurationError.
+    Stage, number of agents and those in `reserved`, option → the flag that chooses it instead, are a
+    ConfigurationError.
     """
+    reserved = {entry.stage_option: stage_flag, "agents": "--agents", **(reserved or {})}
     options: dict[str, Any] = {}
     for name, value in assignments(texts, ENV_FLAG):
         name = known_name(entry.factory, name, entry.id)
@@ -71,11 +75,6 @@ def assign_learners(config: RunConfig, name: str, value: str) -> RunConfig:
         known |= {loss for _, phase in config.walk() for loss in phase.learner.weights}
         check_choice("auxiliary loss", name.removeprefix(_WEIGHTS), sorted(known))
     return assign(config, f"phases.*.*.learner.{name}", value)
-
-
-def chosen_elsewhere(entry: EnvEntry, stage_flag: str) -> dict[str, str]:
-    """Return option → the flag that chooses it: of stage and number of agents."""
-    return {**dict.fromkeys(filter(None, [entry.stage_option]), stage_flag), "agents": "--agents"}
 
 
 def configure(entry: EnvEntry, options: Mapping[str, Any]) -> EnvConfig:

@@ -12,7 +12,7 @@ import tyro
 
 from magrounding.agents.drrn.pieces import FIRST, train_pieces
 from magrounding.cli.command import CommandLine, derived
-from magrounding.cli.options import chosen_elsewhere, configure, parse_env_options
+from magrounding.cli.options import configure, parse_env_options
 from magrounding.envs.make import make_vec
 from magrounding.errors import ConfigurationError, check_choice
 from magrounding.play.owner import new_file
@@ -59,7 +59,7 @@ def _run(arguments: Arguments) -> None:
         if getattr(arguments, name) < least:
             raise ConfigurationError(f"--{name} is {least} or more, got {getattr(arguments, name)}")
     entry = env_entry(arguments.env)
-    more = parse_env_options(arguments.env_option, entry, chosen_elsewhere(entry, "--stages"))
+    more = parse_env_options(arguments.env_option, entry, stage_flag="--stages")
     stages = [check_choice(f"stage of {entry.id}", stage, entry.stages) for stage in arguments.stages or entry.stages]
     for stage in stages:
         configure(entry, {**entry.with_stage(stage), **more})

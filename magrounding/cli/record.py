@@ -12,7 +12,7 @@ import numpy as np
 
 from magrounding.cli.command import CommandLine, derived
 from magrounding.cli.game_arguments import EnvArguments, QuietArguments, WorkerArguments
-from magrounding.cli.options import choose_workers, chosen_elsewhere, configure, first_seed, parse_env_options
+from magrounding.cli.options import choose_workers, configure, first_seed, parse_env_options
 from magrounding.envs.make import make_vec
 from magrounding.errors import CheckpointError, ConfigurationError, check_choice
 from magrounding.experiment.config import read_config
@@ -106,8 +106,7 @@ def _options(arguments: Arguments, source: str) -> dict[str, Any]:
     """Return the options of the environment: those of the team's run, if one plays, then those of the command."""
     entry, options = arguments.entry, arguments.stage_options()
     options |= {"split": arguments.split} if "split" in entry.options else {}
-    reserved = {**chosen_elsewhere(entry, "--stage"), "split": "--split", "max_cycles": "--max-cycles"}
-    options |= parse_env_options(arguments.env_option, entry, reserved)
+    options |= parse_env_options(arguments.env_option, entry, {"split": "--split", "max_cycles": "--max-cycles"})
     if arguments.max_cycles is not None:
         options["max_cycles"] = arguments.max_cycles
     if not source:

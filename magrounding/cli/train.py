@@ -19,7 +19,6 @@ from magrounding.cli.options import (
     assign_network,
     assignments,
     choose_workers,
-    chosen_elsewhere,
     configure,
     named_trackers,
     network_options,
@@ -284,7 +283,7 @@ def _given(values: Mapping[str, Any]) -> dict[str, Any]:
 def _env_options(arguments: RunArguments, config: RunConfig) -> dict[str, Any]:
     """Return the given options of the environment that differ from the run's."""
     entry, known = config.entry, {**config.entry.options, **config.env_options}
-    asked = parse_env_options(arguments.env_option, entry, chosen_elsewhere(entry, "--stages"))
+    asked = parse_env_options(arguments.env_option, entry, stage_flag="--stages")
     return {name: value for name, value in asked.items() if value != known[name]}
 
 

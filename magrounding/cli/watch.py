@@ -13,7 +13,7 @@ import tyro
 
 from magrounding.cli.command import CommandLine, derived
 from magrounding.cli.game_arguments import ActionArguments, QuietArguments
-from magrounding.cli.options import chosen_elsewhere, configure, parse_env_options
+from magrounding.cli.options import configure, parse_env_options
 from magrounding.cli.play import find_terminal, run_terminal
 from magrounding.cli.replay import show_film, text_mode
 from magrounding.envs.make import make
@@ -105,8 +105,7 @@ def _watch_run(arguments: Arguments, run: str, greedy: bool) -> None:
     stage = arguments.stage or settings.stages[-1]
     sets = entry.evaluation.sets_of(stage.split("/")[0])
     games = check_choice("split", arguments.split or entry.evaluation.held_out_set(stage.split("/")[0]), tuple(sets))
-    of_split = dict.fromkeys(sets[games], "--split")
-    elsewhere = {**chosen_elsewhere(entry, "--stage"), "agents": "the training of the run", **of_split}
+    elsewhere = {"agents": "the training of the run", **dict.fromkeys(sets[games], "--split")}
     asked = parse_env_options(arguments.env_option, entry, elsewhere)
     options = {**settings.stage_options(stage.split("/")[0], games), **asked}
     spec = describe(configure(entry, options))
