@@ -21,6 +21,7 @@ from magrounding.envs.oracle import symmetries
 from magrounding.errors import CallOrderError, ConfigurationError
 from magrounding.play.evaluate import play
 from tests.envs.test_messenger_rules import DOWN, LEFT, RIGHT, STAY, UP, Board
+from tests.envs.test_rtfm_oracle import check_labels
 
 ROOT = Path(__file__).parents[2]
 STEPS = ((0, 0), (-1, 0), (1, 0), (0, -1), (0, 1))
@@ -181,16 +182,7 @@ def test_permuting_agents_permutes_their_best_moves(stage):
 )
 def test_labels_are_never_empty_and_never_masked(env, options):
     vec = mg.make_vec(env, 300, **options)
-    observation, info = vec.reset(seed=11)
-    oracle, rng = Oracle(vec), np.random.default_rng(0)
-    for _ in range(25):
-        labels = oracle.best_actions()
-        assert labels.any(axis=2).all()
-        assert not labels[observation["action_mask"] == 0].any()
-        chosen, _ = oracle.act(observation, None, info)
-        assert np.take_along_axis(labels, chosen[..., None], 2).all()
-        actions = np.where(rng.random(chosen.shape) < 0.5, chosen, rng.integers(0, 5, chosen.shape))
-        observation, *_, info = vec.step(actions)
+    check_labels(vec, Oracle(vec))
 
 
 def test_the_same_seed_draws_the_same_and_a_single_env_is_played_like_a_row():

@@ -36,7 +36,12 @@ def random_games(env, rows, games_a_row, **options):
 
 @pytest.mark.parametrize(("env", "task", "size", "episodes", "win", "length"), REFERENCE)
 def test_random_policy_matches_the_released_program(env, task, size, episodes, win, length):
-    wins, lengths = random_games(env, ROWS, GAMES_A_ROW, task=task, size=size, max_cycles=1000)
+    check_random_games(task, win, length, episodes, env, task=task, size=size, max_cycles=1000)
+
+
+def check_random_games(name, win, length, episodes, env, **options):
+    """Win rate and mean length of a random policy are those of so many episodes on the released program."""
+    wins, lengths = random_games(env, ROWS, GAMES_A_ROW, **options)
     n = len(wins)
     assert n == ROWS * GAMES_A_ROW >= 20_000
     p, shared = wins.mean(), 1 / n + 1 / episodes
@@ -45,4 +50,4 @@ def test_random_policy_matches_the_released_program(env, task, size, episodes, w
     z_length = (lengths.mean() - length) / (lengths.std() * np.sqrt(shared))
     assert abs(z_win) < 3.5, (p, z_win)
     assert abs(z_length) < 3.5, (lengths.mean(), z_length)
-    print(f"{task}: win {p:.4f} (z {z_win:+.2f}), length {lengths.mean():.2f} (z {z_length:+.2f})")
+    print(f"{name}: win {p:.4f} (z {z_win:+.2f}), length {lengths.mean():.2f} (z {z_length:+.2f})")

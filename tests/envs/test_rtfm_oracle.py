@@ -196,8 +196,13 @@ def test_an_agent_awaits_a_target_that_it_beats_and_flees_from_one_that_it_does_
 @pytest.mark.parametrize(("stage", "size"), [("s2", 8), ("s3", 6), ("s3", 13)])
 def test_labels_are_never_empty_and_never_masked(stage, size, death):
     vec = mg.make_vec("ma_rtfm", 300, stage=stage, agents=3, size=size, death=death)
+    check_labels(vec, Oracle(vec))
+
+
+def check_labels(vec, oracle):
+    """The moves of an oracle are legal, and there is always one; half of the moves are random ones."""
     observation, info = vec.reset(seed=11)
-    oracle, rng = Oracle(vec), np.random.default_rng(0)
+    rng = np.random.default_rng(0)
     for _ in range(25):
         labels = oracle.best_actions()
         assert labels.any(axis=2).all()

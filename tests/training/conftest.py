@@ -1,9 +1,11 @@
 import pytest
+import torch
 
 from magrounding.experiment import evaluate as evaluation
 from magrounding.experiment.reports import run as report
 from magrounding.play.scripted import RandomTeam
 from magrounding.threads import ThreadPlan, using
+from tests.training.toy_games import ToyPolicy
 
 
 @pytest.fixture(autouse=True)
@@ -34,3 +36,9 @@ def curves_drawn_once():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(report, "plot_curves", plot_curves)
         yield
+
+
+@pytest.fixture
+def policy():
+    torch.manual_seed(0)
+    return ToyPolicy()

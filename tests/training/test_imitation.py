@@ -29,12 +29,6 @@ from tests.training.toy_games import ToyExpert, ToyGames, ToyPolicy, collect, pl
 CONFIG = ImitationConfig(unroll=8, minibatches=2, learning_rate=0.02, warm_up=1, anneal_steps=1e9, teacher_steps=100)
 
 
-@pytest.fixture
-def policy():
-    torch.manual_seed(0)
-    return ToyPolicy()
-
-
 def labelled(policy, *, share=0.5, ties=False, noise=0.1, **games):
     """A rollout that a teacher labelled and led in part."""
     vec = ToyGames(**{"num_envs": 8, "end": 0.05, **games})

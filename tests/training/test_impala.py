@@ -9,8 +9,7 @@ import torch
 
 from magrounding.agents.document_policy import Inputs
 from magrounding.training.impala import ImpalaConfig, ImpalaLearner
-from magrounding.training.rollout import RolloutWorker
-from tests.training.toy_games import ToyGames, ToyPolicy, collect, players_of
+from tests.training.toy_games import ToyGames, ToyPolicy, check_reading_is_learnt, collect
 
 CONFIG = ImpalaConfig(unroll=8, learning_rate=0.01, epsilon=1e-3, entropy=0.01, anneal_steps=1e9)
 
@@ -22,28 +21,8 @@ def updated(policy, rollout, i=0, config=CONFIG):
     return torch.cat([p.detach().flatten() for p in learner.policy.parameters()]), report
 
 
-@pytest.fixture
-def policy():
-    torch.manual_seed(0)
-    return ToyPolicy()
-
-
 def test_it_learns_to_read():
-    """The right guess depends on the manual and on the grid: neither alone is worth more than chance."""
-    torch.manual_seed(0)
-    vec = ToyGames(num_envs=32, num_agents=2, end=0.2, seed=1)
-    policies = [ToyPolicy(), ToyPolicy()]
-    learners = [ImpalaLearner(policy, CONFIG) for policy in policies]
-    worker = RolloutWorker(vec, players_of(vec, policies), CONFIG.unroll)
-    worker.start(seed=0)
-    hits = []
-    for step in range(120):
-        rollout = worker.collect()
-        for learner, trajectory in zip(learners, rollout.trajectories, strict=True):
-            learner.update(trajectory, step)
-        hits.append([float((trajectory.reward == 1)[trajectory.alive].mean()) for trajectory in rollout.trajectories])
-    assert np.mean(hits[0]) < 0.45
-    assert np.min(np.mean(hits[-10:], axis=0)) > 0.9  # each of the two
+    check_reading_is_learnt(CONFIG, updates=120)
 
 
 def test_the_dead_teach_nothing(policy):

@@ -10,8 +10,7 @@ import torch
 from magrounding.agents.building import freeze
 from magrounding.errors import ConfigurationError
 from magrounding.training.ppo import PPOConfig, PPOLearner
-from magrounding.training.rollout import RolloutWorker
-from tests.training.toy_games import ToyGames, ToyPolicy, collect, players_of
+from tests.training.toy_games import ToyGames, ToyPolicy, check_reading_is_learnt, collect
 
 CONFIG = PPOConfig(unroll=8, epochs=2, minibatches=2, learning_rate=0.02, warm_up=1, anneal_steps=1e9)
 
@@ -22,27 +21,8 @@ def updated(policy, rollout, config=CONFIG, steps=100):
     return torch.cat([p.detach().flatten() for p in learner.policy.parameters()]), report
 
 
-@pytest.fixture
-def policy():
-    torch.manual_seed(0)
-    return ToyPolicy()
-
-
 def test_it_learns_to_read():
-    torch.manual_seed(0)
-    vec = ToyGames(num_envs=32, num_agents=2, end=0.2, seed=1)
-    policies = [ToyPolicy(), ToyPolicy()]
-    learners = [PPOLearner(policy, CONFIG) for policy in policies]
-    worker = RolloutWorker(vec, players_of(vec, policies), CONFIG.unroll)
-    worker.start(seed=0)
-    hits = []
-    for step in range(80):
-        rollout = worker.collect()
-        for learner, trajectory in zip(learners, rollout.trajectories, strict=True):
-            learner.update(trajectory, step + 1)
-        hits.append([float((trajectory.reward == 1)[trajectory.alive].mean()) for trajectory in rollout.trajectories])
-    assert np.mean(hits[0]) < 0.45
-    assert np.min(np.mean(hits[-10:], axis=0)) > 0.9
+    check_reading_is_learnt(CONFIG, updates=80)
 
 
 def test_an_update_is_a_function_of_trajectory_and_step(policy):

@@ -170,3 +170,21 @@ def collect(vec, policies, unroll=8, skip=0, beta=0.0, **options):
     for _ in range(skip):
         worker.collect(beta)
     return copy.deepcopy(worker.collect(beta))
+
+
+def check_reading_is_learnt(config, updates):
+    """The right guess depends on the manual and on the grid: neither alone is worth more than chance."""
+    torch.manual_seed(0)
+    vec = ToyGames(num_envs=32, num_agents=2, end=0.2, seed=1)
+    policies = [ToyPolicy(), ToyPolicy()]
+    learners = [config.make_learner(policy, vec.spec, vec.num_envs, seed=0) for policy in policies]
+    worker = RolloutWorker(vec, players_of(vec, policies), config.unroll)
+    worker.start(seed=0)
+    hits = []
+    for step in range(updates):
+        trajectories = worker.collect().trajectories
+        for learner, trajectory in zip(learners, trajectories, strict=True):
+            learner.update(trajectory, step + 1)
+        hits.append([float((trajectory.reward == 1)[trajectory.alive].mean()) for trajectory in trajectories])
+    assert np.mean(hits[0]) < 0.45
+    assert np.min(np.mean(hits[-10:], axis=0)) > 0.9  # each of the two
