@@ -18,7 +18,7 @@ import numpy as np
 import torch
 
 import magrounding as mg
-from magrounding.cli.command import CommandLine, derived, items
+from magrounding.cli.command import CommandLine, derived, items, program
 from magrounding.errors import check_choice
 from magrounding.play.actor import Actor, make_expert
 from magrounding.play.episodes import quotas
@@ -113,10 +113,7 @@ def every_scene(split: str, rows: int) -> VectorEnv:
     return mg.vectorize(lambda: InTurn(ALFWorld(split=split)), rows)
 
 
-def main() -> int:
-    """Run the command and return its exit code."""
-    return CommandLine.of_process("python -m benchmarks.alfworld_scenes").run(sys.modules[__name__])
-
+main = program("python -m benchmarks.alfworld_scenes", __name__)
 
 if __name__ == "__main__":
     sys.exit(main())

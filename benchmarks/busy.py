@@ -22,7 +22,7 @@ from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
 from typing import TYPE_CHECKING
 
-from magrounding.cli.command import CommandLine, derived
+from magrounding.cli.command import CommandLine, derived, program
 from magrounding.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -173,10 +173,7 @@ def _compute(niceness: int) -> None:
         pass
 
 
-def main() -> int:
-    """Run the command and return its exit code."""
-    return CommandLine.of_process("python -m benchmarks.busy").run(sys.modules[__name__])
-
+main = program("python -m benchmarks.busy", __name__)
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import latency
-from magrounding.cli.command import CommandLine
+from magrounding.cli.command import CommandLine, program
 from magrounding.errors import ConfigurationError
 
 HOST = "127.0.0.1"
@@ -179,10 +179,7 @@ def port_of(address: str) -> int:
     return int(address.split(":")[2].partition("/")[0])
 
 
-def main() -> int:
-    """Run the command and return its exit code."""
-    return CommandLine.of_process("python -m benchmarks.floods").run(sys.modules[__name__])
-
+main = program("python -m benchmarks.floods", __name__)
 
 if __name__ == "__main__":
     sys.exit(main())

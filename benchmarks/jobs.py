@@ -15,7 +15,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from magrounding.cli.command import CommandLine
+from magrounding.cli.command import CommandLine, program
 from magrounding.errors import MagroundingError
 from magrounding.threads import available_cores
 
@@ -94,10 +94,7 @@ def run(arguments: Arguments, line: CommandLine) -> None:
     print("the weights are the same, bit for bit")
 
 
-def main() -> int:
-    """Run the command and return its exit code."""
-    return CommandLine.of_process("python -m benchmarks.jobs").run(sys.modules[__name__])
-
+main = program("python -m benchmarks.jobs", __name__)
 
 if __name__ == "__main__":
     sys.exit(main())

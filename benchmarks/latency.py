@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from magrounding.cli.command import CommandLine
+from magrounding.cli.command import CommandLine, program
 from magrounding.errors import ConfigurationError, needed
 from magrounding.registry import env_entry
 from magrounding.storage import json_text, write_json
@@ -164,10 +164,7 @@ def report(waits: Sequence[float], more: dict[str, Any], arguments: Arguments, l
         write_json(arguments.json, result)
 
 
-def main() -> int:
-    """Run the command and return its exit code."""
-    return CommandLine.of_process("python -m benchmarks.latency").run(sys.modules[__name__])
-
+main = program("python -m benchmarks.latency", __name__)
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -20,7 +20,7 @@ from typing import Any
 from magrounding.agents.running_text.assumptions import ENGLISH
 from magrounding.agents.running_text.edges import USUAL_SHAPE, Edges, Shape
 from magrounding.agents.running_text.edges_learning import USUAL_RECIPE, Recipe, learn_edges
-from magrounding.cli.command import CommandLine, items
+from magrounding.cli.command import CommandLine, items, program
 from magrounding.errors import check_choice
 from magrounding.experiment.config import read_config
 from magrounding.experiment.markdown import table
@@ -195,10 +195,7 @@ def spread(readers: Sequence[dict[str, Any]], number: Callable[[dict[str, Any]],
     return f"{percent(mean(numbers))} ± {100 * pstdev(numbers):.1f}" if numbers else "–"
 
 
-def main() -> int:
-    """Run the command and return its exit code."""
-    return CommandLine.of_process(PROG).run(sys.modules[__name__])
-
+main = program(PROG, __name__)
 
 if __name__ == "__main__":
     sys.exit(main())

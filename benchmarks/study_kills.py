@@ -20,7 +20,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from magrounding.cli.command import CommandLine, derived
+from magrounding.cli.command import CommandLine, derived, program
 from magrounding.errors import CheckpointError, ConfigurationError
 from magrounding.play.owner import RunOwner
 from magrounding.play.run_folder import RunFolder
@@ -236,10 +236,7 @@ def run(arguments: Arguments, line: CommandLine) -> None:
         write_json(arguments.json, result)
 
 
-def main() -> int:
-    """Run the command and return its exit code."""
-    return CommandLine.of_process("python -m benchmarks.study_kills").run(sys.modules[__name__])
-
+main = program("python -m benchmarks.study_kills", __name__)
 
 if __name__ == "__main__":
     sys.exit(main())

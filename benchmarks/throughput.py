@@ -5,13 +5,9 @@ from __future__ import annotations
 import sys
 
 from magrounding.cli import bench
-from magrounding.cli.command import CommandLine
+from magrounding.cli.command import program
 
-
-def main() -> int:
-    """Run `magrounding bench` under this name, and return its exit code."""
-    return CommandLine.of_process("python -m benchmarks.throughput").run(bench)
-
+main = program("python -m benchmarks.throughput", bench.__name__)
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -5,13 +5,9 @@ from __future__ import annotations
 import sys
 
 from magrounding.cli import evaluate
-from magrounding.cli.command import CommandLine
+from magrounding.cli.command import program
 
-
-def main() -> int:
-    """Run `magrounding evaluate` under this name, and return its exit code."""
-    return CommandLine.of_process("python -m benchmarks.zero_shot").run(evaluate)
-
+main = program("python -m benchmarks.zero_shot", evaluate.__name__)
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -20,7 +20,7 @@ from pathlib import Path
 from benchmarks.campaign.jobs import Broken, Place
 from benchmarks.campaign.trials import KINDS
 from magrounding.agents.weights import versions
-from magrounding.cli.command import CommandLine
+from magrounding.cli.command import CommandLine, program
 from magrounding.errors import ConfigurationError, check_choice
 from magrounding.experiment.markdown import table
 from magrounding.play.owner import owned
@@ -119,10 +119,7 @@ def page(trials: list[Trial]) -> str:
     return "\n".join(parts) + "\n"
 
 
-def main() -> int:
-    """Run the command and return its exit code."""
-    return CommandLine.of_process(PROG).run(sys.modules[__name__])
-
+main = program(PROG, __name__)
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -31,7 +31,7 @@ from benchmarks.sample_efficiency.interactive import Chain, Growth, train_chains
 from benchmarks.sample_efficiency.page import PAPER, Demonstrations, Episodes, Level, markdown, plot, to_json
 from benchmarks.sample_efficiency.posterior import TARGET, fit
 from magrounding.cli import sweep, train
-from magrounding.cli.command import REPEATABLE, CommandLine, derived, items
+from magrounding.cli.command import REPEATABLE, CommandLine, derived, items, program
 from magrounding.cli.job_arguments import JobsArguments
 from magrounding.cli.train import requested
 from magrounding.errors import CheckpointError, ConfigurationError, check_choice
@@ -313,10 +313,7 @@ def _train(
     command.run(words, CommandLine.of_process(PROG))
 
 
-def main() -> int:
-    """Run the command and return its exit code."""
-    return CommandLine.of_process(PROG).run(sys.modules[__name__])
-
+main = program(PROG, __name__)
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -18,7 +18,7 @@ from benchmarks.tables.page import Filled, figure, markdown, to_json
 from benchmarks.tables.runs import check_folder, finished_runs, in_order, jobs_of, learn
 from benchmarks.tables.side_by_side import Waiting
 from magrounding.agents.weights import versions
-from magrounding.cli.command import REPEATABLE, CommandLine, derived, items
+from magrounding.cli.command import REPEATABLE, CommandLine, derived, items, program
 from magrounding.cli.job_arguments import JobsArguments
 from magrounding.cli.train import seeds_of
 from magrounding.envs.messenger.manual import find_corpus
@@ -198,10 +198,7 @@ def _seeds(text: str) -> tuple[int, ...]:
     return seeds
 
 
-def main() -> int:
-    """Run the command and return its exit code."""
-    return CommandLine.of_process(PROG).run(sys.modules[__name__])
-
+main = program(PROG, __name__)
 
 if __name__ == "__main__":
     sys.exit(main())

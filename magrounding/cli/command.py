@@ -82,6 +82,11 @@ class CommandLine:
         return shlex.join([*self.prog.split(), *self.arguments])
 
 
+def program(prog: str, module: str) -> Callable[[], int]:
+    """Return the `main` of a module that is a command (`CommandLine.run`) and is started as `prog`."""
+    return lambda: CommandLine.of_process(prog).run(sys.modules[module])
+
+
 def derived(source: str, value: Any = None) -> Any:
     """Return a field of arguments whose default `--help` describes by its source, such as "the preset's"."""
     return field(default=value, metadata={SOURCE: source})
