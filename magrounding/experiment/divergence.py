@@ -29,7 +29,7 @@ def check_answers(player: Player, trajectory: Trajectory) -> None:
 
     Weights can be finite and of no use: one step at a rate of 10¹⁰ makes such. Nothing goes on from them at any rate.
     """
-    policy, inputs = player.policy, trajectory.boundary(player.device)
+    policy, inputs = player.policy, trajectory.on(player.device).boundary()
     with (
         evaluating(policy),
         torch.random.fork_rng(devices=[]),

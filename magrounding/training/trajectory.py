@@ -171,10 +171,6 @@ class Trajectory:
         """Some games or segments [b], all by default, on a device; to take several minibatches, see `on`."""
         return self.on(device).games(games)
 
-    def boundary(self, device: torch.device | str = "cpu") -> Batch:
-        """The boundary step of all games as the policy takes it, texts not encoded yet."""
-        return self.on(device).boundary()
-
 
 _STEPS, _ROWS = tuple(each.name for each in fields(Steps)), ("restarts", "last_action")
 _NONE = np.zeros(0, np.int64)

@@ -17,7 +17,7 @@ DIRECTIONS = np.array([(-1, 0), (0, 1), (1, 0), (0, -1), (-1, 1), (1, 1), (1, -1
 """Row and column of each, in the order of the actions."""
 
 GOLD, _BOULDER = 2316, 2353
-_OBJECTS, _MAP, _END = 1906, BLANK, 2446
+_OBJECTS, _END = 1906, 2446
 _STATUES, _STATUES_END = 5595, 5976
 _CORPSES, _CORPSES_END = 1144, 1525
 DOWN, TRAP_DOOR, HOLE = BLANK + 24, BLANK + 55, BLANK + 54
