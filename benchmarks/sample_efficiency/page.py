@@ -193,7 +193,7 @@ def draw(panel: Axes, of: Demonstrations, dots: str, line: str, name: str | None
     if (curve := of.curve) is not None:
         band = 100 * (curve.mean - 2 * curve.std), np.minimum(100 * (curve.mean + 2 * curve.std), 100)
         panel.fill_between(curve.samples, *band, color=line, alpha=0.2, linewidth=0)
-        panel.plot(curve.samples, 100 * curve.mean, color=line)
+        panel.plot(curve.samples, np.minimum(100 * curve.mean, 100), color=line)
         if of.interval is not None:
             shade: dict[str, Any] = {"color": "0.85"} if name is None else {"color": line, "alpha": 0.12}
             panel.axvspan(*of.interval, zorder=0, **shade)
