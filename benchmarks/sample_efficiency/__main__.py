@@ -50,7 +50,7 @@ LEVELS = {
     "GoToLocal": (1_000, 16_000),
     "PickupLoc": (4_000, 64_000),
     "PutNextLocal": (2_000, 32_000),
-    "GoTo": (2_000, 32_000),
+    "GoTo": (250, 8_000),
 }
 """Level of the paper's table 3 → fewest and most demonstrations, from not enough to more than enough."""
 DAGGER = {"learning": "demonstrations=0,teacher_steps=0", "set": ("log_every=5",)}
