@@ -73,7 +73,7 @@ def test_a_place_is_tried_and_no_folder_made(tmp_path):
 @pytest.mark.parametrize(
     ("command", "plays", "line"),
     [
-        (record, "_run", ("--env", "ma_rtfm", "--stage", "s1")),
+        (record, "_recorded", ("--env", "ma_rtfm", "--stage", "s1")),
         (pieces, "_run", ("--env", "ma_rtfm")),
         (play, "Session", ("--env", "ma_rtfm", "--stage", "s1", "--players", "random")),
     ],

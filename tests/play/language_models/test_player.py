@@ -69,7 +69,7 @@ def test_each_agent_is_asked_what_it_sees(players):
                 seen = f"MAP\n{rest}"
                 messages = asked[words if not step else seen]
                 assert messages[0]["role"] == "system"
-                assert [each["role"] for each in messages[1:]] == ["user", "assistant"] * min(step, 2) + ["user"]
+                assert [each["role"] for each in messages[1:]] == ["user", "assistant"] * step + ["user"]
                 assert messages[1]["content"].startswith(f"{rules}\n\nMAP\n")
                 assert sum("MANUAL" in each["content"] for each in messages[1:]) == 1
             obs, _, _, _, info = vec.step(actions)
