@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Final, Literal, get_args
+from typing import Any, Final, Literal, NamedTuple, get_args
 
 import numpy as np
 from gymnasium import spaces
@@ -26,6 +26,8 @@ Lifetime = Literal["episode", "step"]
 
 CHOICES = "choices"
 """The text field of TextChoices: [C, L], a text in each row."""
+LEVEL = "level"
+"""A map, beside that around the agent, of all that the episode has shown of the level; padding: never seen."""
 COLUMNS = "columns"
 """The field of Directions: [A], the column of the grid that each leads to, −1 for none."""
 
@@ -81,6 +83,8 @@ class Grid(Field):
         egocentric: the agent always stands in the same cell and looks the same way, so the map turns with it.
         own_cell: row and column of that cell; None where the world does not say it.
         passable_ids: ids of which one is in each cell that an agent can enter; none where the world does not say it.
+        blocked_ids: ids of which none is in such a cell.
+        straight_ids: ids of cells that no diagonal step enters or leaves.
         hidden_ids: ids of cells that are out of sight.
     """
 
@@ -92,6 +96,8 @@ class Grid(Field):
     egocentric: bool = False
     own_cell: tuple[int, int] | None = None
     passable_ids: tuple[int, ...] = ()
+    blocked_ids: tuple[int, ...] = ()
+    straight_ids: tuple[int, ...] = ()
     hidden_ids: tuple[int, ...] = ()
 
     @property
@@ -132,13 +138,35 @@ class Mask(Field):
     dtype: str = "int8"
 
 
+class Move(NamedTuple):
+    """Effect of an action on the agent's place on a map, where nothing stands in the way.
+
+    Attributes:
+        action: its number.
+        down, right: rows and columns of one step.
+        far: it goes on as long as it can.
+    """
+
+    action: int
+    down: int
+    right: int
+    far: bool = False
+
+
 @dataclass(frozen=True)
 class FixedActions:
-    """The same actions in every step."""
+    """The same actions in every step.
+
+    Attributes:
+        names: of all actions.
+        moves: of those that move the agent, in the order in which they are preferred; empty where the world does not
+            say it.
+    """
 
     __repr__ = brief
 
     names: tuple[str, ...]
+    moves: tuple[Move, ...] = ()
 
     @property
     def count(self) -> int:

@@ -19,6 +19,7 @@ from magrounding.spec import (
     CHOICES,
     COLUMNS,
     EPISODE,
+    LEVEL,
     MASK,
     Directions,
     EnvSpec,
@@ -112,7 +113,8 @@ class TextView:
                 continue
             array = np.asarray(seen[field.name])
             if isinstance(field, Grid):
-                found[MAP if field.name == "grid" else field.name.upper()] = self.map(field, array, own)
+                title = MAP if field.name == "grid" else field.name.upper()
+                found[title] = self.map(field, array, self._place(seen) if field.name == LEVEL else own)
                 if self.own_is_inventory and own is not None:
                     you.append(f"holds {self.held(array[own].ravel().tolist())}")
             elif field.name == TEAMMATES and self._has_places:
@@ -151,8 +153,7 @@ class TextView:
         """Return the row and column of the reader on the map; None where it is not there, or is not known."""
         if not self._has_places or any(isinstance(field, Grid) and field.egocentric for field in self.spec.fields):
             return None
-        row, column = np.asarray(seen[POSITION]).tolist()
-        return (row, column) if row >= 0 else None
+        return self._place(seen)
 
     def way(self, down: int, right: int) -> str:
         """Return where something is from the reader, by rows and columns."""
@@ -211,6 +212,10 @@ class TextView:
             signs_of_row = between.join(shown[row, column] for column in range(grid.width))
             lines += [f"{row:>2} {signs_of_row}".rstrip()]
         return [*lines, *(f"{sign} {self.name(occupant)}" for occupant, sign in scenery.items()), *things]
+
+    def _place(self, seen: Observation) -> tuple[int, int] | None:
+        row, column = np.asarray(seen[POSITION]).tolist()
+        return (row, column) if row >= 0 else None
 
     @property
     def _has_places(self) -> bool:

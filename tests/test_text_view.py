@@ -31,6 +31,7 @@ VARIANTS = [
     ("babyai", {"level": "BossLevel"}),
     ("babyai", {"level": "GoTo", "displacement": True}),
     ("nethack", {"crop": 9, "characters": True, "colours": True}),
+    ("nethack", {"crop": 9, "level": True}),
     ("touchdown", {"patch": 4, "turned": True, "manual_stop": True}),
 ]
 MESSENGER = {name: FIRST_SYMBOL + kind for kind, name in enumerate(ENTITIES)} | {
@@ -68,7 +69,9 @@ class Reader:
         self.happened = self.parts.pop(HAPPENED, None)
         for field in self.spec.fields:
             if isinstance(field, Grid):
-                found[field.name] = self.grid(field, self.parts.pop("MAP"), you)
+                found[field.name] = self.grid(
+                    field, self.parts.pop("MAP" if field.name == "grid" else field.name.upper()), you
+                )
             elif field.name == "teammates":
                 found[field.name] = np.array([self.teammate(k, line) for k, line in enumerate(team)])
             elif isinstance(field, Mask):
@@ -104,11 +107,13 @@ class Reader:
         if "messenger" in self.id:
             return [MESSENGER[name]]
         if self.id == "nethack":
+            name, marked, mark = name.partition(" mark:")
             glyph, _, character, _, colour = only(r".+ \(glyph (\d+)\)( shown as (.+?))?( in (.+))?", name)
             words = [f"glyph:{glyph}"]
             words += [f"character:{ord(eval(character))}"] if character else []
             words += [f"colour:{SHADES.index(colour)}"] if colour else []
-            return [self.ids[word] for word in words]
+            words += [f"mark:{mark}"] if marked else []
+            return [self.ids[word] for word in words] + [0] * (width - len(words))
         words = name.split()
         if self.id == "babyai":
             words = [next((word for word in words if word in kind), None) for kind in (TYPES, COLOURS, STATES)]

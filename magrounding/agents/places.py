@@ -6,14 +6,12 @@ agent has come and which way it looks; both follow from its own moves.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 import torch
-import torch.nn.functional as F
-from torch import Tensor, nn
+from torch import Tensor
 
 from magrounding.agents.policy import Batch
+from magrounding.agents.ways import BANDS, OUT_OF_REACH, Found
 from magrounding.errors import ConfigurationError
 from magrounding.jit import cached_njit
 from magrounding.spec import EnvSpec
@@ -21,18 +19,8 @@ from magrounding.spec import EnvSpec
 DISPLACEMENT, DIRECTION = "displacement", "direction"
 """[2], rows south and columns east of where the episode began; [1], 0 east, 1 south, 2 west, 3 north."""
 
-BANDS = np.array([1, 2, 3, 5, 8, 13, 20], np.int64)
-"""Longest ways, in steps, of the bands that ways are sorted into; one band more has all that are longer."""
-
-OUT_OF_REACH = len(BANDS) + 1
-"""The band of what no known way leads to."""
-
 REGIONS = 4 * (OUT_OF_REACH + 1)
 """A region is a direction (0 ahead, 1 right, 2 behind, 3 left) and a band: direction · (OUT_OF_REACH + 1) + band."""
-
-SECTORS = 9
-"""A sector is where something lies from where the episode began, by the direction in which the agent looked then:
-3 · (0 behind, 1 beside, 2 in front) + (0 left, 1 neither, 2 right)."""
 
 _MOST_SYMBOLS = 2**20
 """Most tuples of words that a cell could show: there is a table of them."""
@@ -41,31 +29,6 @@ _SOUTH, _EAST = (0, 1, 0, -1), (1, 0, -1, 0)
 """Rows down and columns to the right of a step in each direction."""
 
 _PASSABLE, _THING = 1, 2
-_KIN = 8
-"""Width of what things send to others that share a word with them."""
-
-
-class Found(NamedTuple):
-    """Things that N steps remember, and how they lie from the agent.
-
-    Attributes:
-        maps: [T, B, S · S + 1] float32, the map after each step's view, 0 where nothing was seen, and 1 + the direction
-            in which the episode began.
-        step: [M] int64, in order, the step of each remembered thing.
-        symbol: [M, K] int64, its words.
-        region: [M] int64, of REGIONS: with which step a shortest known way to it begins, and its length; of a thing out
-            of reach, the straight direction.
-        sector: [M] int64, of SECTORS.
-        unexplored: [N] int64, the region of the nearest cell that was never seen; REGIONS where no known way leads to
-            one.
-    """
-
-    maps: Tensor
-    step: Tensor
-    symbol: Tensor
-    region: Tensor
-    sector: Tensor
-    unexplored: Tensor
 
 
 class Places:
@@ -79,10 +42,14 @@ class Places:
 
     Attributes:
         size: numbers of a map, S · S + 1.
+        regions: REGIONS.
+        planes: ids of a cell.
 
     Raises:
         ConfigurationError: a world that shows no displacement, or does not say what can be passed.
     """
+
+    regions = REGIONS
 
     def __init__(self, spec: EnvSpec) -> None:
         grid = self.grid = spec.grid
@@ -92,6 +59,7 @@ class Places:
                 "passed: set displacement to true where the world has that option, or places to false"
             )
         self.vocabulary, planes = spec.vocabulary_size, grid.shape[2]
+        self.planes = planes
         if self.vocabulary**planes > _MOST_SYMBOLS:
             raise ConfigurationError(
                 f"a map of places holds at most {_MOST_SYMBOLS:,} symbols, cells of this world have "
@@ -137,80 +105,9 @@ class Places:
             step,
             torch.stack(planes, 1),
             region,
-            sector,
             torch.from_numpy(unexplored).to(device),
+            sector,
         )
-
-
-class Ways(nn.Module):
-    """Reader of what was found on the maps of places."""
-
-    def __init__(self, vocabulary: int, planes: int, features: int, role: int, hidden: int) -> None:
-        super().__init__()
-        self.vocabulary = vocabulary
-        self.sectors = nn.Linear(role, SECTORS * features)
-        self.sends, self.held_sends = nn.Linear(features, _KIN), nn.Linear(features, _KIN)
-        self.receives = nn.Linear(planes * _KIN, features)
-        self.sums = nn.Linear(REGIONS * features, hidden)
-        self.nearest = nn.Embedding(REGIONS + 1, hidden)
-        self.unexplored = nn.Parameter(torch.randn(features) * 0.3)
-        self.query, self.nearness = nn.Linear(hidden, features), nn.Linear(hidden, REGIONS + 1)
-        self.way, self.what = nn.Linear(REGIONS + 1, hidden), nn.Linear(features, hidden)
-        with torch.no_grad():
-            self.nearest.weight.mul_(0.3)
-            for linear in (self.sums, self.way):
-                linear.weight.mul_(4)
-
-    def locate(self, found: Found, features: Tensor, summary: Tensor, mission: Tensor) -> Tensor:
-        """Add to features [M, F] of things what missions say of their sectors: "the ball behind you".
-
-        Args:
-            found: of N steps.
-            features: [M, F], of the things by themselves.
-            summary, mission: [U, role] of the missions, and [N] which each step has.
-        """
-        by_sector = self.sectors(summary).view(len(summary) * SECTORS, -1)
-        return features + F.embedding(mission[found.step] * SECTORS + found.sector, by_sector)
-
-    def relate(self, found: Found, features: Tensor, words: Tensor, held: Tensor) -> Tensor:
-        """Add to features [M, F] of things what others send that share a word: a key's colour may be a locked door's.
-
-        Args:
-            found: of N steps.
-            features: [M, F], of the things by themselves.
-            words, held: [N, K] and [N, F], words and features of what the agent's own cell shows.
-        """
-        things, steps = len(features), len(words)
-        step = torch.cat((found.step, torch.arange(steps, device=words.device)))
-        words = torch.cat((found.symbol, words))
-        sent = torch.cat((self.sends(features), self.held_sends(held))).unsqueeze(1) * (words > 0).unsqueeze(2)
-        place = step.unsqueeze(1) * self.vocabulary + words
-        received = sent.new_zeros(steps * self.vocabulary, _KIN).index_add(0, place.flatten(), sent.flatten(0, 1))
-        others = F.embedding(place[:things], received) - sent[:things]
-        return features + F.relu(self.receives(others.flatten(1)))
-
-    def around(self, found: Found, features: Tensor) -> Tensor:
-        """Sum up [N, hidden] the features [M, F] of all things by region, and where the nearest unseen place is."""
-        steps, width = len(found.unexplored), features.shape[1]
-        sums = features.new_zeros(steps * REGIONS, width)
-        sums = sums.index_add(0, found.step * REGIONS + found.region, features)
-        return self.sums(sums.view(steps, -1)) + self.nearest(found.unexplored)
-
-    def chosen(self, found: Found, features: Tensor, memory: Tensor) -> Tensor:
-        """Attend to one thing, or to the nearest unseen place, by the memory [N, hidden]; the way there [N, hidden]."""
-        steps = len(memory)
-        step = torch.cat((found.step, torch.arange(steps, device=memory.device)))
-        region = torch.cat((found.region, found.unexplored))
-        features = torch.cat((features, self.unexplored.expand(steps, -1)))
-        place = step * (REGIONS + 1) + region
-        score = (self.query(memory).index_select(0, step) * features).sum(1)
-        score = score + self.nearness(memory).flatten().index_select(0, place)
-        most = score.detach().new_zeros(steps).scatter_reduce(0, step, score.detach(), "amax", include_self=False)
-        weight = (score - most[step]).exp()
-        weight = weight / weight.new_zeros(steps).index_add(0, step, weight)[step]
-        ways = weight.new_zeros(steps * (REGIONS + 1)).index_add(0, place, weight)
-        what = features.new_zeros(steps, features.shape[1]).index_add(0, step, weight.unsqueeze(1) * features)
-        return self.way(ways.view(steps, -1)) + self.what(what)
 
 
 @cached_njit()

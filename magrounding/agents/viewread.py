@@ -16,18 +16,22 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from magrounding.agents.language import TextEncoder, distinct_ids, join_statements
+from magrounding.agents.level import ShownLevel
 from magrounding.agents.modules import DocumentAttention, unroll
-from magrounding.agents.places import DISPLACEMENT, Found, Places, Ways
+from magrounding.agents.places import DISPLACEMENT, Places
 from magrounding.agents.policy import Accepts, Batch, Policy, PolicyOutput, TextEncoding, check_grid, mask_logits
+from magrounding.agents.ways import Found, Ways
 from magrounding.errors import ConfigurationError
 from magrounding.schema import Count, Natural, Options
-from magrounding.spec import EnvSpec, Field, Grid, Mask, Text
+from magrounding.spec import LEVEL, EnvSpec, Field, Grid, Mask, Text
 
 _MOST_VALUES = 256
 """Most values of one number of an array field: each has an embedding."""
 
 _FORGET = 0.1
 """Share of the running mean of views that a pass with gradients replaces."""
+
+_NO_MEMORY = "{0} is the memory's: set remember to true, or {0} to false"
 
 
 @dataclass(frozen=True)
@@ -47,7 +51,8 @@ class ViewReadConfig(Options):
             before: what lies beside a cell, and on the way to it, counts.
         places: the memory keeps a map of what the views of the episode have shown. The things on it are matched with
             the mission like those in view, and one of them, or the nearest place that was never seen, is attended to:
-            the first step of the way there is known. It takes a world that shows `displacement`.
+            the first step of the way there is known. It takes a world that shows `displacement`, or one that keeps such
+            a map itself and shows it as `level`.
         centred: views lose their running mean, which in a large view that is mostly alike would be all that norms see.
     """
 
@@ -65,9 +70,8 @@ class ViewReadConfig(Options):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name, chosen in (("attention", self.attention), ("places", self.places)):
-            if chosen and not self.remember:
-                raise ConfigurationError(f"{name} is the memory's: set remember to true, or {name} to false")
+        if self.attention and not self.remember:
+            raise ConfigurationError(_NO_MEMORY.format("attention"))
 
 
 class ViewRead(Policy):
@@ -93,7 +97,11 @@ class ViewRead(Policy):
         self.config = config
         grid = spec.grid
         self.grid, self.grid_shape, self.vocabulary = grid.name, grid.shape, spec.vocabulary_size
-        planes, role, hidden = grid.shape[2], config.role, config.hidden
+        self.places = (ShownLevel if LEVEL in spec else Places)(spec) if config.places else None
+        if self.places and self.places.size and not config.remember:
+            raise ConfigurationError(_NO_MEMORY.format("places"))
+        role, hidden = config.role, config.hidden
+        planes = self.planes = max(grid.shape[2], self.places.planes if self.places else 0)
         self.words = nn.Embedding(self.vocabulary, config.embedding, padding_idx=0)
         self.reader = TextEncoder(config.embedding, config.embedding, "gru")
         self.role = nn.Linear(self.reader.width, role)
@@ -112,7 +120,6 @@ class ViewRead(Policy):
         self.usual: Tensor
         if config.centred:
             self.register_buffer("usual", torch.zeros(hidden))
-        self.places = Places(spec) if config.places else None
         arrays = [each for each in spec.fields if _is_array(each) and not (config.places and each.name == DISPLACEMENT)]
         self.numbers = nn.ModuleDict({each.name: _Numbers(each, hidden) for each in arrays})
         self.last_action = nn.Embedding(spec.num_actions + 1, hidden)
@@ -125,8 +132,9 @@ class ViewRead(Policy):
             self.query = nn.Linear(hidden, role)
             self.mind = nn.Linear(role, 2 * hidden)
             self.again = nn.Linear(hidden, hidden)
-        if config.places:
-            self.ways = Ways(self.vocabulary, planes, config.features, role, hidden)
+        if self.places:
+            related = isinstance(self.places, Places)
+            self.ways = Ways(self.vocabulary, planes, config.features, role, hidden, self.places.regions, related)
         choice = nn.Linear(config.head, spec.num_actions)
         self.policy = nn.Sequential(nn.Linear(hidden, config.head), nn.ReLU(), choice)
         self.value = nn.Sequential(nn.Linear(hidden, config.head), nn.ReLU(), nn.Linear(config.head, 1))
@@ -165,7 +173,7 @@ class ViewRead(Policy):
             before, known = (None, None) if before is None else before.split((self.config.hidden, self.places.size), 1)
             found = self.places.follow(batch, known)
         cells, things = self.look(grid, found, text, mission)
-        if self.places and found is not None:
+        if isinstance(self.places, Places) and found is not None:
             held = cells.unflatten(1, (-1, self.config.features))[:, self.places.own_place]
             words = grid.flatten(1, 2)[:, self.places.own_place].long()
             things = self.ways.locate(found, things, text["summary"], mission)
@@ -181,18 +189,19 @@ class ViewRead(Policy):
         view = view + self.last_action(batch.last_action.flatten() + 1)
         if found is not None:
             view = view + self.ways.around(found, things)
-        top = F.relu(self.think_norm(self.think(F.relu(self.view_norm(view)))))
+        seen = top = F.relu(self.think_norm(self.think(F.relu(self.view_norm(view)))))
         memory = None
         if self.config.remember:
             views = top.unflatten(0, shape)
             before = torch.zeros_like(views[0]) if before is None else before
             memory = unroll(self.memory, views, before, batch.restarts)
-            seen, top = top, memory.flatten(0, 1)
-            if found is not None:
-                top = top + self.ways.chosen(found, things, top)
+            top = memory.flatten(0, 1)
+        if found is not None:
+            top = top + self.ways.chosen(found, things, top)
+            if memory is not None and found.maps is not None:
                 memory = torch.cat((memory, found.maps), 2)
-            if self.config.attention:
-                top = top + self._look_again(seen, top, text, mission)
+        if self.config.attention:
+            top = top + self._look_again(seen, top, text, mission)
         logits = mask_logits(self.policy(top).unflatten(0, shape).float(), batch.observation["action_mask"])
         return PolicyOutput(logits, self.value(top).view(shape).float(), memory)
 
@@ -202,9 +211,11 @@ class ViewRead(Policy):
         Those of the cells of grid [N, H, W, K] are [N, H · W · features], those of the things found [M, features].
         """
         cells = grid.flatten(0, 2).long()
+        cells = F.pad(cells, (0, self.planes - cells.shape[1]))
         shown, about = len(cells), mission.repeat_interleave(len(cells) // len(grid))
         if found is not None:
-            cells, about = torch.cat((cells, found.symbol)), torch.cat((about, mission[found.step]))
+            symbol = F.pad(found.symbol, (0, self.planes - found.symbol.shape[1]))
+            cells, about = torch.cat((cells, symbol)), torch.cat((about, mission[found.step]))
         symbols, which = self._symbols(cells)
         number = len(symbols)
         pairs, cell = distinct_ids(about * number + which, len(text["roles"]) * number)

@@ -232,7 +232,7 @@ def test_what_was_seen_counts_until_the_episode_ends():
 def test_missions_say_where_things_lie_from_the_beginning():
     """Of two missions and two sectors, each has its own."""
     policy, steps, nothing = make(), torch.arange(4), torch.zeros(4, dtype=torch.int64)
-    found = Found(torch.empty(0), steps, nothing[:, None], nothing, torch.tensor([3, 3, 8, 3]), nothing)
+    found = Found(torch.empty(0), steps, nothing[:, None], nothing, nothing, torch.tensor([3, 3, 8, 3]))
     summary, mission = torch.randn(2, policy.config.role), torch.tensor([0, 0, 0, 1])
     one, same, elsewhere, other = policy.ways.locate(found, torch.zeros(4, 16), summary, mission)
     assert torch.equal(one, same)

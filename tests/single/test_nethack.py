@@ -14,8 +14,22 @@ import magrounding as mg
 from magrounding.errors import CallOrderError, ConfigurationError
 from magrounding.single.nethack import ACTIONS, SPLITS, TASKS, THRESHOLDS, NetHack
 from magrounding.single.nethack import expert as explorer
+from magrounding.single.nethack.level import FLOOR, STEP, Level
 from magrounding.single.nethack.options import SEEDS
-from magrounding.single.nethack.words import BLANK, HERO, all_words, first_ids, status_text, tokenizer
+from magrounding.single.nethack.ways import DOWN, KICKS
+from magrounding.single.nethack.words import (
+    BEEN,
+    BLANK,
+    HERO,
+    LOCKED,
+    MARKS,
+    SHUT,
+    UNMARKED,
+    all_words,
+    first_ids,
+    status_text,
+    tokenizer,
+)
 from magrounding.single.one_agent import AGENT
 from magrounding.single.tokenizer import split as words_of
 from magrounding.vocabulary import plain_text
@@ -314,6 +328,61 @@ def test_a_crop_is_what_lies_around_the_agent():
     near.close()
 
 
+def test_a_level_is_what_the_episode_has_shown_of_it():
+    """Glyphs are nle's; stone is known beside where the agent has been, and nothing is known beyond."""
+    env, glyph = mg.make("nethack", task="silg_score", thresholds="new", level=True), first_ids()[0]
+    marks = dict(zip(MARKS, range(len(all_words()), len(all_words()) + len(MARKS)), strict=True))
+    found, under, levels = set(), set(), 0
+    for seed in (7, 8, 10):  # of games that go down stairs
+        seen, depth, been = env.reset(seed=seed)[0][AGENT], -1, set()
+        while env.agents:
+            row, column = seen["position"].tolist()
+            if depth != env._engine.statistics[12]:
+                depth, been = env._engine.statistics[12], set()
+                levels += 1
+            been.add((row, column))
+            shown, mark = seen["level"][..., 0] - glyph, seen["level"][..., 1]
+            known, blank = shown >= 0, seen["grid"][..., 0] == glyph + BLANK
+            known[row, column] = False  # what is under the agent is shown, and not the agent
+            np.testing.assert_array_equal(shown[known], seen["grid"][..., 0][known] - glyph)
+            under |= {int(shown[row, column])}
+            known[row, column] = True
+            assert known[~blank].all()
+            assert all(known[max(0, r - 1) : r + 2, max(0, c - 1) : c + 2].all() for r, c in been)
+            assert all(mark[cell] > 0 for cell in been)
+            beside = np.pad(mark > 0, 1)
+            near = sum(beside[r : r + 21, c : c + 79].astype(int) for r in range(3) for c in range(3))
+            assert not (known & blank & (near == 0)).any()
+            found |= {*np.unique(mark).tolist()} - {0}
+            best = int(env.best_actions()[0].argmax())
+            seen = env.step({AGENT: best if len(env.played) % 9 else 1 + len(env.played) % 8})[0][AGENT]
+    env.close()
+    assert levels > 3
+    assert under > {FLOOR, DOWN}
+    assert HERO not in under
+    assert found >= {marks["been there"], marks["not entered at the first try"], marks["not entered"]}
+
+
+def test_marks_of_a_locked_door_that_is_kicked_in_vain():
+    level, screen = Level(), np.full((21, 79), FLOOR)
+    screen[5, 5] = BLANK + 15
+    level.look(screen, 5, 4, 1, "")
+    east = STEP + 1
+    assert level.marks()[5, 5] == UNMARKED
+    level.look(screen, 5, 4, 1, "This door is locked.", east)
+    assert (level.locked, level.marks()[5, 5]) == ((5, 5), LOCKED)
+    for _ in range(KICKS):
+        level.look(screen, 5, 4, 1, "In what direction?", ACTIONS.index("kick"))
+        level.look(screen, 5, 4, 1, "WHAMM!!!", east)
+    assert level.marks()[5, 5] == SHUT
+    screen[5, 5] = BLANK + 12
+    level.vain.clear()
+    level.look(screen, 5, 5, 1, "", east)
+    assert level.marks()[5, 5] == level.marks()[5, 4] == BEEN
+    assert level.look(screen, 5, 5, 2, "", east)
+    assert level.marks()[5, 4] == UNMARKED
+
+
 @in_the_full_suite("a thousand games at random")
 def test_a_random_policy_wins_as_often_as_it_did_in_another_program():
     wins, games = random_wins(1200, "test")
@@ -331,10 +400,10 @@ def test_nearly_as_fast_as_nle_alone_and_two_workers_count():
 
 
 def test_walls_beyond_the_maps_edge_are_no_cells():
-    expert, floor = explorer.Expert("scout"), np.full((21, 79), explorer._FLOOR)
+    expert, floor = explorer.Expert("scout"), np.full((21, 79), FLOOR)
     for row, column in ((20, 78), (0, 0)):
         expert.look(floor, row, column, 1, "", None)
-        for action in [explorer._STEP + d for d in range(8)] * 3:
+        for action in [STEP + d for d in range(8)] * 3:
             expert.look(floor, row, column, 1, "", action)
         assert 0 <= expert.action() < len(ACTIONS)
-        assert all(0 <= r < 21 and 0 <= c < 79 for r, c in expert._failed)
+        assert all(0 <= r < 21 and 0 <= c < 79 for r, c in expert.level.vain)

@@ -13,6 +13,7 @@ from magrounding.errors import ConfigurationError
 from magrounding.seeding import LAYOUT, TASK, stream_key
 from magrounding.single.nethack.engine import Engine
 from magrounding.single.nethack.expert import Expert
+from magrounding.single.nethack.level import Level
 from magrounding.single.nethack.options import (
     GOAL_WORDS,
     GOALS,
@@ -25,8 +26,9 @@ from magrounding.single.nethack.options import (
     THRESHOLDS,
     NetHack,
 )
-from magrounding.single.nethack.words import BLANK, HEIGHT, SHOWN, WIDTH, first_ids, status_text, tokenizer
+from magrounding.single.nethack.words import BLANK, HEIGHT, SHOWN, WIDTH, all_words, first_ids, status_text, tokenizer
 from magrounding.single.one_agent import OneAgentEnv
+from magrounding.spec import LEVEL
 from magrounding.texts import content_keys
 from magrounding.vector import Observation
 
@@ -76,6 +78,7 @@ class NetHackEnv(OneAgentEnv):
         self.game_seed = -1
         self._expert: Expert | None = None
         self._advice: int | None = None
+        self._level = Level()
 
     def best_actions(self) -> np.ndarray:
         """Return labels [1, 23] bool of the action that the expert would play; all are true once the episode is over.
@@ -89,19 +92,17 @@ class NetHackEnv(OneAgentEnv):
             return np.ones((1, self._num_actions), np.bool_)
         if self._expert is None:
             self._expert = Expert(self.prompt)
-            self._show(None)
+            self._show(self._expert, None)
         if self._advice is None:
             self._advice = self._expert.action()
         return np.arange(self._num_actions)[None] == self._advice
 
-    def _show(self, action: int | None) -> None:
-        """Show the current screen to the expert."""
-        assert self._expert is not None
+    def _show(self, watching: Expert | Level, action: int | None) -> None:
+        """Show the current screen, and the action before it."""
         engine = self._engine
         column, row = engine.statistics[:2].tolist()
         depth, message = int(engine.statistics[_DEPTH]), _message(engine.message.tobytes())[0]
-        self._expert.look(engine.glyphs, row, column, depth, message, action)
-        self._advice = None
+        watching.look(engine.glyphs, row, column, depth, message, action)
 
     def _draw(self, mode: str) -> str | np.ndarray:
         engine, (message, _), (status, _) = self._engine, *self._read()
@@ -131,6 +132,9 @@ class NetHackEnv(OneAgentEnv):
         self._engine.begin(self.game_seed, self.prompt)
         self._expert = self._advice = None
         self.gained, self._dead = 0.0, False
+        if self.config.level:
+            self._level = Level()
+            self._show(self._level, None)
 
     def _play(self, action: int) -> tuple[float, bool, bool]:
         gain, self._dead, reached = self._engine.step(action)
@@ -140,7 +144,10 @@ class NetHackEnv(OneAgentEnv):
         truncated = not terminated and len(self.played) >= self._limit
         over = terminated or truncated
         if self._expert is not None and not over:
-            self._show(action)
+            self._show(self._expert, action)
+            self._advice = None
+        if self.config.level and not self._dead:
+            self._show(self._level, action)
         if not self._silg:
             return gain, terminated, truncated
         if over:
@@ -168,6 +175,7 @@ class NetHackEnv(OneAgentEnv):
         if self._dead:
             position[:] = -1
         return {
+            **({LEVEL: self._shown_level()} if self.config.level else {}),
             "action_mask": self._mask.copy(),
             "goal": self._goal_row.copy(),
             "grid": grid,
@@ -175,6 +183,17 @@ class NetHackEnv(OneAgentEnv):
             "position": position,
             "status": self._status[1].copy(),
         }
+
+    def _shown_level(self) -> np.ndarray:
+        """Return glyph and mark of each cell of the level, [21, 79, 2]; padding where nothing is known.
+
+        The agent's own cell shows what is under it.
+        """
+        level = self._level
+        shown, marks, known = level.glyphs.copy(), level.marks(), level.known()
+        shown[level.place] = level.map[level.place]
+        last = len(all_words()) - 1
+        return np.stack([(self._first[0] + shown) * known, (last + marks) * (marks > 0)], 2).astype(np.int16)
 
     def _around(self, grid: np.ndarray, row: int, column: int) -> np.ndarray:
         """Return the part of a map around a cell; padding beyond the map, and where nothing is known of it."""

@@ -6,13 +6,43 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Annotated, ClassVar
 
+import numpy as np
 from msgspec import Meta
 
 from magrounding.errors import ConfigurationError
 from magrounding.options import SimulatorOptions
 from magrounding.schema import Count, OneOf
-from magrounding.single.nethack.words import BLANK, HEIGHT, HERO, MAP_END, WIDTH, all_words, first_ids, tokenizer
-from magrounding.spec import EPISODE, EXPERT, SCORE, SCORES, STEP, WON, EnvSpec, Field, FixedActions, Grid, Mask, Text
+from magrounding.single.nethack.ways import DIRECTIONS, DOOR, FREE, KINDS
+from magrounding.single.nethack.words import (
+    BEEN,
+    BLANK,
+    HEIGHT,
+    HERO,
+    MAP_END,
+    MARKS,
+    SHUT,
+    WIDTH,
+    all_words,
+    first_ids,
+    tokenizer,
+    words_with_marks,
+)
+from magrounding.spec import (
+    EPISODE,
+    EXPERT,
+    LEVEL,
+    SCORE,
+    SCORES,
+    STEP,
+    WON,
+    EnvSpec,
+    Field,
+    FixedActions,
+    Grid,
+    Mask,
+    Move,
+    Text,
+)
 from magrounding.vocabulary import PAD
 
 PROMPTS = {"gold": "get more gold", "scout": "explore the map", "score": "get high score"}
@@ -58,6 +88,14 @@ ACTIONS = ("more", *_WAYS, *(f"far {way}" for way in _WAYS), "up", "down", "wait
 """The 23 actions, in the order of the NetHack Learning Environment."""
 
 
+_MOVES = tuple(
+    Move(1 + 8 * far + way, down, right, bool(far))
+    for way, (down, right) in enumerate(DIRECTIONS.tolist())
+    for far in (0, 1)
+)
+_SCENERY = (*range(12), *range(19, 23))
+"""Stone, walls, floors and corridors, among the glyphs from BLANK on."""
+
 GOAL_WORDS, MESSAGE_WORDS, STATUS_WORDS = 12, 48, 32
 
 
@@ -73,6 +111,9 @@ class NetHack(SimulatorOptions):
         characters: each cell of `grid` shows the character on the screen, too.
         colours: and its colour.
         crop: 0, or an odd number: `grid` shows so many rows and columns, with the agent in their middle.
+        level: shows all that the episode has seen of the agent's level, and what its own moves have found out there, as
+            `level` [21, 79, 2]: glyph and mark of each cell. The agent's own shows what is under it. NetHack's stone
+            is padding there until the agent has been beside it.
         split: "train", "valid" or "test": which million of NetHack's seeds games are drawn from.
     """
 
@@ -86,6 +127,7 @@ class NetHack(SimulatorOptions):
     characters: bool = False
     colours: bool = False
     crop: Annotated[int, Meta(ge=0, le=2 * WIDTH - 1)] = 0
+    level: bool = False
     split: Annotated[str, OneOf(SPLITS)] = "train"
 
     def __post_init__(self) -> None:
@@ -102,11 +144,11 @@ class NetHack(SimulatorOptions):
 
     def describe(self) -> EnvSpec:
         """Return the spec of the world; the simulator is not needed."""
-        return _spec(self.task, self.limit, 1 + self.characters + self.colours, self.crop)
+        return _spec(self.task, self.limit, 1 + self.characters + self.colours, self.crop, self.level)
 
 
 @lru_cache(maxsize=32)
-def _spec(task: str, max_cycles: int, planes: int, crop: int) -> EnvSpec:
+def _spec(task: str, max_cycles: int, planes: int, crop: int, level: bool) -> EnvSpec:
     glyph, last, texts = first_ids()[0], len(all_words()) - 1, tokenizer().last
     silg = task in SILG_TASKS
     return EnvSpec(
@@ -121,6 +163,7 @@ def _spec(task: str, max_cycles: int, planes: int, crop: int) -> EnvSpec:
                 words_per_occupant=planes,
                 egocentric=crop > 0,
             ),
+            *((_level(glyph, last),) if level else ()),
             Field("position", (2,), -1, WIDTH - 1),
             Text("goal", (GOAL_WORDS,), 0, texts, shared=True, lifetime=EPISODE),
             Text("message", (MESSAGE_WORDS,), 0, texts, lifetime=STEP),
@@ -128,10 +171,26 @@ def _spec(task: str, max_cycles: int, planes: int, crop: int) -> EnvSpec:
             Mask("action_mask", (len(ACTIONS),)),
         ),
         num_agents=1,
-        actions=FixedActions(ACTIONS),
-        words=all_words(),
+        actions=FixedActions(ACTIONS, _MOVES),
+        words=words_with_marks() if level else all_words(),
         max_cycles=max_cycles,
         time_limit_is_loss=silg,
         outcome=WON if silg or task in REACHED else SCORE,
         capabilities=frozenset({EXPERT}) if silg else frozenset({SCORES}),
+    )
+
+
+def _level(glyph: int, last: int) -> Grid:
+    """Return the field of the whole level; marks have the ids after the last."""
+    kinds = np.asarray(KINDS)
+    return Grid(
+        LEVEL,
+        (HEIGHT, WIDTH, 2),
+        0,
+        last + len(MARKS),
+        scenery_ids=(PAD, *(glyph + BLANK + k for k in _SCENERY), last + BEEN),
+        words_per_occupant=2,
+        passable_ids=tuple((glyph + np.flatnonzero((kinds == FREE) | (kinds == DOOR))).tolist()),
+        blocked_ids=(last + SHUT,),
+        straight_ids=tuple((glyph + np.flatnonzero(kinds == DOOR)).tolist()),
     )

@@ -13,6 +13,9 @@ UNKNOWN, FREE, DOOR, BLOCKED = range(4)
 _STEP, _RUN = 1, 9
 """The actions that go north and run north; the other directions follow."""
 
+PATIENCE, KICKS = 2, 5
+"""Vain tries to enter a cell, and kicks at a locked door, before it counts as blocked."""
+
 DIRECTIONS = np.array([(-1, 0), (0, 1), (1, 0), (0, -1), (-1, 1), (1, 1), (1, -1), (-1, -1)])
 """Row and column of each, in the order of the actions."""
 

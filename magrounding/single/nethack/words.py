@@ -23,6 +23,11 @@ SHADES = (
 ).split(",")
 """Names of the colours, in their order."""
 
+UNMARKED, BEEN, REFUSED, SHUT, LOCKED = range(5)
+"""Marks of a cell, by what the agent's own moves have found out of it."""
+MARKS = "been there,not entered at the first try,not entered,locked".split(",")
+"""Names of these, from BEEN on."""
+
 HEIGHT, WIDTH = 21, 79
 
 BLANK, MAP_END = 2359, 2446
@@ -56,6 +61,12 @@ def all_words() -> tuple[str, ...]:
     """Return the word of each id."""
     symbols = (("glyph", GLYPHS), ("character", CHARACTERS), ("colour", COLOURS))
     return (*tokenizer().words, *(f"{kind}:{number}" for kind, count in symbols for number in range(count)))
+
+
+@lru_cache(maxsize=1)
+def words_with_marks() -> tuple[str, ...]:
+    """Return the word of each id of a world that shows marks, which come last."""
+    return (*all_words(), *(f"mark:{name}" for name in MARKS))
 
 
 @lru_cache(maxsize=1)
