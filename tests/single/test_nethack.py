@@ -328,6 +328,27 @@ def test_a_crop_is_what_lies_around_the_agent():
     near.close()
 
 
+def test_a_game_that_states_another_prompt_is_the_same_game():
+    """The goal is another, and what the expert says; dungeon, threshold and prompt stay."""
+    true, false = (mg.make("nethack", task="silg_gold", stated=each) for each in (None, "scout"))
+    differs = 0
+    for seed in (1, 2):
+        a, b = (env.reset(seed=seed)[0][AGENT] for env in (true, false))
+        assert plain_text(false.spec.words, b["goal"]) == "explore the map"
+        assert plain_text(true.spec.words, a["goal"]) == "get more gold"
+        while true.agents:
+            np.testing.assert_array_equal(a["grid"], b["grid"])
+            best = int(true.best_actions()[0].argmax())
+            differs += best != int(false.best_actions()[0].argmax())
+            a, b = (env.step({AGENT: best})[0][AGENT] for env in (true, false))
+        assert (false.prompt, false.gained, false.agents) == ("gold", true.gained, [])
+    assert differs
+    true.close()
+    false.close()
+    with pytest.raises(ConfigurationError, match="stated is for games of SILG's tasks, not for those of eat"):
+        NetHack(task="eat", stated="gold")
+
+
 def test_a_level_is_what_the_episode_has_shown_of_it():
     """Glyphs are nle's; stone is known beside where the agent has been, and nothing is known beyond."""
     env, glyph = mg.make("nethack", task="silg_score", thresholds="new", level=True), first_ids()[0]

@@ -15,12 +15,18 @@ from magrounding.training.ppo import PPOConfig
 _VIEW = {"crop": 21, "characters": True}
 """Observation of viewread: the cells around the agent, as glyphs and as characters."""
 
+_LEVEL = {**_VIEW, "level": True}
+"""The same, and all that the episode has shown of the level."""
+
 _READER = {"remember": False, "centred": True}
 """Options of viewread: no memory, as most of a view is alike, which shuts a memory before it learns anything."""
 
+_SEARCHER = {**_READER, "places": True}
+"""The same, with ways over the level."""
 
-def _imitate(steps: int) -> Phase:
-    """DAgger from the explorer, which leads fewer and fewer of the games and labels them all."""
+
+def _imitate(steps: int, led: int | None = None) -> Phase:
+    """DAgger from the explorer, which labels all games and leads fewer and fewer of them, none after `led` steps."""
     learner = ImitationConfig(
         unroll=20,
         epochs=3,
@@ -30,7 +36,7 @@ def _imitate(steps: int) -> Phase:
         anneal_steps=steps,
         entropy=0.0,
         value_coefficient=0.01,
-        teacher_steps=steps,
+        teacher_steps=steps if led is None else led,
         teacher_noise=0.1,
     )
     return Phase(learner, Promotion(steps=steps), num_envs=16)
@@ -46,12 +52,13 @@ QUICK_NETHACK = RunConfig(
     preset="quick",
     about=(
         "Imitation of the scripted explorer, which leads fewer and fewer of the games and labels them all "
-        "(DAgger); the network sees the cells around the agent. Weights are chosen on `valid` seeds."
+        "(DAgger); the network sees the cells around the agent, and ways over all of the level that was shown. Weights "
+        "are chosen on `valid` seeds."
     ),
     agent="viewread",
-    phases={REMAINING_STAGES: (_imitate(200_000),)},
-    env_options=_VIEW,
-    network=_READER,
+    phases={REMAINING_STAGES: (_imitate(200_000, led=80_000),)},
+    env_options=_LEVEL,
+    network=_SEARCHER,
     evaluation=EvaluationConfig(every=100_000, selection_games=200, report_games=400, **CHOSEN_ON_VALID),
 )
 
@@ -59,6 +66,8 @@ QUICK_RL_NETHACK = replace(
     QUICK_NETHACK,
     preset="quick_rl",
     about="PPO alone, no expert; the network sees the cells around the agent. Weights are chosen on `valid` seeds.",
+    env_options=_VIEW,
+    network=_READER,
     phases={REMAINING_STAGES: (_reinforce(2_000_000, learning_rate=7e-4, entropy=0.02, final_entropy=0.003),)},
 )
 
@@ -69,6 +78,8 @@ LONG_NETHACK = replace(
         "Imitation of the scripted explorer (DAgger), then PPO: 45 minutes of one core; the network sees the cells "
         "around the agent. Weights are chosen on `valid` seeds."
     ),
+    env_options=_VIEW,
+    network=_READER,
     phases={
         REMAINING_STAGES: (
             _imitate(600_000),

@@ -91,7 +91,7 @@ class NetHackEnv(OneAgentEnv):
         if not self.agents:
             return np.ones((1, self._num_actions), np.bool_)
         if self._expert is None:
-            self._expert = Expert(self.prompt)
+            self._expert = Expert(self.config.stated or self.prompt)
             self._show(self._expert, None)
         if self._advice is None:
             self._advice = self._expert.action()
@@ -123,7 +123,7 @@ class NetHackEnv(OneAgentEnv):
         if self._silg:
             prompts = SILG_TASKS[self.config.task]
             self.prompt = prompts[int(stream_key(seed, episode, TASK)) % len(prompts)]
-            self._goal = PROMPTS[self.prompt]
+            self._goal = PROMPTS[self.config.stated or self.prompt]
             self._threshold = THRESHOLDS[self.config.thresholds][self.prompt]
         else:
             self._goal = GOALS[self.config.task]

@@ -46,13 +46,11 @@ class Expert:
         self._away, self._first = (np.zeros((HEIGHT, WIDTH), np.int16) for _ in range(2))
         self._unseen, self._ends = np.zeros((HEIGHT, WIDTH), np.int16), np.zeros((HEIGHT, WIDTH), np.bool_)
         self._queue = np.zeros((HEIGHT * WIDTH, 2), np.int16)
-        self._kicked: dict[tuple[int, int], int] = {}
 
     def look(self, glyphs: np.ndarray, row: int, column: int, depth: int, message: str, action: int | None) -> None:
         """Take in what is shown now; arguments as of `Level.look`."""
         self._message = message
         if self.level.look(glyphs, row, column, depth, message, action):
-            self._kicked.clear()
             self._searched = np.zeros((HEIGHT, WIDTH), np.int16)
 
     def action(self) -> int:
@@ -87,10 +85,7 @@ class Expert:
             return False
         if abs(door[0] - level.place[0]) + abs(door[1] - level.place[1]) != 1:
             return False
-        kicks = self._kicked[door] = self._kicked.get(door, 0) + 1
-        if kicks > KICKS:
-            level.vain[door], level.locked = PATIENCE, None
-        return level.locked is not None
+        return level.vain.get(door, 0) < KICKS
 
     def _kick_where(self) -> int:
         if self.level.locked is not None:

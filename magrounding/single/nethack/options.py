@@ -106,6 +106,7 @@ class NetHack(SimulatorOptions):
     Attributes:
         task: one of TASKS: "silg" draws one of three prompts for each episode, "silg_gold" and others have one alone;
             "score", "staircase" and others are tasks of the NetHack Learning Environment, with its rewards.
+        stated: for controls, the prompt that the goal states in the place of the true one; the expert believes it, too.
         max_cycles: steps after which a game is truncated; None: 80, and 5,000 in tasks that are not SILG's.
         thresholds: what an episode of SILG has to gain, "first" or "new".
         characters: each cell of `grid` shows the character on the screen, too.
@@ -122,6 +123,7 @@ class NetHack(SimulatorOptions):
     extra: ClassVar[str] = "nethack"
 
     task: Annotated[str, OneOf(TASKS)] = SILG
+    stated: Annotated[str | None, OneOf(PROMPTS)] = None
     max_cycles: Count | None = None
     thresholds: Annotated[str, OneOf(THRESHOLDS)] = "first"
     characters: bool = False
@@ -134,6 +136,8 @@ class NetHack(SimulatorOptions):
         super().__post_init__()
         if self.crop and self.crop % 2 == 0:
             raise ConfigurationError(f"crop is 0 or an odd number, as the agent is in the middle; got {self.crop}")
+        if self.stated and self.task not in SILG_TASKS:
+            raise ConfigurationError(f"stated is for games of SILG's tasks, not for those of {self.task}")
 
     @property
     def limit(self) -> int:
