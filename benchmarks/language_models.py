@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from magrounding.agents.weights import versions
-from magrounding.cli.command import REPEATABLE, CommandLine, derived, items, run_command
+from magrounding.cli.command import REPEATABLE, CommandLine, derived, items, program
 from magrounding.cli.game_arguments import EvaluationArguments, LanguageModelArguments, QuietArguments
 from magrounding.envs.make import make_vec
 from magrounding.errors import ConfigurationError, check_choice
@@ -42,6 +42,7 @@ from magrounding.threads import plan_threads, using
 from magrounding.vector import VectorEnv
 
 PROG = "python -m benchmarks.language_models"
+REFUSED, STOPPED = REPEATABLE, "stopped; the same command goes on"
 NAME = "language_models"
 """Name of the files, before their endings."""
 TRUE, OTHER_GAME, NO_TEXT, NEW_NAMES = "true", "of another game", "none", "new names"
@@ -240,12 +241,7 @@ def _world_page(world: str, found: Mapping[str, Results]) -> list[str]:
     return parts
 
 
-def main() -> int:
-    """Run the command and return its exit code."""
-    line = CommandLine.of_process(PROG)
-    arguments = line.parse(Arguments)
-    return run_command(lambda: run(arguments, line), lambda: "stopped; the same command goes on", REPEATABLE)
-
+main = program(PROG, __name__)
 
 if __name__ == "__main__":
     sys.exit(main())
