@@ -58,6 +58,7 @@ VARIANTS = {
     "vectors": Variant("one vector for all words of no training text", one_unknown=True),
     "excerpts": Variant("no excerpts: whole manuals", recipe=Recipe(excerpts=0)),
     "fewer": Variant("half as many excerpts", recipe=Recipe(excerpts=0.35)),
+    "unknown": Variant("no excerpts, and up to 60 % of rare words unknown", recipe=Recipe(excerpts=0, unknown=0.6)),
     "half": Variant("every other sentence of English", english=0.5),
     "english": Variant("no English: sentences of the stage alone", english=0),
 }

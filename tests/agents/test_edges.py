@@ -17,7 +17,7 @@ from magrounding.agents.running_text import edges_kernels, edges_learning
 from magrounding.agents.running_text.assumptions import MADE_UP, made_up
 from magrounding.agents.running_text.edges import Edges, make_segments, signs_of
 from magrounding.agents.running_text.edges_kernels import groups_of
-from magrounding.agents.running_text.edges_learning import learn_edges
+from magrounding.agents.running_text.edges_learning import Recipe, learn_edges
 from magrounding.errors import ConfigurationError, Diverged
 from magrounding.experiment import segmenting
 from magrounding.experiment.config import make_config
@@ -58,6 +58,24 @@ def test_learning_that_diverges_stops_at_the_first_bad_step(monkeypatch, rate):
     with pytest.raises(Diverged, match="so the step was not taken"):
         learn_edges_from_games(make_config("ma_rtfm", "relread", 2, "quick", ("s6",), (0,)), "s6")
     assert steps.call_count == 2, "the step after the one that was too large"
+
+
+def test_rare_words_have_vectors_of_unknown_ones_in_some_texts(monkeypatch):
+    monkeypatch.setattr(segmenting, "GAMES", 32)
+    monkeypatch.setattr(segmenting, "ROUNDS", 2)
+    settings, drawn = make_config("ma_rtfm", "relread", 2, "quick", ("s6",), (0,)), []
+    monkeypatch.setattr(edges_learning, "_train", lambda edges, texts, rng, steps: drawn.append(texts.draw(rng)))
+    renderings = segmenting.renderings_of(settings, "s6")
+    for unknown in (0, 1.0):
+        edges = learn_edges(settings.describe("s6"), renderings, recipe=Recipe(0, rows=0, unknown=unknown))
+    vectors = [batch.tokens // edges.base for batch in drawn]
+    hidden = vectors[1] >= len(renderings.words)
+    assert not (vectors[0] >= len(renderings.words)).any()
+    parts = hidden.float().mean(1)
+    assert parts.min() < 0.1 < parts.max() < 0.5
+    assert not drawn[1].tokens[hidden].remainder(edges.base).any()  # no names
+    known = vectors[1][~hidden].bincount(minlength=len(renderings.words))
+    assert (known[[renderings.words.index(word) for word in ("the", ",", ".")]] > 16).all()
 
 
 def test_one_seed_tells_the_same_facts_in_every_rendering():

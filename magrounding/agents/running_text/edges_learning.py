@@ -30,7 +30,9 @@ RATE = 4e-3
 """Learning rate of AdamW, which rises and falls to 0 by a cosine."""
 DECAY, CLIP, DROPOUT = 1e-3, 1.0, 0.1
 SPARE = 4096
-"""Vectors that no word has, for the unknown words of made-up texts."""
+"""Vectors that no word has, for unknown words."""
+RARE = 0.05
+"""Part of the sentences to learn from below which a word that they have is rare; lists of names are alike."""
 
 
 class Recipe(NamedTuple):
@@ -39,6 +41,7 @@ class Recipe(NamedTuple):
     excerpts: float = 0.7  # part of the batches that are excerpts of manuals, of 2 to 4 rows
     unpunctuated: float = 0.35  # part of the texts without punctuation
     rows: float = 0.25  # part of the texts some of whose rows stay rows
+    unknown: float = 0  # most of the rare words of a text that are read as unknown ones
 
 
 USUAL_RECIPE = Recipe()
@@ -128,6 +131,7 @@ class _Texts:
         self._letters = np.zeros(self._words, np.int64)
         self._letters[: edges.size] = edges.letters.numpy()
         self._punctuation = np.array([not any(map(str.isalnum, word)) for word in renderings.words])
+        self._rare = _rare(renderings, self._letters)
         self._statement = _statements(renderings.rows, self._words)
         self._related = related(edges.usual[edges.usual.any(1)].numpy())
         signs = signs_of([*renderings.words, *(f"#{i}" for i in range(SPARE)), ""])
@@ -164,6 +168,8 @@ class _Texts:
             ids = self._written(self._renderings.reworded[rendering][game], excerpt, rng)
         classes = np.where(ids >= 0, letters[ids], self._classes - 1)
         vectors = np.where(ids >= 0, ids, len(self.signs) - 1)
+        if self._recipe.unknown:
+            vectors = np.where(ids > 0, self._hidden(rng)[ids], vectors)
         unknown = ids == 0
         vectors[unknown] = self._words + rng.integers(SPARE, size=int(unknown.sum()))
         place = np.flatnonzero((ids >= 0) & (letters[ids] > 0))
@@ -174,6 +180,11 @@ class _Texts:
         same = np.where(asked, own[:, None] == own, np.float32(-1))
         tokens, place, word, same = map(torch.from_numpy, (vectors * self._classes + classes, place, word, same))
         return tokens, place, word, same
+
+    def _hidden(self, rng: np.random.Generator) -> np.ndarray:
+        """Return the vector [V] of each word in a text, that of an unknown word for some rare ones."""
+        hidden = self._rare & (rng.random(self._words) < rng.random() * self._recipe.unknown)
+        return np.where(hidden, self._words + rng.integers(SPARE, size=self._words), np.arange(self._words))
 
     def _written(self, manual: np.ndarray, excerpt: bool, rng: np.random.Generator) -> np.ndarray:
         """Words [T] of a manual [S, L], all or some successive rows, −1 between two rows that stay rows."""
@@ -217,3 +228,13 @@ def _statements(rows: np.ndarray, words: int) -> np.ndarray:
     games, row, _ = np.nonzero(rows)
     found[games, rows[rows != 0]] = row
     return np.where(count == 1, found, -1)
+
+
+def _rare(renderings: Renderings, letters: np.ndarray) -> np.ndarray:
+    """[V] bool, words other than names that are in a part of all sentences below RARE, names being told by class."""
+    rows = [row for manuals in renderings.reworded for row in manuals.reshape(-1, manuals.shape[2])]
+    sentences = {np.where(letters[row] > 0, -letters[row], row).tobytes(): row for row in rows}
+    count = np.zeros(len(letters), np.int64)
+    for row in sentences.values():
+        count[np.unique(row)] += 1
+    return (letters == 0) & (count < RARE * len(sentences))
