@@ -48,6 +48,7 @@ class Variant:
     shape: Shape = USUAL_SHAPE
     recipe: Recipe = USUAL_RECIPE
     english: float = 1.0  # part of the sentences of ENGLISH_FILE, evenly of each list
+    steps: int | None = None  # of learning, if not as many as usual
     one_unknown: bool = False  # words of no training text have one vector, in place of one each
 
 
@@ -58,7 +59,9 @@ VARIANTS = {
     "vectors": Variant("one vector for all words of no training text", one_unknown=True),
     "excerpts": Variant("no excerpts: whole manuals", recipe=Recipe(excerpts=0)),
     "fewer": Variant("half as many excerpts", recipe=Recipe(excerpts=0.35)),
-    "unknown": Variant("no excerpts, and up to 60 % of rare words unknown", recipe=Recipe(excerpts=0, unknown=0.6)),
+    "unknown": Variant(
+        "no excerpts, up to 60 % of rare words unknown, 675 steps", recipe=Recipe(excerpts=0, unknown=0.6), steps=675
+    ),
     "half": Variant("every other sentence of English", english=0.5),
     "english": Variant("no English: sentences of the stage alone", english=0),
 }
@@ -109,7 +112,7 @@ def learn(run: str, variant: Variant, seed: int, folder: Path) -> tuple[Edges, d
     start = time.process_time()
     renderings = renderings_of(settings, stage, first_game(seed), assume=assume, english=english)
     edges = learn_edges(
-        settings.describe(stage), renderings, seed, assume=assume, recipe=variant.recipe, shape=variant.shape
+        settings.describe(stage), renderings, seed, variant.steps, assume, variant.recipe, variant.shape
     )
     seconds = time.process_time() - start
     if variant.one_unknown:
