@@ -19,7 +19,14 @@ from typing import Any
 
 from magrounding.agents.running_text.assumptions import ENGLISH
 from magrounding.agents.running_text.edges import USUAL_SHAPE, Edges, Shape
-from magrounding.agents.running_text.edges_learning import USUAL_RECIPE, Recipe, learn_edges
+from magrounding.agents.running_text.edges_learning import (
+    ENGLISH_RECIPE,
+    ENGLISH_STEPS,
+    STEPS,
+    USUAL_RECIPE,
+    Recipe,
+    learn_edges,
+)
 from magrounding.cli.command import CommandLine, items, program
 from magrounding.errors import check_choice
 from magrounding.experiment.config import read_config
@@ -48,22 +55,20 @@ class Variant:
     shape: Shape = USUAL_SHAPE
     recipe: Recipe = USUAL_RECIPE
     english: float = 1.0  # part of the sentences of ENGLISH_FILE, evenly of each list
-    steps: int | None = None  # of learning, if not as many as usual
+    steps: int = STEPS
     one_unknown: bool = False  # words of no training text have one vector, in place of one each
 
 
 VARIANTS = {
-    "whole": Variant("the reader as it is"),
-    "narrow": Variant("a quarter to a half of all widths", Shape(24, 32, 32, 16)),
-    "products": Variant("one product of width 1 instead of four of 16", Shape(heads=1, head=1)),
-    "vectors": Variant("one vector for all words of no training text", one_unknown=True),
-    "excerpts": Variant("no excerpts: whole manuals", recipe=Recipe(excerpts=0)),
-    "fewer": Variant("half as many excerpts", recipe=Recipe(excerpts=0.35)),
-    "unknown": Variant(
-        "no excerpts, up to 60 % of rare words unknown, 675 steps", recipe=Recipe(excerpts=0, unknown=0.6), steps=675
-    ),
-    "half": Variant("every other sentence of English", english=0.5),
-    "english": Variant("no English: sentences of the stage alone", english=0),
+    "whole": Variant("the reader as it is", recipe=ENGLISH_RECIPE, steps=ENGLISH_STEPS),
+    "before": Variant("the reader before: excerpts in 70 % of batches, known words, 450 steps"),
+    "narrow": Variant("the reader before, a quarter to a half of all widths", Shape(24, 32, 32, 16)),
+    "products": Variant("the reader before, one product of width 1 instead of four of 16", Shape(heads=1, head=1)),
+    "vectors": Variant("the reader before, one vector for all words of no training text", one_unknown=True),
+    "excerpts": Variant("the reader before, no excerpts: whole manuals", recipe=Recipe(excerpts=0)),
+    "fewer": Variant("the reader before, half as many excerpts", recipe=Recipe(excerpts=0.35)),
+    "half": Variant("the reader before, every other sentence of English", english=0.5),
+    "english": Variant("the reader before, no English: sentences of the stage alone", english=0),
 }
 
 

@@ -18,14 +18,15 @@ from torch.nn.utils.rnn import pad_sequence
 
 from magrounding.agents.gradient_step import gradient_step
 from magrounding.agents.language import Words
-from magrounding.agents.running_text.assumptions import MADE_UP, SHARE, made_up
+from magrounding.agents.running_text.assumptions import ENGLISH, MADE_UP, SHARE, made_up
 from magrounding.agents.running_text.edges import MOST_PIECES, USUAL_SHAPE, Edges, Shape, related, signs_of
 from magrounding.agents.running_text.segments import EDGES, LEARNT, STOPS
 from magrounding.agents.running_text.segments_learning import check_statements, count_words
 from magrounding.errors import ConfigurationError
 from magrounding.spec import EnvSpec
 
-STEPS, BATCH = 450, 16
+STEPS, ENGLISH_STEPS, BATCH = 450, 675, 16
+"""Steps of gradient descent, also with ENGLISH, and texts of each."""
 RATE = 4e-3
 """Learning rate of AdamW, which rises and falls to 0 by a cosine."""
 DECAY, CLIP, DROPOUT = 1e-3, 1.0, 0.1
@@ -45,6 +46,8 @@ class Recipe(NamedTuple):
 
 
 USUAL_RECIPE = Recipe()
+ENGLISH_RECIPE = Recipe(excerpts=0, unknown=0.6)
+"""Recipe where ENGLISH is assumed, whose many sentences are whole manuals enough."""
 
 
 class Renderings(NamedTuple):
@@ -64,19 +67,20 @@ def learn_edges(
     seed: int = 0,
     steps: int | None = None,
     assume: tuple[str, ...] = (),
-    recipe: Recipe = USUAL_RECIPE,
+    recipe: Recipe | None = None,
     shape: Shape = USUAL_SHAPE,
 ) -> Edges:
     """Train a reader of edges; torch's own random state is left alone.
 
     By default there are STEPS of gradient descent, and half as many more for each assumption of made-up texts
-    (MADE_UP). ENGLISH has its texts among the `renderings`.
+    (MADE_UP). ENGLISH has its texts among the `renderings`, steps of its own, and another recipe by default.
 
     Raises:
         ConfigurationError: plain manuals of one row, or manuals without any word of the map.
     """
     rows, fictions = renderings.rows, tuple(name for name in assume if name in MADE_UP)
-    steps = STEPS + STEPS // 2 * len(fictions) if steps is None else steps
+    usual_steps, usual_recipe = (ENGLISH_STEPS, ENGLISH_RECIPE) if ENGLISH in assume else (STEPS, USUAL_RECIPE)
+    steps = usual_steps + STEPS // 2 * len(fictions) if steps is None else steps
     check_statements("edges", rows)
     if not renderings.places[rows].any():
         raise ConfigurationError(
@@ -90,7 +94,7 @@ def learn_edges(
         edges.usual.zero_()
         usual = _usual(edges.letters.numpy()[rows], edges.base - 1)
         edges.usual[: len(usual)] = torch.from_numpy(usual)
-        _train(edges, _Texts(edges, renderings, fictions, recipe), np.random.default_rng(seed), steps)
+        _train(edges, _Texts(edges, renderings, fictions, recipe or usual_recipe), np.random.default_rng(seed), steps)
     edges.forget()
     return edges
 
@@ -131,7 +135,8 @@ class _Texts:
         self._letters = np.zeros(self._words, np.int64)
         self._letters[: edges.size] = edges.letters.numpy()
         self._punctuation = np.array([not any(map(str.isalnum, word)) for word in renderings.words])
-        self._rare = _rare(renderings, self._letters)
+        if recipe.unknown:
+            self._rare = _rare(renderings, self._letters)
         self._statement = _statements(renderings.rows, self._words)
         self._related = related(edges.usual[edges.usual.any(1)].numpy())
         signs = signs_of([*renderings.words, *(f"#{i}" for i in range(SPARE)), ""])
@@ -231,7 +236,7 @@ def _statements(rows: np.ndarray, words: int) -> np.ndarray:
 
 
 def _rare(renderings: Renderings, letters: np.ndarray) -> np.ndarray:
-    """[V] bool, words other than names that are in a part of all sentences below RARE, names being told by class."""
+    """[V] bool, words other than names that are in a part of all sentences below RARE; all names of a class are one."""
     rows = [row for manuals in renderings.reworded for row in manuals.reshape(-1, manuals.shape[2])]
     sentences = {np.where(letters[row] > 0, -letters[row], row).tobytes(): row for row in rows}
     count = np.zeros(len(letters), np.int64)
