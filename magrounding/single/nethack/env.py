@@ -175,10 +175,10 @@ class NetHackEnv(OneAgentEnv):
         if self._dead:
             position[:] = -1
         return {
-            **({LEVEL: self._shown_level()} if self.config.level else {}),
             "action_mask": self._mask.copy(),
             "goal": self._goal_row.copy(),
             "grid": grid,
+            **({LEVEL: self._shown_level()} if self.config.level else {}),
             "message": self._message[1].copy(),
             "position": position,
             "status": self._status[1].copy(),
