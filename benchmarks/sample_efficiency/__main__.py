@@ -46,8 +46,8 @@ PROG = "python -m benchmarks.sample_efficiency"
 REFUSED, STOPPED = REPEATABLE, "stopped; the state is saved, and the same command goes on"
 LEVELS = {
     "GoToRedBallGrey": (125, 4_000),
-    "GoToRedBall": (500, 8_000),
-    "GoToLocal": (1_000, 16_000),
+    "GoToRedBall": (62, 1_000),
+    "GoToLocal": (177, 2_828),
     "PickupLoc": (4_000, 64_000),
     "PutNextLocal": (2_000, 32_000),
     "GoTo": (250, 8_000),
