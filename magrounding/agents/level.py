@@ -33,7 +33,7 @@ class ShownLevel:
         spec: of a world that shows a level.
 
     Attributes:
-        size: numbers of the map that is remembered: none.
+        size: 0, nothing is remembered.
         regions: how many there are; a region is a move and a band, move · (OUT_OF_REACH + 1) + band, and the last is
             the agent's own cell.
         planes: ids of a cell.

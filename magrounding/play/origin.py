@@ -79,7 +79,7 @@ class Origin:
                 expected=f"{known} words (`team.for_games(env)` reads others, where a network can)",
             )
         mine, theirs = self.spec.actions, spec.actions
-        if type(mine) is not type(theirs) or (isinstance(mine, FixedActions) and mine != theirs):
+        if type(mine) is not type(theirs) or (isinstance(mine, FixedActions) and mine.names != theirs.names):
             raise self.refuse(f"{games} with the actions {list(theirs.names)[:9]}", expected=f"{list(mine.names)[:9]}")
         for each in self.spec.fields:
             if each.name not in spec:

@@ -404,6 +404,17 @@ def test_marks_of_a_locked_door_that_is_kicked_in_vain():
     assert level.marks()[5, 4] == UNMARKED
 
 
+def test_a_door_is_given_up_where_the_game_refuses_to_kick():
+    expert, screen = explorer.Expert("scout"), np.full((21, 79), FLOOR)
+    screen[5, 5] = BLANK + 15
+    expert.look(screen, 5, 4, 1, "", None)
+    expert.look(screen, 5, 4, 1, "This door is locked.", STEP + 1)
+    for _ in range(KICKS):
+        assert expert.action() == ACTIONS.index("kick")
+        expert.look(screen, 5, 4, 1, "Your legs are in no shape for kicking.", ACTIONS.index("kick"))
+    assert expert.action() != ACTIONS.index("kick")
+
+
 @in_the_full_suite("a thousand games at random")
 def test_a_random_policy_wins_as_often_as_it_did_in_another_program():
     wins, games = random_wins(1200, "test")

@@ -33,7 +33,7 @@ DECAY, CLIP, DROPOUT = 1e-3, 1.0, 0.1
 SPARE = 4096
 """Vectors that no word has, for unknown words."""
 RARE = 0.05
-"""Part of the sentences to learn from below which a word that they have is rare; lists of names are alike."""
+"""A word is rare if it stands in less than this part of the distinct sentences; names of a class are alike."""
 
 
 class Recipe(NamedTuple):
@@ -42,12 +42,12 @@ class Recipe(NamedTuple):
     excerpts: float = 0.7  # part of the batches that are excerpts of manuals, of 2 to 4 rows
     unpunctuated: float = 0.35  # part of the texts without punctuation
     rows: float = 0.25  # part of the texts some of whose rows stay rows
-    unknown: float = 0  # most of the rare words of a text that are read as unknown ones
+    unknown: float = 0  # largest part of the rare words of a text that are read as unknown ones
 
 
 USUAL_RECIPE = Recipe()
 ENGLISH_RECIPE = Recipe(excerpts=0, unknown=0.6)
-"""Recipe where ENGLISH is assumed, whose many sentences are whole manuals enough."""
+"""Recipe where ENGLISH is assumed: with its many sentences whole manuals need no excerpts beside them."""
 
 
 class Renderings(NamedTuple):

@@ -98,7 +98,7 @@ class NetHackEnv(OneAgentEnv):
         return np.arange(self._num_actions)[None] == self._advice
 
     def _show(self, watching: Expert | Level, action: int | None) -> None:
-        """Show the current screen, and the action before it."""
+        """Let the expert or the level look at the screen, after an action."""
         engine = self._engine
         column, row = engine.statistics[:2].tolist()
         depth, message = int(engine.statistics[_DEPTH]), _message(engine.message.tobytes())[0]

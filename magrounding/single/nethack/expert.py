@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from magrounding.single.nethack.level import MONSTERS, STEP, Level
+from magrounding.single.nethack.level import KICK, MONSTERS, STEP, Level
 from magrounding.single.nethack.options import ACTIONS
 from magrounding.single.nethack.ways import (
     BLOCKED,
@@ -27,7 +27,7 @@ from magrounding.single.nethack.ways import (
 )
 from magrounding.single.nethack.words import HEIGHT, HERO, WIDTH
 
-MORE, GO_DOWN, KICK, SEARCH = (ACTIONS.index(name) for name in ("more", "down", "kick", "search"))
+MORE, GO_DOWN, SEARCH = (ACTIONS.index(name) for name in ("more", "down", "search"))
 
 SHUNNED = frozenset({6, 9, 10, 27, 28, 55, 156, 157, 158, 159})
 """Monsters that harm an attacker: acid blob, cockatrice, gas spore, floating eye, jellies and molds."""

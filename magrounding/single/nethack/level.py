@@ -12,7 +12,7 @@ MONSTERS = 381
 """Bound of the glyphs of monsters that are no pets."""
 
 FLOOR = BLANK + 19
-STEP = ACTIONS.index("north")
+STEP, KICK = ACTIONS.index("north"), ACTIONS.index("kick")
 
 
 class Level:
@@ -77,6 +77,8 @@ class Level:
 
     def _learn(self, before: tuple[int, int], action: int | None, message: str) -> None:
         """Note what the last action has shown: ways that are blocked, and doors that are locked."""
+        if action == KICK and self.locked is not None and "direction" not in message:  # the game refused to kick
+            self.vain[self.locked] = self.vain.get(self.locked, 0) + 1
         if action is None or not STEP <= action < STEP + 16 or before != self.place:
             return
         dr, dc = DIRECTIONS[(action - STEP) % 8]

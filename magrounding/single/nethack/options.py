@@ -112,9 +112,9 @@ class NetHack(SimulatorOptions):
         characters: each cell of `grid` shows the character on the screen, too.
         colours: and its colour.
         crop: 0, or an odd number: `grid` shows so many rows and columns, with the agent in their middle.
-        level: shows all that the episode has seen of the agent's level, and what its own moves have found out there, as
-            `level` [21, 79, 2]: glyph and mark of each cell. The agent's own shows what is under it. NetHack's stone
-            is padding there until the agent has been beside it.
+        level: shows all that the episode has seen of the agent's level since it last came there, and what its own
+            moves have found out, as `level` [21, 79, 2]: glyph and mark of each cell. The agent's own shows what was
+            last seen there, and floor where nothing was. NetHack's stone is padding until the agent has been beside it.
         split: "train", "valid" or "test": which million of NetHack's seeds games are drawn from.
     """
 
