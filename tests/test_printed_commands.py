@@ -54,8 +54,7 @@ def test_every_module_that_is_named_is_there():
 
 @pytest.mark.parametrize("words", list(blocks()))
 def test_a_command_of_a_page_is_parsed(words, monkeypatch):
-    for module in ("magrounding.cli.command", "benchmarks.language_models"):
-        monkeypatch.setattr(f"{module}.run_command", lambda *_: 0)
+    monkeypatch.setattr("magrounding.cli.command.run_command", lambda *_: 0)
     assert start(words, monkeypatch) == 0
 
 

@@ -12,7 +12,8 @@ from magrounding.agents.policy import Batch
 from magrounding.agents.ways import BANDS, OUT_OF_REACH
 from magrounding.errors import ConfigurationError
 from magrounding.single.nethack import NetHack
-from magrounding.single.nethack.ways import BLOCKED, KINDS, find_ways
+from magrounding.single.nethack.cells import BLOCKED, KINDS
+from magrounding.single.nethack.ways import find_ways
 from magrounding.single.nethack.words import SHUT, UNMARKED, first_ids
 from magrounding.spec import FixedActions, Grid, Move
 

@@ -14,9 +14,9 @@ import magrounding as mg
 from magrounding.errors import CallOrderError, ConfigurationError
 from magrounding.single.nethack import ACTIONS, SPLITS, TASKS, THRESHOLDS, NetHack
 from magrounding.single.nethack import expert as explorer
+from magrounding.single.nethack.cells import DOWN, KICKS
 from magrounding.single.nethack.level import FLOOR, STEP, Level
 from magrounding.single.nethack.options import SEEDS
-from magrounding.single.nethack.ways import DOWN, KICKS
 from magrounding.single.nethack.words import (
     BEEN,
     BLANK,

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from magrounding.single.nethack.level import KICK, MONSTERS, STEP, Level
-from magrounding.single.nethack.options import ACTIONS
-from magrounding.single.nethack.ways import (
+from magrounding.single.nethack.cells import (
     BLOCKED,
     CLOSED_DOORS,
     DIRECTIONS,
@@ -22,9 +20,10 @@ from magrounding.single.nethack.ways import (
     KINDS,
     PATIENCE,
     TRAP_DOOR,
-    find_frontier,
-    find_ways,
 )
+from magrounding.single.nethack.level import KICK, MONSTERS, STEP, Level
+from magrounding.single.nethack.options import ACTIONS
+from magrounding.single.nethack.ways import find_frontier, find_ways
 from magrounding.single.nethack.words import HEIGHT, HERO, WIDTH
 
 MORE, GO_DOWN, SEARCH = (ACTIONS.index(name) for name in ("more", "down", "search"))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from magrounding.single.nethack.cells import CLOSED_DOORS, DIRECTIONS, KICKS, PATIENCE, stays
 from magrounding.single.nethack.options import ACTIONS
-from magrounding.single.nethack.ways import CLOSED_DOORS, DIRECTIONS, KICKS, PATIENCE, stays
 from magrounding.single.nethack.words import BEEN, BLANK, HEIGHT, LOCKED, REFUSED, SHUT, UNMARKED, WIDTH
 
 MONSTERS = 381
