@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from magrounding.agents.policy import Batch
-from magrounding.agents.ways import BANDS, OUT_OF_REACH, Found
+from magrounding.agents.ways import BANDS, OUT_OF_REACH, Found, find_things
 from magrounding.errors import ConfigurationError
 from magrounding.jit import cached_njit
 from magrounding.spec import LEVEL, EnvSpec, FixedActions, Grid
@@ -68,14 +68,9 @@ class ShownLevel:
         levels = batch.observation[LEVEL].flatten(0, 1).cpu().contiguous().numpy()
         position = batch.observation["position"].flatten(0, 1).cpu().contiguous().numpy()
         unexplored = np.empty(len(levels), np.int64)
-        things = np.empty((_THINGS * len(levels), 4), np.int64)
-        while True:
-            seen = levels, position, self._kinds, self._moves, self._bands
-            count = _find(*seen, things, unexplored)
-            if count <= len(things):
-                break
-            things = np.empty((count, 4), np.int64)
-        step, row, column, region = things[:count].T
+        seen = levels, position, self._kinds, self._moves, self._bands
+        things = find_things(lambda things: _find(*seen, things, unexplored), _THINGS * len(levels))
+        step, row, column, region = things.T
         symbol = levels[step, row, column].astype(np.int64)
         found = (torch.from_numpy(np.ascontiguousarray(each)).to(device) for each in (step, symbol, region, unexplored))
         return Found(None, *found)

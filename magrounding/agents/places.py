@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from magrounding.agents.policy import Batch
-from magrounding.agents.ways import BANDS, OUT_OF_REACH, Found
+from magrounding.agents.ways import BANDS, OUT_OF_REACH, Found, find_things
 from magrounding.errors import ConfigurationError
 from magrounding.jit import cached_njit
 from magrounding.spec import EnvSpec
@@ -90,15 +90,11 @@ class Places:
         if before is not None:
             maps[0] = before.detach().cpu().numpy()
         unexplored = np.empty(shape[0] * shape[1], np.int64)
-        things = np.empty((64 * len(unexplored), 4), np.int64)
         restarts = batch.restarts.cpu().numpy()
-        while True:
-            seen = grid, displacement, direction[..., 0], restarts
-            count = _follow(*seen, *self._own_cell, self.vocabulary, self._kinds, self._bands, maps, things, unexplored)
-            if count <= len(things):
-                break
-            things = np.empty((count, 4), np.int64)
-        step, code, region, sector = torch.from_numpy(things[:count]).to(device).unbind(1)
+        seen = grid, displacement, direction[..., 0], restarts
+        known = *self._own_cell, self.vocabulary, self._kinds, self._bands, maps
+        things = find_things(lambda things: _follow(*seen, *known, things, unexplored), 64 * len(unexplored))
+        step, code, region, sector = torch.from_numpy(things).to(device).unbind(1)
         planes = [code // self.vocabulary**k % self.vocabulary for k in reversed(range(self.grid.shape[2]))]
         return Found(
             torch.from_numpy(maps[1:]).to(device),

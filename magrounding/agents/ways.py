@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -44,6 +45,19 @@ class Found(NamedTuple):
     region: Tensor
     unexplored: Tensor
     sector: Tensor | None = None
+
+
+def find_things(find: Callable[[np.ndarray], int], room: int) -> np.ndarray:
+    """Return the things [M, 4] that `find` writes to an array; it is called again if there are more than `room`.
+
+    It returns how many there are, also of those that it had no room for.
+    """
+    things = np.empty((room, 4), np.int64)
+    count = find(things)
+    if count > room:
+        things = np.empty((count, 4), np.int64)
+        find(things)
+    return things[:count]
 
 
 class Ways(nn.Module):

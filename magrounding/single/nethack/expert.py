@@ -84,7 +84,7 @@ class Expert:
             return False
         if abs(door[0] - level.place[0]) + abs(door[1] - level.place[1]) != 1:
             return False
-        return level.vain.get(door, 0) < KICKS
+        return level.vain[door] < KICKS
 
     def _kick_where(self) -> int:
         if self.level.locked is not None:

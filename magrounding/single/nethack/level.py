@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 
 from magrounding.single.nethack.cells import CLOSED_DOORS, DIRECTIONS, KICKS, PATIENCE, stays
@@ -35,7 +37,7 @@ class Level:
     def _begin(self) -> None:
         self.map = np.full((HEIGHT, WIDTH), BLANK)
         self.visited = np.zeros((HEIGHT, WIDTH), np.bool_)
-        self.vain: dict[tuple[int, int], int] = {}
+        self.vain: Counter[tuple[int, int]] = Counter()
         self.locked: tuple[int, int] | None = None
         self.place = (-1, -1)
 
@@ -78,7 +80,7 @@ class Level:
     def _learn(self, before: tuple[int, int], action: int | None, message: str) -> None:
         """Note what the last action has shown: ways that are blocked, and doors that are locked."""
         if action == KICK and self.locked is not None and "direction" not in message:  # the game refused to kick
-            self.vain[self.locked] = self.vain.get(self.locked, 0) + 1
+            self.vain[self.locked] += 1
         if action is None or not STEP <= action < STEP + 16 or before != self.place:
             return
         dr, dc = DIRECTIONS[(action - STEP) % 8]
@@ -86,7 +88,7 @@ class Level:
         if "This door is locked" in message:
             self.locked = ahead
         elif "direction" not in message and self.glyph(ahead) >= MONSTERS:
-            self.vain[ahead] = self.vain.get(ahead, 0) + 1
+            self.vain[ahead] += 1
 
     def glyph(self, cell: tuple[int, int]) -> int:
         """Return the glyph of a cell; −1 beyond the map's edge, where another's moves may have led."""
@@ -99,7 +101,7 @@ class Level:
         for cell, tries in self.vain.items():
             marks[cell] = SHUT if tries >= PATIENCE else REFUSED
         if self.locked is not None and self.map[self.locked] in CLOSED_DOORS:
-            marks[self.locked] = LOCKED if self.vain.get(self.locked, 0) < KICKS else SHUT
+            marks[self.locked] = LOCKED if self.vain[self.locked] < KICKS else SHUT
         return marks
 
     def known(self) -> np.ndarray:

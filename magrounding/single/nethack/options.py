@@ -186,7 +186,6 @@ def _spec(task: str, max_cycles: int, planes: int, crop: int, level: bool) -> En
 
 def _level(glyph: int, last: int) -> Grid:
     """Return the field of the whole level; marks have the ids after the last."""
-    kinds = np.asarray(KINDS)
     return Grid(
         LEVEL,
         (HEIGHT, WIDTH, 2),
@@ -194,7 +193,7 @@ def _level(glyph: int, last: int) -> Grid:
         last + len(MARKS),
         scenery_ids=(PAD, *(glyph + BLANK + k for k in _SCENERY), last + BEEN),
         words_per_occupant=2,
-        passable_ids=tuple((glyph + np.flatnonzero((kinds == FREE) | (kinds == DOOR))).tolist()),
+        passable_ids=tuple((glyph + np.flatnonzero((KINDS == FREE) | (KINDS == DOOR))).tolist()),
         blocked_ids=(last + SHUT,),
-        straight_ids=tuple((glyph + np.flatnonzero(kinds == DOOR)).tolist()),
+        straight_ids=tuple((glyph + np.flatnonzero(KINDS == DOOR)).tolist()),
     )
