@@ -64,10 +64,14 @@ def test_rare_words_have_vectors_of_unknown_ones_in_some_texts(monkeypatch):
     monkeypatch.setattr(segmenting, "GAMES", 32)
     monkeypatch.setattr(segmenting, "ROUNDS", 2)
     settings, drawn = make_config("ma_rtfm", "relread", 2, "quick", ("s6",), (0,)), []
-    monkeypatch.setattr(edges_learning, "_train", lambda edges, texts, rng, steps: drawn.append(texts.draw(rng)))
+    monkeypatch.setattr(
+        edges_learning, "_train", lambda edges, texts, rng, steps: drawn.append(next(texts.batches(rng)))
+    )
     renderings = segmenting.renderings_of(settings, "s6")
     for unknown in (0, 1.0):
-        edges = learn_edges(settings.describe("s6"), renderings, recipe=Recipe(0, rows=0, unknown=unknown))
+        edges = learn_edges(
+            settings.describe("s6"), renderings, recipe=Recipe(0, unpunctuated=0, rows=0, unknown=unknown)
+        )
     vectors = [batch.tokens // edges.base for batch in drawn]
     hidden = vectors[1] >= len(renderings.words)
     assert not (vectors[0] >= len(renderings.words)).any()
@@ -76,6 +80,25 @@ def test_rare_words_have_vectors_of_unknown_ones_in_some_texts(monkeypatch):
     assert not drawn[1].tokens[hidden].remainder(edges.base).any()  # no names
     known = vectors[1][~hidden].bincount(minlength=len(renderings.words))
     assert (known[[renderings.words.index(word) for word in ("the", ",", ".")]] > 16).all()
+
+
+def test_interruptions_are_unknown_words_between_those_of_a_text(monkeypatch):
+    monkeypatch.setattr(segmenting, "GAMES", 32)
+    monkeypatch.setattr(segmenting, "ROUNDS", 2)
+    settings, drawn = make_config("ma_rtfm", "relread", 2, "quick", ("s6",), (0,)), []
+    monkeypatch.setattr(edges_learning, "_train", lambda edges, texts, rng, steps: drawn.append(texts))
+    renderings = segmenting.renderings_of(settings, "s6")
+    learn_edges(settings.describe("s6"), renderings, recipe=Recipe(interrupted=1.0))
+    rng, comma, counts = np.random.default_rng(0), renderings.words.index(","), []
+    for manual in renderings.rows:
+        ids = manual[manual > 0]
+        found = drawn[0]._interrupted(ids, rng)
+        counts.append(int((found == 0).sum()))
+        rest = found[found != 0]
+        assert np.array_equal(rest[rest != comma], ids[ids != comma])
+        assert (rest == comma).sum() - (ids == comma).sum() <= counts[-1] * 2
+    assert min(counts) < 0.05 * len(ids) < 0.3 * len(ids) < max(counts)
+    assert drawn[0]._interrupted(ids[:0], rng).size == 0
 
 
 def test_one_seed_tells_the_same_facts_in_every_rendering():

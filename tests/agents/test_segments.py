@@ -98,7 +98,9 @@ def test_logits_are_those_of_the_network(segmenter):
     torch.testing.assert_close(torch.from_numpy(found), segmenter.head(states)[0, :, 0], rtol=1e-4, atol=1e-4)
 
 
-def test_the_cuts_are_the_best_of_all(segmenter):
+@pytest.mark.parametrize("statements", [0, 1, 3, 8])
+def test_the_cuts_are_the_best_of_all_of_as_many_statements(segmenter, statements):
+    segmenter = changed(segmenter, statements=statements)
     rng, cutter, count = np.random.default_rng(1), segmenter.cutter(), 8
     for _ in range(20):
         words = rng.integers(1, segmenter.size, count)
@@ -116,7 +118,26 @@ def test_the_cuts_are_the_best_of_all(segmenter):
             return total
 
         found = segmenter.ends(words[None, None])[0, 0]
-        assert worth(found) == pytest.approx(max(map(worth, product((False, True), repeat=count - 1))))
+        possible = [
+            (*cuts, True)
+            for cuts in product((False, True), repeat=count - 1)
+            if sum(cuts) + 1 == statements or not statements
+        ]
+        assert tuple(found) in possible
+        assert worth(found) == pytest.approx(max(map(worth, possible)))
+
+
+def test_rows_are_statements_where_there_are_as_many_and_cut_where_there_are_fewer(segmenter, manuals):
+    assert int(segmenter.statements) == 7
+    rows = manuals["eval"][:1].copy()
+    shuffled = np.random.default_rng(0).integers(1, segmenter.size, rows.shape) * (rows > 0)
+    ends = segmenter.ends(shuffled)
+    assert (ends.sum(2) == 1).all()
+    merged = shuffled[0].reshape(1, 1, -1)
+    assert segmenter.ends(merged).sum() == 7
+    assert segmenter.ends(merged[..., :5]).sum() == (merged[..., :5] > 0).sum() <= 5  # fewer words than statements
+    twice = np.concatenate((shuffled, shuffled), 1)
+    assert segmenter.ends(twice).any(2).all()  # more rows: any number of pieces
 
 
 def test_stops_cut_behind_each_full_stop_and_nowhere_else():

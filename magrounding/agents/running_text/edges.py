@@ -18,7 +18,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from magrounding.agents.running_text.edges_kernels import Scorer, groups_of, pieces_from
+from magrounding.agents.running_text.edges_kernels import BOUND, Scorer, groups_of, pieces_from
 from magrounding.agents.running_text.segments import (
     EDGES,
     ROWS,
@@ -68,9 +68,10 @@ class Edges(Delexicalised):
 
     A pair of mentions i < j has the score w · relu(A h_i + B h_j + C Σ tanh(D h_t) for i < t ≤ j + M p_ij), h being the
     states of the network and p_ij bilinear in h_i and h_j, a number for each head: the words between them add up to a
-    distance in sentences rather than in words. The score of two words is the sum over their mentions; pairs that no
-    usual piece has together have none. If a manual has as many words of each class as usual, its pieces are those of
-    the usual manual; if not, pieces are joined as long as their words' scores are positive.
+    distance in sentences rather than in words. The score of two words is the sum over their mentions, bounded by BOUND
+    · tanh(· / BOUND) lest one pair outweigh all others; pairs that no usual piece has together have none. If a manual
+    has as many words of each class as usual, its pieces are those of the usual manual; if not, pieces are joined as
+    long as their words' scores are positive.
 
     Its weights come from `edges_learning.learn_edges`.
     """
@@ -145,7 +146,7 @@ class Edges(Delexicalised):
         scores = scores * ((place[:, i] >= 0) & (place[:, j] >= 0))
         pairs = scores.new_zeros(len(place), words * words).scatter_add(1, word[:, i] * words + word[:, j], scores)
         pairs = pairs.unflatten(1, (words, words))
-        return pairs + pairs.transpose(1, 2)
+        return BOUND * torch.tanh((pairs + pairs.transpose(1, 2)) / BOUND)
 
     def scorer(self) -> Scorer:
         """Return the weights for the kernels; ConfigurationError where nothing was learned."""

@@ -11,6 +11,8 @@ from magrounding.jit import cached_njit, inner_njit
 
 STARTS = 16
 """Random starts of the local search, of which the best result is taken."""
+BOUND = 4.0
+"""Bound of the score of two words."""
 _LEAST = 1e-6
 
 
@@ -80,7 +82,7 @@ def _are_usual(row: np.ndarray, ids: np.ndarray, scorer: Scorer) -> bool:
 
 @cached_njit(nogil=True)
 def pair_scores(first, second, left, right, mixed, out, word, related):
-    """Return scores [N, N] of pairs of words, those of their mentions summed; 0 where not `related`.
+    """Return scores [N, N] of pairs of words, those of their mentions summed and bounded; 0 where not `related`.
 
     Args:
         first, second: [M, D] of the mentions in either role; left, right: [M, heads, width] likewise, for products.
@@ -107,7 +109,7 @@ def pair_scores(first, second, left, right, mixed, out, word, related):
                 total += out[d] * max(hidden[d], np.float32(0))
             scores[word[i], word[j]] += total
             scores[word[j], word[i]] += total
-    return scores
+    return BOUND * np.tanh(scores / BOUND)
 
 
 @cached_njit(nogil=True)

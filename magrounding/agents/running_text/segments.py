@@ -135,8 +135,8 @@ class Segmenter(Delexicalised, Cuts):
 
     A word that the map shows is of the class of its place in an occupant, words that stand once in every manual are of
     one class (the teams), function words of training each have their own, and all else shares one. The shape of a piece
-    is the order of the classes of its words, function words left out. Its weights come from
-    `segments_learning.learn_segments`.
+    is the order of the classes of its words, function words left out. Where all manuals of training have as many
+    statements, so has any other. Its weights come from `segments_learning.learn_segments`.
     """
 
     def __init__(self, spec: EnvSpec) -> None:
@@ -150,6 +150,7 @@ class Segmenter(Delexicalised, Cuts):
         self.head = nn.Linear(self.encoder.width, 1)
         self.shapes = fixed(torch.full((MOST_SHAPES,), _NO_SHAPE))
         self.scores = fixed(torch.zeros(MOST_SHAPES + 2))
+        self.statements = fixed(torch.zeros((), dtype=torch.int64))
         self.requires_grad_(False)
 
     @property
@@ -189,6 +190,7 @@ class Segmenter(Delexicalised, Cuts):
             shapes=array_of(self.shapes),
             scores=array_of(self.scores),
             base=self.base,
+            statements=int(self.statements),
         )
 
 

@@ -43,6 +43,7 @@ class Cutter(NamedTuple):
     # [M + 2] of a piece of each shape, and last one of any other: a constant, and one for each letter
     scores: np.ndarray
     base: int  # letters and one, of which the codes are numbers
+    statements: int  # pieces of every text that has no more rows; 0: any number
 
 
 @cached_njit(nogil=True)
@@ -52,19 +53,26 @@ def ends_of_pieces(texts, cutter):
     The end of a row is a cut in any case; `texts` [U, S, L] are ids, 0 is padding.
     """
     ends = np.zeros(texts.shape, np.bool_)
-    place = np.empty(texts.shape[2], np.int64)
-    words = np.empty(texts.shape[2], np.int64)
+    size = texts.shape[1] * texts.shape[2]
+    place, words = np.empty((size, 2), np.int64), np.empty(size, np.int64)
+    logits, last = np.empty(size, np.float32), np.zeros(size, np.bool_)
     for u in range(texts.shape[0]):
+        rows, count = 0, 0
+        last[:] = False
         for s in range(texts.shape[1]):
-            count = 0
+            first = count
             for k in range(texts.shape[2]):
                 if texts[u, s, k] != 0:
-                    place[count], words[count] = k, texts[u, s, k]
+                    place[count], words[count] = (s, k), texts[u, s, k]
                     count += 1
-            if count > 0:
-                cuts = _best_cuts(words[:count], boundary_logits(words[:count], cutter), cutter)
-                for k in range(count):
-                    ends[u, s, place[k]] = cuts[k]
+            if count > first:
+                logits[first:count] = boundary_logits(words[first:count], cutter)
+                last[count - 1] = True
+                rows += 1
+        pieces = min(cutter.statements, count) if rows <= cutter.statements else 0
+        cuts = _best_cuts(words[:count], logits[:count], last[:count], pieces, cutter)
+        for k in range(count):
+            ends[u, place[k, 0], place[k, 1]] = cuts[k]
     return ends
 
 
@@ -118,11 +126,14 @@ def _sigmoid(x):
 
 
 @inner_njit
-def _best_cuts(words, logits, cutter):
-    """[T] bool, the last words of pieces of words [T]."""
+def _best_cuts(words, logits, last, pieces, cutter):
+    """[T] bool, the last words of pieces of words [T], among them the `last` [T] bool of rows.
+
+    There are as many pieces as asked for; 0: any number.
+    """
     count = len(words)
-    best, since = np.full(count + 1, _IMPOSSIBLE), np.zeros(count + 1, np.int64)
-    best[0] = 0
+    best, since = np.full((count + 1, pieces + 1), _IMPOSSIBLE), np.zeros((count + 1, pieces + 1), np.int64)
+    best[0, 0] = 0
     for first in range(count):
         code, length = 0, 0
         score = score_of(code, length, cutter.shapes, cutter.scores)
@@ -131,13 +142,17 @@ def _best_cuts(words, logits, cutter):
             if letter > 0:
                 code, length = code * cutter.base + letter if length < MOST_LETTERS else 0, length + 1
                 score = score_of(code, length, cutter.shapes, cutter.scores)
-            total = best[first] + score + (logits[t] if t < count - 1 else 0)
-            if total > best[t + 1]:
-                best[t + 1], since[t + 1] = total, first
-    cuts, end = np.zeros(count, np.bool_), count
+            gain = score + (0 if last[t] else logits[t])
+            for before in range(max(pieces, 1)):
+                piece, total = min(before + 1, pieces), best[first, before] + gain
+                if total > best[t + 1, piece]:
+                    best[t + 1, piece], since[t + 1, piece] = total, first
+            if last[t]:
+                break
+    cuts, end, piece = np.zeros(count, np.bool_), count, pieces
     while end > 0:
         cuts[end - 1] = True
-        end = since[end]
+        end, piece = since[end, piece], max(piece - 1, 0)
     return cuts
 
 

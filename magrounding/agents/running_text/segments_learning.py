@@ -50,6 +50,9 @@ def learn_segments(spec: EnvSpec, manuals: Manuals, seed: int = 0, steps: int = 
         seen = count_words(rows, segmenter.size)
         _classify(segmenter, manuals, seen)
         _count_shapes(segmenter, rows)
+        statements = rows.any(-1).sum(-1)
+        if (statements == statements[0]).all():
+            segmenter.statements.fill_(int(statements[0]))
         _train(segmenter, rows, seen, punctuation_of(spec), np.random.default_rng(seed), steps)
     return segmenter
 
@@ -84,20 +87,22 @@ def exactness(spec: EnvSpec, segmenter: Segmenter, rows: np.ndarray) -> dict[str
     Function words do not count, as they are not informative; unless the map shows no words of the manuals.
 
     Returns:
-        "statements": one as it is; "merged": two in a row; "paragraph": all; "stream": all, without punctuation.
+        "statements": one in a row; "merged": two in a row; "paragraph": all; "stream": all, without punctuation.
     """
     found, every, informative = {}, rows.shape[1], segmenter.letters.cpu().numpy() > 0
     informative = informative | ~informative[rows].any()
     for name, statements in (("statements", 1), ("merged", 2), ("paragraph", every), ("stream", every)):
         rng, marks = np.random.default_rng(0), punctuation_of(spec)
-        texts = [render(manual, rng, marks, statements, stream=name == "stream") for manual in rows]
-        ids, ends = (pad_sequence([torch.from_numpy(t[k]) for t in texts], batch_first=True).numpy() for k in range(2))
-        cuts = segmenter.ends(ids[:, None])[:, 0]
-        divided = (
-            (_divides(own, informative[row]) == _divides(cut, informative[row])).all()
-            for row, own, cut in zip(ids, ends, cuts, strict=True)
-        )
-        found[name] = float(np.mean(list(divided)))
+        divided = []
+        for manual in rows:
+            words, ends = render(manual, rng, marks, every, stream=name == "stream")
+            text = np.zeros((every, len(words)), words.dtype)
+            before = np.cumsum(ends) - ends  # statements that have ended
+            text[before // statements, np.arange(len(words))] = words
+            cuts = segmenter.ends(text[None])[0][text != 0]
+            own = informative[words]
+            divided.append((_divides(ends, own) == _divides(cuts, own)).all())
+        found[name] = float(np.mean(divided))
     return found
 
 
