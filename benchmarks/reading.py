@@ -61,6 +61,9 @@ class Variant:
 
 VARIANTS = {
     "whole": Variant("the reader as it is", recipe=ENGLISH_RECIPE, steps=ENGLISH_STEPS),
+    "uninterrupted": Variant(
+        "the reader as it is, no interruptions", recipe=ENGLISH_RECIPE._replace(interrupted=0), steps=ENGLISH_STEPS
+    ),
     "before": Variant("the reader before: excerpts in 70 % of batches, known words, 450 steps"),
     "narrow": Variant("the reader before, a quarter to a half of all widths", Shape(24, 32, 32, 16)),
     "products": Variant("the reader before, one product of width 1 instead of four of 16", Shape(heads=1, head=1)),
