@@ -1,7 +1,7 @@
 """Words that share a fact are found in sentences that hold several, or deny some; then relread reads them as rows."""
 
 from functools import partial
-from itertools import permutations
+from itertools import pairwise, permutations
 from unittest.mock import Mock
 
 import numpy as np
@@ -60,45 +60,54 @@ def test_learning_that_diverges_stops_at_the_first_bad_step(monkeypatch, rate):
     assert steps.call_count == 2, "the step after the one that was too large"
 
 
-def test_rare_words_have_vectors_of_unknown_ones_in_some_texts(monkeypatch):
+def training_texts(monkeypatch, **recipe):
+    """Training texts of S6 by a recipe, and their vocabulary."""
     monkeypatch.setattr(segmenting, "GAMES", 32)
     monkeypatch.setattr(segmenting, "ROUNDS", 2)
-    settings, drawn = make_config("ma_rtfm", "relread", 2, "quick", ("s6",), (0,)), []
-    monkeypatch.setattr(
-        edges_learning, "_train", lambda edges, texts, rng, steps: drawn.append(next(texts.batches(rng)))
-    )
+    drawn = []
+    monkeypatch.setattr(edges_learning, "_train", lambda edges, texts, rng, steps: drawn.append(texts))
+    settings = make_config("ma_rtfm", "relread", 2, "quick", ("s6",), (0,))
     renderings = segmenting.renderings_of(settings, "s6")
+    edges = learn_edges(settings.describe("s6"), renderings, recipe=Recipe(**recipe))
+    return drawn[0], renderings, edges.base
+
+
+def test_rare_words_have_vectors_of_unknown_ones_in_some_texts(monkeypatch):
+    whole = {"excerpts": 0, "unpunctuated": 0, "rows": 0}
     for unknown in (0, 1.0):
-        edges = learn_edges(
-            settings.describe("s6"), renderings, recipe=Recipe(0, unpunctuated=0, rows=0, unknown=unknown)
-        )
-    vectors = [batch.tokens // edges.base for batch in drawn]
-    hidden = vectors[1] >= len(renderings.words)
-    assert not (vectors[0] >= len(renderings.words)).any()
+        texts, renderings, base = training_texts(monkeypatch, **whole, unknown=unknown)
+        tokens = next(texts.batches(np.random.default_rng(0))).tokens
+        vectors = tokens // base
+        hidden = vectors >= len(renderings.words)
+        assert unknown or not hidden.any()
     parts = hidden.float().mean(1)
     assert parts.min() < 0.1 < parts.max() < 0.5
-    assert not drawn[1].tokens[hidden].remainder(edges.base).any()  # no names
-    known = vectors[1][~hidden].bincount(minlength=len(renderings.words))
+    assert not tokens[hidden].remainder(base).any()  # no names
+    known = vectors[~hidden].bincount(minlength=len(renderings.words))
     assert (known[[renderings.words.index(word) for word in ("the", ",", ".")]] > 16).all()
 
 
 def test_interruptions_are_unknown_words_between_those_of_a_text(monkeypatch):
-    monkeypatch.setattr(segmenting, "GAMES", 32)
-    monkeypatch.setattr(segmenting, "ROUNDS", 2)
-    settings, drawn = make_config("ma_rtfm", "relread", 2, "quick", ("s6",), (0,)), []
-    monkeypatch.setattr(edges_learning, "_train", lambda edges, texts, rng, steps: drawn.append(texts))
-    renderings = segmenting.renderings_of(settings, "s6")
-    learn_edges(settings.describe("s6"), renderings, recipe=Recipe(interrupted=1.0))
+    texts, renderings, _ = training_texts(monkeypatch, interrupted=1.0)
     rng, comma, counts = np.random.default_rng(0), renderings.words.index(","), []
     for manual in renderings.rows:
         ids = manual[manual > 0]
-        found = drawn[0]._interrupted(ids, rng)
+        found = texts._interrupted(ids, rng)
         counts.append(int((found == 0).sum()))
         rest = found[found != 0]
         assert np.array_equal(rest[rest != comma], ids[ids != comma])
         assert (rest == comma).sum() - (ids == comma).sum() <= counts[-1] * 2
     assert min(counts) < 0.05 * len(ids) < 0.3 * len(ids) < max(counts)
-    assert drawn[0]._interrupted(ids[:0], rng).size == 0
+    assert texts._interrupted(ids[:0], rng).size == 0
+
+
+def test_texts_of_a_batch_are_about_as_long_as_each_other(monkeypatch):
+    texts, _, _ = training_texts(monkeypatch)
+    batches = texts.batches(np.random.default_rng(0))
+    pools = [sorted((next(batches).length.tolist() for _ in range(edges_learning.POOL)), key=max) for _ in range(3)]
+    for pool in pools:
+        assert all(len(batch) == edges_learning.BATCH for batch in pool)
+        assert all(max(one) <= min(other) for one, other in pairwise(pool))
 
 
 def test_one_seed_tells_the_same_facts_in_every_rendering():
