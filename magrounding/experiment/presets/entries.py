@@ -65,4 +65,6 @@ PRESETS = (
     PresetEntry("quick", "ma_rtfm", f"{_HERE}.txt2pi:QUICK_MA_RTFM", _TXT2PI),
     PresetEntry("quick", "rock_paper_scissors", f"{_HERE}.txt2pi:QUICK_RTFM", _TXT2PI),
     PresetEntry("quick_reasons", "ma_rtfm", f"{_HERE}.txt2pi:QUICK_REASONS_ENDI", _ENDI),
+    PresetEntry("quick", "messenger", f"{_HERE}.messenger:QUICK_EMMA", ("emma",)),
+    PresetEntry("quick_rl", "messenger", f"{_HERE}.messenger:QUICK_RL_EMMA", ("emma",)),
 )

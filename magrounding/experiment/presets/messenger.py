@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from magrounding.agents.policy import CONTRAST
-from magrounding.experiment.config import REMAINING_STAGES
+from magrounding.experiment.config import REMAINING_STAGES, RunConfig
 from magrounding.experiment.phase import Phase, Promotion
 from magrounding.experiment.presets.rtfm import ENDI, FINE, QUICK_RL_MA_RTFM
 from magrounding.training.imitation import ImitationConfig
@@ -15,8 +15,11 @@ from magrounding.training.ppo import PPOConfig
 
 _GROUNDING: dict[str, Any] = {"warm_up": 10_000, "weight_decay": 0.1}
 """Weight decay and warm-up: shortcuts past the manual take large weights."""
-_CONTRAST: dict[str, float] = {CONTRAST: 1.0}
-"""The loss that grounds symbols."""
+_CONTRAST: dict[str, float] = {CONTRAST: 0.03}
+"""The loss that grounds symbols. It weighs little, as symbols that often come together are alike to it, while their
+rewards differ."""
+_FULL_CONTRAST: dict[str, float] = {CONTRAST: 1.0}
+"""The same for EMMA, which does not ground symbols with less, and for teams, which were not measured with less."""
 _ENDI_TAUGHT: dict[str, float] = {"modelling": 1.0, "division": 1.0}
 """EnDi's λ_sup and λ_reg beside a teacher."""
 _SHORT: dict[str, Any] = {"learning_rate": 1e-3, "unroll": 8, "gamma": 0.95}
@@ -68,14 +71,14 @@ QUICK_RL_MESSENGER = replace(
 QUICK_RL_MA_MESSENGER = replace(
     QUICK_RL_MESSENGER,
     phases={
-        "s1": (_ground(300_000, **_SHORT, entropy=0.05),),
-        "s2": (_ground(400_000),),
-        REMAINING_STAGES: (_ground(600_000),),
+        "s1": (_ground(300_000, weights=_FULL_CONTRAST, **_SHORT, entropy=0.05),),
+        "s2": (_ground(400_000, weights=_FULL_CONTRAST),),
+        REMAINING_STAGES: (_ground(600_000, weights=_FULL_CONTRAST),),
     },
     team_reward=0.5,
 )
 
-_NOTHING_MOVES: dict[str, float] = {CONTRAST: 1.0, "motion": 0.0}
+_NOTHING_MOVES: dict[str, float] = {**_CONTRAST, "motion": 0.0}
 """Losses where nothing moves: predicting motion would teach that things stand still under every manual."""
 _MOTION_GROUNDS: dict[str, float] = {CONTRAST: 0.0, "motion": 1.0}
 """Losses where each kind has one statement and moves as that says: predicting motion grounds symbols better than a
@@ -88,19 +91,30 @@ QUICK_MESSENGER = replace(
     QUICK_RL_MESSENGER,
     preset="quick",
     about=(
-        "Imitation of the oracle, then PPO but for S3; symbols are grounded by a contrastive loss and by how they "
-        "move: minutes on two CPU cores with the relational reader; weights are chosen on the games of `val`."
+        "PPO in S1, imitation of the oracle and then PPO in S2, imitation in S3; symbols are grounded by a contrastive "
+        "loss and by how they move: minutes on two CPU cores with the relational reader; weights are chosen on the "
+        "games of `val`."
     ),
     phases={
-        "s1": (
-            _imitate_and_ground(40_000, _MANY_COMBINATIONS, weights=_NOTHING_MOVES, **_SHORT),
-            _ground(80_000, weights=_NOTHING_MOVES, **_SHORT),
-        ),
+        "s1": (_ground(100_000, 256, weights=_NOTHING_MOVES, **_SHORT),),
         "s2": (_imitate_and_ground(100_000, weights=_MOTION_GROUNDS), _ground(150_000, weights=_MOTION_GROUNDS)),
         "s3": (_imitate_and_ground(300_000, weights=_DECOYS, frozen=_DECOYS_FROZEN),),
     },
     network={"similarity": 64, "meaning": 8, "motion": 8},
 )
+
+
+def _for_emma(preset: RunConfig) -> RunConfig:
+    """A preset without options of relread, and with the whole contrastive loss wherever it has some."""
+
+    def adapt(phase: Phase) -> Phase:
+        weights = {**phase.learner.weights, **(_FULL_CONTRAST if phase.learner.weights[CONTRAST] else {})}
+        return replace(phase, frozen=(), learner=replace(phase.learner, weights=weights))
+
+    return replace(preset, network={}).with_phases(adapt)
+
+
+QUICK_RL_EMMA, QUICK_EMMA = map(_for_emma, (QUICK_RL_MESSENGER, QUICK_MESSENGER))
 
 QUICK_MA_MESSENGER = replace(
     QUICK_MESSENGER,
@@ -111,11 +125,14 @@ QUICK_MA_MESSENGER = replace(
     network=QUICK_RL_MESSENGER.network,
     phases={
         "s1": (
-            _imitate_and_ground(60_000, _MANY_COMBINATIONS, **_SHORT),
+            _imitate_and_ground(60_000, _MANY_COMBINATIONS, weights=_FULL_CONTRAST, **_SHORT),
             # Those six are grounded by the result of touching them: an agent has to try.
-            _ground(150_000, **_SHORT, entropy=0.05),
+            _ground(150_000, weights=_FULL_CONTRAST, **_SHORT, entropy=0.05),
         ),
-        REMAINING_STAGES: (_imitate_and_ground(150_000), _ground(200_000, **FINE)),
+        REMAINING_STAGES: (
+            _imitate_and_ground(150_000, weights=_FULL_CONTRAST),
+            _ground(200_000, weights=_FULL_CONTRAST, **FINE),
+        ),
     },
     team_reward=0.5,
 )
