@@ -1,8 +1,9 @@
 """Learning which words share a fact, without rewards: two renderings of the same facts agree.
 
 Where each fact has a row of its own, the words of a row share a fact. The same episode's manual as running text says
-the same in other sentences: that is the only supervision. Texts are whole manuals, or excerpts of them in which little
-stands between the words of a sentence. Assumptions about language, where asked for, are in `assumptions.py`.
+the same in other sentences: that is the only supervision. Texts are whole manuals, excerpts in which little stands
+between the words of a sentence, or interrupted within one. Assumptions about language, where asked for, are in
+`assumptions.py`.
 """
 
 from __future__ import annotations

@@ -15,11 +15,10 @@ from magrounding.training.ppo import PPOConfig
 
 _GROUNDING: dict[str, Any] = {"warm_up": 10_000, "weight_decay": 0.1}
 """Weight decay and warm-up: shortcuts past the manual take large weights."""
-_CONTRAST: dict[str, float] = {CONTRAST: 0.03}
-"""The loss that grounds symbols. It weighs little, as symbols that often come together are alike to it, while their
-rewards differ."""
-_FULL_CONTRAST: dict[str, float] = {CONTRAST: 1.0}
-"""The same for EMMA, which does not ground symbols with less, and for teams, which were not measured with less."""
+_CONTRAST: dict[str, float] = {CONTRAST: 1.0}
+"""The loss that grounds symbols. EMMA does not ground them with less, and teams were not measured with less."""
+_LIGHT_CONTRAST: dict[str, float] = {CONTRAST: 0.03}
+"""The same for a single relread: symbols that often come together are alike to the loss, while their rewards differ."""
 _ENDI_TAUGHT: dict[str, float] = {"modelling": 1.0, "division": 1.0}
 """EnDi's λ_sup and λ_reg beside a teacher."""
 _SHORT: dict[str, Any] = {"learning_rate": 1e-3, "unroll": 8, "gamma": 0.95}
@@ -58,9 +57,9 @@ QUICK_RL_MESSENGER = replace(
         "reader; weights are chosen on the games of `val`."
     ),
     phases={
-        "s1": (_ground(100_000, 256, **_SHORT),),
-        "s2": (_ground(600_000),),
-        "s3": (_ground(1_000_000),),
+        "s1": (_ground(100_000, 256, weights=_LIGHT_CONTRAST, **_SHORT),),
+        "s2": (_ground(600_000, weights=_LIGHT_CONTRAST),),
+        "s3": (_ground(1_000_000, weights=_LIGHT_CONTRAST),),
     },
     env_options={},
     network={"similarity": 64, "meaning": 8},
@@ -71,14 +70,14 @@ QUICK_RL_MESSENGER = replace(
 QUICK_RL_MA_MESSENGER = replace(
     QUICK_RL_MESSENGER,
     phases={
-        "s1": (_ground(300_000, weights=_FULL_CONTRAST, **_SHORT, entropy=0.05),),
-        "s2": (_ground(400_000, weights=_FULL_CONTRAST),),
-        REMAINING_STAGES: (_ground(600_000, weights=_FULL_CONTRAST),),
+        "s1": (_ground(300_000, **_SHORT, entropy=0.05),),
+        "s2": (_ground(400_000),),
+        REMAINING_STAGES: (_ground(600_000),),
     },
     team_reward=0.5,
 )
 
-_NOTHING_MOVES: dict[str, float] = {**_CONTRAST, "motion": 0.0}
+_NOTHING_MOVES: dict[str, float] = {**_LIGHT_CONTRAST, "motion": 0.0}
 """Losses where nothing moves: predicting motion would teach that things stand still under every manual."""
 _MOTION_GROUNDS: dict[str, float] = {CONTRAST: 0.0, "motion": 1.0}
 """Losses where each kind has one statement and moves as that says: predicting motion grounds symbols better than a
@@ -108,7 +107,7 @@ def _for_emma(preset: RunConfig) -> RunConfig:
     """A preset without options of relread, and with the whole contrastive loss wherever it has some."""
 
     def adapt(phase: Phase) -> Phase:
-        weights = {**phase.learner.weights, **(_FULL_CONTRAST if phase.learner.weights[CONTRAST] else {})}
+        weights = {**phase.learner.weights, **(_CONTRAST if phase.learner.weights[CONTRAST] else {})}
         return replace(phase, frozen=(), learner=replace(phase.learner, weights=weights))
 
     return replace(preset, network={}).with_phases(adapt)
@@ -125,13 +124,13 @@ QUICK_MA_MESSENGER = replace(
     network=QUICK_RL_MESSENGER.network,
     phases={
         "s1": (
-            _imitate_and_ground(60_000, _MANY_COMBINATIONS, weights=_FULL_CONTRAST, **_SHORT),
+            _imitate_and_ground(60_000, _MANY_COMBINATIONS, **_SHORT),
             # Those six are grounded by the result of touching them: an agent has to try.
-            _ground(150_000, weights=_FULL_CONTRAST, **_SHORT, entropy=0.05),
+            _ground(150_000, **_SHORT, entropy=0.05),
         ),
         REMAINING_STAGES: (
-            _imitate_and_ground(150_000, weights=_FULL_CONTRAST),
-            _ground(200_000, weights=_FULL_CONTRAST, **FINE),
+            _imitate_and_ground(150_000),
+            _ground(200_000, **FINE),
         ),
     },
     team_reward=0.5,
