@@ -128,10 +128,7 @@ QUICK_MA_MESSENGER = replace(
             # Those six are grounded by the result of touching them: an agent has to try.
             _ground(150_000, **_SHORT, entropy=0.05),
         ),
-        REMAINING_STAGES: (
-            _imitate_and_ground(150_000),
-            _ground(200_000, **FINE),
-        ),
+        REMAINING_STAGES: (_imitate_and_ground(150_000), _ground(200_000, **FINE)),
     },
     team_reward=0.5,
 )
