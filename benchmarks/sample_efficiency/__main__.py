@@ -48,8 +48,8 @@ LEVELS = {
     "GoToRedBallGrey": (125, 4_000),
     "GoToRedBall": (62, 1_000),
     "GoToLocal": (177, 2_828),
-    "PickupLoc": (4_000, 64_000),
-    "PutNextLocal": (2_000, 32_000),
+    "PickupLoc": (1_000, 16_000),
+    "PutNextLocal": (88, 1_000),
     "GoTo": (250, 8_000),
 }
 """Level of the paper's table 3 → fewest and most demonstrations, from not enough to more than enough."""
