@@ -28,7 +28,7 @@ BABYAI: tuple[Table, ...] = (
         ),
         note="The paper's numbers are of its large network after a million demonstrations, the best of its training on "
         "512 missions of validation. `quick` clones 2,000 to 20,000 demonstrations with a memory of places and "
-        "counts missions of `test`, which chose nothing; `quick_rl` is PPO without demonstrations or such a memory. In "
+        "counts missions of `test`, which chose nothing; `quick_rl` is PPO without demonstrations. In "
         "mazes sampled play gets out of loops that hold greedy play: see also --play sampled.",
     ),
 )

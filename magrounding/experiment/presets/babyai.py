@@ -51,13 +51,13 @@ def _reinforce(steps: int, **changes: Any) -> tuple[Phase, ...]:
     return (Phase(learner, Promotion(steps=steps), num_envs=64),)
 
 
+_READER: dict[str, Any] = {"agent": "viewread", "env_options": {"displacement": True}, "network": {"places": True}}
+
 QUICK_BABYAI = RunConfig(
     preset="quick",
     about="Behaviour cloning of the bot, minutes a level on two CPU cores; the network keeps a map of what it has "
     "seen, and weights are chosen on `valid` missions.",
-    agent="viewread",
-    env_options={"displacement": True},
-    network={"places": True},
+    **_READER,
     phases={
         level: _clone(games, steps, num_envs=64, learning_rate=4e-3)  # wide batches share what a sample costs
         for level, games, steps in (
@@ -81,11 +81,13 @@ QUICK_BABYAI = RunConfig(
 
 QUICK_RL_BABYAI = RunConfig(
     preset="quick_rl",
-    about="PPO alone, no expert: minutes a level on two CPU cores; weights are chosen on `valid` missions.",
-    agent="viewread",
+    about="PPO alone, no expert: minutes a level on two CPU cores; the network keeps a map of what it has seen, and "
+    "weights are chosen on `valid` missions.",
+    **_READER,
     phases={
         "GoToObj": _reinforce(200_000),
         "GoToRedBallGrey": _reinforce(300_000),
+        "GoToRedBall": _reinforce(300_000),
         "GoToLocal": _reinforce(400_000),
         REMAINING_STAGES: _reinforce(3_000_000),
     },
@@ -131,6 +133,8 @@ PAPER_RL_BABYAI = replace(
         "gradients go back 20 steps."
     ),
     agent="babyai_small",
+    env_options={},
+    network={},
     phases={
         REMAINING_STAGES: _reinforce(
             50_000_000,
