@@ -35,7 +35,7 @@ from magrounding.cli.command import REPEATABLE, CommandLine, derived, items, pro
 from magrounding.cli.job_arguments import JobsArguments
 from magrounding.cli.train import requested
 from magrounding.errors import CheckpointError, ConfigurationError, check_choice
-from magrounding.experiment.config import RunConfig, parse_config, read_config
+from magrounding.experiment.config import REMAINING_STAGES, RunConfig, parse_config, read_config
 from magrounding.experiment.metrics import read_metrics
 from magrounding.experiment.sweep.record import SweepFolder, measured, scores
 from magrounding.play.evaluate import GREEDY
@@ -53,8 +53,8 @@ LEVELS = {
     "GoTo": (250, 8_000),
 }
 """Level of the paper's table 3 → fewest and most demonstrations, from not enough to more than enough."""
-DAGGER = {"learning": "demonstrations=0,teacher_steps=0", "set": ("log_every=5",)}
-"""Options of DAgger: the agent plays all games, the bot labels them, and metrics tell every few hundred games."""
+DAGGER = "demonstrations=0,teacher_steps=0"
+"""Options of learning of DAgger: the agent plays all games, and the bot labels them."""
 TEST = "test"
 
 
@@ -197,7 +197,7 @@ def _interactive(arguments: Arguments, levels: Sequence[str], line: CommandLine)
     for level, of_level in chains.items():
         found = fitted(level, [point for chain in of_level for point in chain.points()])
         paper = PAPER[level][0], PAPER_INTERACTIVE[level]
-        dagger = _episodes(arguments, level, arguments.preset, "dagger", **DAGGER)
+        dagger = _episodes(arguments, level, arguments.preset, "dagger", learning=DAGGER)
         pairs.append(Pair(level, _swept(arguments, level), found, paper, dagger))
     return pairs
 
@@ -253,7 +253,10 @@ def fitted(level: str, points: list[tuple[int, float]]) -> Demonstrations:
 
 
 def _episodes(arguments: Arguments, level: str, preset: str, kind: str, **more: Any) -> Episodes:
-    """The episodes after which a run solves a level, a number for each seed; None where it does not."""
+    """The episodes after which a run solves a level, and ends, a number for each seed; None where it does not."""
+    phases = requested(train.Arguments(**_options(arguments, level, preset))).phases
+    stage = level if level in phases else REMAINING_STAGES
+    more["set"] = ("log_every=1", f"phases.{stage}.{len(phases[stage]) - 1}.until.win_rate={TARGET}")
     run = _run(arguments, level, preset, f"{level}-{arguments.learner}-{kind}", **more)
     window, found = parse_config(run.config()).of_stage(level)[-1].until.window, []
     for folder in run.of_seeds([int(seed) for seed in items(arguments.seeds)]).values():

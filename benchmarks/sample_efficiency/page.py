@@ -88,19 +88,23 @@ class Episodes:
 
     @property
     def estimate(self) -> float | None:
-        """Mean over seeds, where all of them solve the level."""
-        return None if None in self.episodes else float(np.mean([each for each in self.episodes if each is not None]))
+        """Geometric mean over seeds, where all of them solve the level."""
+        return None if None in self.episodes else float(np.exp(np.log(self._solved).mean()))
 
     @property
     def interval(self) -> tuple[float, float] | None:
-        """The interval of the t-test over seeds, as in the paper's appendix A.1; None of one seed."""
-        solved = [each for each in self.episodes if each is not None]
-        if len(solved) < len(self.episodes) or len(solved) < 2:
+        """The interval of the t-test over seeds, as in the paper's appendix A.1, of logarithms; None of one seed."""
+        if None in self.episodes or len(self.episodes) < 2:
             return None
         from scipy.stats import t  # takes longer to import than many a command takes
 
-        half = t.ppf((1 + CREDIBLE) / 2, len(solved) - 1) * np.std(solved, ddof=1) / len(solved) ** 0.5
-        return float(np.mean(solved) - half), float(np.mean(solved) + half)
+        logarithms = np.log(self._solved)
+        half = t.ppf((1 + CREDIBLE) / 2, len(logarithms) - 1) * logarithms.std(ddof=1) / len(logarithms) ** 0.5
+        return float(np.exp(logarithms.mean() - half)), float(np.exp(logarithms.mean() + half))
+
+    @property
+    def _solved(self) -> list[int]:
+        return [each for each in self.episodes if each is not None]
 
     @property
     def note(self) -> str:
@@ -132,7 +136,8 @@ def markdown(levels: Sequence[Level], command: str) -> str:
         f"A.2 of the paper) that is fitted to runs of {LOWEST:.0%} and more. The paper takes the best smoothed "
         "validation success of a training run, which is higher, and other networks."
         if imitation
-        else "Episodes until 99 % of a window of training games are won: mean over seeds, and the interval of a t-test."
+        else "Episodes until 99 % of a window of training games are won, which ends a run: geometric mean over seeds, "
+        "and the interval of a t-test of logarithms."
     )
     return page(
         f"# BabyAI table 3: {what} until {TARGET:.0%} of missions succeed",

@@ -76,9 +76,11 @@ def test_too_few_runs_that_learnt_are_refused(found):
 
 
 def test_episodes_have_the_interval_of_a_t_test():
-    low, high = Episodes("GoToLocal", [100, 110, 120]).interval
-    assert (low + high) / 2 == pytest.approx(110)
-    assert (high - low) / 2 == pytest.approx(9.925 * 10 / 3**0.5, rel=1e-3)  # t of 2 degrees of freedom at 99.5 %
+    level = Episodes("GoToLocal", [100, 200, 400])
+    low, high = level.interval
+    assert level.estimate == pytest.approx(200) == pytest.approx((low * high) ** 0.5)
+    half = 9.925 * np.log(2) / 3**0.5  # t of 2 degrees of freedom at 99.5 %
+    assert np.log(high / low) / 2 == pytest.approx(half, rel=1e-3)
     unsolved = Episodes("GoToLocal", [100, None])
     assert (unsolved.estimate, unsolved.interval) == (None, None)
     assert "1 of 2 seeds" in markdown([unsolved], "x")
