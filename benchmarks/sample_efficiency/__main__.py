@@ -45,9 +45,9 @@ from magrounding.storage import read_json, write_atomic, write_json
 PROG = "python -m benchmarks.sample_efficiency"
 REFUSED, STOPPED = REPEATABLE, "stopped; the state is saved, and the same command goes on"
 LEVELS = {
-    "GoToRedBallGrey": (125, 4_000),
-    "GoToRedBall": (62, 1_000),
-    "GoToLocal": (177, 2_828),
+    "GoToRedBallGrey": (62, 500),
+    "GoToRedBall": (62, 500),
+    "GoToLocal": (125, 1_000),
     "PickupLoc": (1_000, 16_000),
     "PutNextLocal": (88, 1_000),
     "GoTo": (250, 8_000),
