@@ -89,6 +89,9 @@ class Level:
             self.locked = ahead
         elif "direction" not in message and self.glyph(ahead) >= MONSTERS:
             self.vain[ahead] += 1
+        if self.locked is not None and self.map[self.locked] not in CLOSED_DOORS:  # the kick has opened it
+            del self.vain[self.locked]
+            self.locked = None
 
     def glyph(self, cell: tuple[int, int]) -> int:
         """Return the glyph of a cell; −1 beyond the map's edge, where another's moves may have led."""
