@@ -182,6 +182,7 @@ def _interactive(arguments: Arguments, levels: Sequence[str], line: CommandLine)
     computed = _where(arguments)
     if not arguments.side_by_side:
         computed["jobs"] = 1
+    swept = {level: _swept(arguments, level) for level in levels}  # a folder of other options is refused at once
     chains: dict[str, list[Chain]] = {}
     for level in levels:
         start = LEVELS[level][0] if arguments.start is None else arguments.start
@@ -198,7 +199,7 @@ def _interactive(arguments: Arguments, levels: Sequence[str], line: CommandLine)
         found = fitted(level, [point for chain in of_level for point in chain.points()])
         paper = PAPER[level][0], PAPER_INTERACTIVE[level]
         dagger = _episodes(arguments, level, arguments.preset, "dagger", learning=DAGGER)
-        pairs.append(Pair(level, _swept(arguments, level), found, paper, dagger))
+        pairs.append(Pair(level, swept[level], found, paper, dagger))
     return pairs
 
 
@@ -213,11 +214,13 @@ def _check_chain(chain: Chain, command: str) -> None:
 
 
 def _swept(arguments: Arguments, level: str) -> Demonstrations | None:
-    """The sweep of table 3, of whatever numbers of demonstrations; None where there is none."""
+    """The sweep of table 3, of whatever numbers of demonstrations and seeds; None where there is none."""
     folder = SweepFolder(arguments.out / f"{level}-{arguments.learner}")
     if not folder.file.exists():
         return None
-    _check(folder, sweep.Arguments(over=folder.read().over, **_options(arguments, level, arguments.preset)))
+    record = folder.read()
+    own = replace(arguments, seeds=",".join(map(str, record.config.seeds)))
+    _check(folder, sweep.Arguments(over=record.over, **_options(own, level, arguments.preset)))
     return fitted(level, _sweep_points(folder))
 
 
@@ -247,7 +250,7 @@ def _sweep_points(folder: SweepFolder) -> list[tuple[int, float]]:
 def fitted(level: str, points: list[tuple[int, float]]) -> Demonstrations:
     """Points with the curve that is fitted to them, or why there is none."""
     try:
-        return Demonstrations(level, points, fit(*zip(*points, strict=True)))
+        return Demonstrations(level, points, fit([number for number, _ in points], [rate for _, rate in points]))
     except ConfigurationError as error:
         return Demonstrations(level, points, None, str(error))
 

@@ -298,3 +298,18 @@ def test_a_sweep_of_other_options_is_refused(tmp_path):
     for changed in ({"over": ("learning.demonstrations=4,16",)}, {"budget": 0.5}, {"games": 9}, {"seeds": "0,1"}):
         with pytest.raises(CheckpointError, match=r"other numbers or options: .* of: the command"):
             command._check(folder, replace(asked, **changed))
+
+
+def test_rounds_stand_beside_a_sweep_of_other_seeds_and_of_no_other_options(monkeypatch, capsys, tmp_path):
+    pytest.importorskip("minigrid")
+    sweep_of = command.Arguments(seeds="0", missions=4, budget=0.001, out=tmp_path)
+    asked = sweep.Arguments(over=("learning.demonstrations=4,8",), **command._options(sweep_of, "GoToLocal", "quick"))
+    folder = SweepFolder(tmp_path / "GoToLocal-viewread")
+    folder.path.mkdir()
+    folder.write(Sweep(asked.over, GRID, 2, measured(requested(asked)).as_dict(), "the command"))
+    beside = command._swept(replace(sweep_of, seeds="0,1,2"), "GoToLocal")
+    assert beside is not None
+    assert beside.points == []
+    assert run(monkeypatch, tmp_path, "--interactive", "--levels", "GoToLocal", "--missions", "9") == 2
+    assert "was begun with other numbers or options" in capsys.readouterr().err
+    assert not list(tmp_path.glob("GoToLocal-viewread-interactive"))  # before anything is trained
