@@ -1,13 +1,13 @@
 """Success on every scene of ALFWorld by type of task: `python -m benchmarks.alfworld_scenes --run runs/alfworld`.
 
-Each scene of a split is played once: by the team of a run, greedy and sampled, by the same team with another game's
-goal and with none, by a random player and by the scripted expert.
+Each scene of a split is played once: by the teams of a run, one for each seed, greedy and sampled, by the same teams
+with another game's goal and with none, by a random player and by the scripted expert.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import count
@@ -19,7 +19,9 @@ import torch
 
 import magrounding as mg
 from magrounding.cli.command import CommandLine, derived, items, program
+from magrounding.cli.train import seeds_of
 from magrounding.errors import check_choice
+from magrounding.experiment.config import read_config
 from magrounding.play.actor import Actor, make_expert
 from magrounding.play.episodes import quotas
 from magrounding.play.evaluate import play
@@ -35,7 +37,7 @@ GOAL = "goal"
 
 @dataclass(frozen=True)
 class Arguments:
-    """Let a run's team play every scene of the package, and print how often it wins by type of task."""
+    """Let a run's teams play every scene of the package, and print how often they win by type of task."""
 
     run: Path
     """The run folder."""
@@ -43,8 +45,8 @@ class Arguments:
     """Splits separated by commas."""
     rows: int = 8
     """Games at once."""
-    seed: int | None = derived("the first")
-    """Seed of the run whose team plays."""
+    seeds: str | None = derived("all of the run")
+    """Seeds of the run whose teams play, separated by commas."""
 
 
 class WithoutGoal(ShuffledManuals):
@@ -60,30 +62,37 @@ class WithoutGoal(ShuffledManuals):
 def run(arguments: Arguments, line: CommandLine) -> None:
     """Play, and print a table for each split."""
     torch.set_num_threads(1)
-    team = load_team(arguments.run, arguments.seed)
+    seeds = read_config(arguments.run).seeds if arguments.seeds is None else seeds_of(arguments.seeds)
+    teams = [load_team(arguments.run, seed) for seed in seeds]
     for split in items(arguments.splits):
         check_choice("split", split, SPLITS)
         tasks = np.array([scene.task for scene in shipped_scenes(split)])
         print(f"{split}: {len(tasks)} scenes\n\n| who | all | {' | '.join(TASKS)} |\n|{'---|' * (len(TASKS) + 2)}")
-        for who, won in results(team, split, arguments.rows):
-            rates = [won.mean(), *(won[tasks == task].mean() for task in TASKS)]
-            print(f"| {who} | {' | '.join(f'{rate:.3f}' for rate in rates)} |", flush=True)
+        for who, won in results(teams, split, arguments.rows):
+            rates = [won.mean(1), *(won[:, tasks == task].mean(1) for task in TASKS)]
+            print(f"| {who} | {' | '.join(map(_over_seeds, rates))} |", flush=True)
         print()
 
 
-def results(team: Actor, split: str, rows: int) -> Iterator[tuple[str, np.ndarray]]:
-    """(who, [scenes] bool won) of each player."""
+def _over_seeds(rates: np.ndarray) -> str:
+    """Mean, and standard deviation where there are several."""
+    return f"{rates.mean():.3f}" + (f" ± {rates.std(ddof=1):.3f}" if len(rates) > 1 else "")
+
+
+def results(teams: Sequence[Actor], split: str, rows: int) -> Iterator[tuple[str, np.ndarray]]:
+    """(who, bool [players, scenes] won) of the teams in each way of playing, of a random player and of the expert."""
     with closing(every_scene(split, rows)) as vec:
-        players = {
-            "greedy": (team, True),
-            "sampled": (team, False),
-            "greedy, goal of another game": (ShuffledManuals(team, GOAL), True),
-            "greedy, no goal": (WithoutGoal(team, GOAL), True),
-            "random": (random_team(vec), False),
-            "expert": (make_expert(vec), True),
+        players: dict[str, tuple[Sequence[Actor], bool]] = {
+            "greedy": (teams, True),
+            "sampled": (teams, False),
+            "greedy, goal of another game": ([ShuffledManuals(team, GOAL) for team in teams], True),
+            "greedy, no goal": ([WithoutGoal(team, GOAL) for team in teams], True),
+            "random": ([random_team(vec)], False),
+            "expert": ([make_expert(vec)], True),
         }
-        for who, (player, greedy) in players.items():
-            yield who, play(player, vec, len(shipped_scenes(split)), seed=0, greedy=greedy).won
+        scenes = len(shipped_scenes(split))
+        for who, (actors, greedy) in players.items():
+            yield who, np.stack([play(actor, vec, scenes, seed=0, greedy=greedy).won for actor in actors])
 
 
 def every_scene(split: str, rows: int) -> VectorEnv:
