@@ -54,9 +54,9 @@ class WithoutGoal(ShuffledManuals):
 
     def _mislead(
         self, obs: Mapping[str, Any], info: Mapping[str, Any] | None
-    ) -> tuple[dict[str, Any], Mapping[str, Any] | None]:
-        misled = None if info is None else {**info, "document": np.zeros(len(obs[GOAL]), np.int64)}
-        return {**obs, GOAL: np.zeros_like(obs[GOAL])}, misled
+    ) -> tuple[Mapping[str, Any], Mapping[str, Any] | None]:
+        misled = None if info is None else {**info, "document": np.zeros(len(obs[self._text]), np.int64)}
+        return {**obs, self._text: np.zeros_like(obs[self._text])}, misled
 
 
 def run(arguments: Arguments, line: CommandLine) -> None:
