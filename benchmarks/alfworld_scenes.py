@@ -52,11 +52,11 @@ class Arguments:
 class WithoutGoal(ShuffledManuals):
     """A team to which all goals are blank."""
 
-    def _mislead(
+    def _shown(
         self, obs: Mapping[str, Any], info: Mapping[str, Any] | None
     ) -> tuple[Mapping[str, Any], Mapping[str, Any] | None]:
-        misled = None if info is None else {**info, "document": np.zeros(len(obs[self._text]), np.int64)}
-        return {**obs, self._text: np.zeros_like(obs[self._text])}, misled
+        blank = None if info is None else {**info, "document": np.zeros(len(obs[self._text]), np.int64)}
+        return {**obs, self._text: np.zeros_like(obs[self._text])}, blank
 
 
 def run(arguments: Arguments, line: CommandLine) -> None:

@@ -58,10 +58,10 @@ class ShuffledManuals:
                 f"texts can be exchanged among two games of a vector env or more, not in one game or one without "
                 f"{self._text or 'rules'}"
             )
-        shown, info = self._mislead(obs, info)
+        shown, info = self._shown(obs, info)
         return self._team.act(shown, memory, info, greedy, **({} if rows is None else {"rows": rows}))
 
-    def _mislead(
+    def _shown(
         self, obs: Mapping[str, Any], info: Mapping[str, Any] | None
     ) -> tuple[Mapping[str, Any], Mapping[str, Any] | None]:
         """Observations and infos of a vector env with other rules; the keys of documents change with them."""
