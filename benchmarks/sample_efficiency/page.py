@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -165,15 +165,11 @@ def to_json(levels: Sequence[Level]) -> dict[str, Any]:
 
 
 def entry_of(of: Level) -> dict[str, Any]:
-    """The numbers of a level but the paper's."""
-    entry: dict[str, Any] = {"estimate": of.estimate, "interval": of.interval, "note": of.note}
+    """The numbers of a level but the paper's and those of the curve, which follow from its points."""
+    entry = {"estimate": of.estimate, "interval": of.interval, "note": of.note}
     if isinstance(of, Episodes):
         return {**entry, "episodes": of.episodes}
-    entry["points"] = list(of.points)
-    if of.curve is not None:
-        curve = asdict(of.curve)
-        entry["curve"] = {k: v.tolist() if hasattr(v, "tolist") else v for k, v in curve.items()}
-    return entry
+    return {**entry, "points": list(of.points)}
 
 
 def plot(levels: Sequence[Level]) -> bytes:
