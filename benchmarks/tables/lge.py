@@ -64,7 +64,7 @@ LGE: tuple[Table, ...] = (
             _row("drrn_bow", "DRRN, a bag of words for each text", "drrn_bow", {"quick": "quick", "quick_rl": "quick"}),
             _row("lge_fix", "LGE fix (ε = .1)", "lge", _presets("lge"), _FIX, guided=True),
             _row("lge_inc", "LGE inc", "lge", _presets("lge_inc"), _INC, guided=True),
-            _row("lge_released", "LGE as released", "lge", {"paper": "paper_lge_released"}, guided=True),
+            _row("lge_released", "LGE as released", "lge", _presets("lge_released"), guided=True),
             _row("drrn_bc", "behaviour cloning of gold by DRRN's network", "drrn_bc", {"quick": "quick_gold"}),
         ),
         note="The paper's scores are means of the last tenth of evaluations while learning, ours are of an evaluation "

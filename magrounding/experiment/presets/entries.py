@@ -48,6 +48,7 @@ _PRESETS = {
     "paper_qmix": {"ma_rtfm": "qmix:PAPER_QMIX_MA_RTFM", "ma_messenger": "qmix:PAPER_QMIX_MA_MESSENGER"},
     "quick_lge": {"scienceworld": "lge:QUICK_LGE"},
     "quick_lge_inc": {"scienceworld": "lge:QUICK_LGE_INC"},
+    "quick_lge_released": {"scienceworld": "lge:QUICK_LGE_RELEASED"},
     "quick_gold": {"scienceworld": "lge:QUICK_GOLD"},
     "paper_lge": {"scienceworld": "lge:PAPER_LGE"},
     "paper_lge_inc": {"scienceworld": "lge:PAPER_LGE_INC"},

@@ -38,6 +38,7 @@ def _with_guide(phase: Phase, guidance: str) -> Phase:
 
 QUICK_LGE = _guided(QUICK_SCIENCEWORLD, "quick_lge", FIX)
 QUICK_LGE_INC = _guided(QUICK_SCIENCEWORLD, "quick_lge_inc", INC)
+QUICK_LGE_RELEASED = _guided(QUICK_SCIENCEWORLD, "quick_lge_released", RELEASED)
 PAPER_LGE = _guided(PAPER_SCIENCEWORLD, "paper_lge", FIX)
 PAPER_LGE_INC = _guided(PAPER_SCIENCEWORLD, "paper_lge_inc", INC)
 PAPER_LGE_RELEASED = _guided(PAPER_SCIENCEWORLD, "paper_lge_released", RELEASED)
