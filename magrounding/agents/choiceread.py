@@ -3,7 +3,8 @@
 The counterpart of `relread` and `viewread` for environments without a map. A word of the current text that the task has
 too carries its role in the task, so unseen things can be asked for. Texts stay in a table under each two neighbouring
 words (`mentions`). A choice is scored by its words, their roles in the task, and their last mentions. No environment is
-built in: texts are those of the `EnvSpec`.
+built in: texts are those of the `EnvSpec`. The memory scales and shifts what is scored (FiLM, Perez et al. 2018), as
+the same choice is right or wrong by what was done before.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from magrounding.agents.language import distinct_rows
-from magrounding.agents.mentions import SLOTS, Mentions, follow, mean_by_key, pair_keys
+from magrounding.agents.mentions import COUNTS, SLOTS, Mentions, follow, mean_by_key, pair_keys
 from magrounding.agents.modules import unroll
 from magrounding.agents.policy import Accepts, Batch, Policy, PolicyOutput, Reading, TextEncoding, mask_logits
 from magrounding.errors import ConfigurationError
@@ -77,13 +78,13 @@ class ChoiceRead(Policy):
         self.task_role, self.said = nn.Linear(2 * states, role), nn.Linear(2 * states, role)
         self.wanted = nn.Linear(role, config.embedding, bias=False)
         self.asked = nn.Linear(role, states, bias=False)
-        self.known = nn.Linear(role + 1, states, bias=False)
+        self.known = nn.Linear(role + 1 + COUNTS, states, bias=False)
         self.choice_norm = nn.LayerNorm(states)
         self.view = nn.Linear(3 * states, hidden)
         self.view_norm = nn.LayerNorm(hidden)
         self.memory = nn.GRUCell(hidden, hidden)
         self.beside = nn.Linear(3 * states, states)
-        self.heed = nn.Linear(hidden, states)
+        self.heed = nn.Linear(2 * hidden, 2 * states)
         self.score = nn.Linear(states, 1)
         self.value = nn.Sequential(nn.Linear(hidden, states), nn.ReLU(), nn.Linear(states, 1))
         with torch.no_grad():
@@ -114,8 +115,8 @@ class ChoiceRead(Policy):
         return {"keys": keys, "mask": mask, "content": mean_by_key(keys, mask, content), "gist": gist}
 
     def initial_memory(self, num_envs: int) -> Tensor:
-        """Return zeros [N, SLOTS · (role + 1) + hidden]: no mentions, and the recurrent memory."""
-        return self.score.weight.new_zeros(num_envs, SLOTS * (self.config.role + 1) + self.config.hidden)
+        """Return zeros [N, SLOTS · (role + 2) + hidden]: no mentions, and the recurrent memory."""
+        return self.score.weight.new_zeros(num_envs, SLOTS * (self.config.role + 2) + self.config.hidden)
 
     def forward(self, batch: Batch) -> PolicyOutput:
         T, B = batch.restarts.shape
@@ -134,7 +135,9 @@ class ChoiceRead(Policy):
         gists = task.encoding["gist"][task.index], shown["gist"], best.view(T, B, -1)
         seen = F.relu(self.view_norm(self.view(torch.cat(gists, 2))))
         after = unroll(self.memory, seen, hidden.to(seen.dtype), batch.restarts)
-        scores = F.relu(offered.beside + F.embedding(offered.observation, self.heed(after).flatten(0, 1)))
+        heed = self.heed(torch.cat((after, seen), 2)).flatten(0, 1)
+        scale, shift = F.embedding(offered.observation, heed).chunk(2, 1)
+        scores = F.relu(offered.beside * (1 + scale) + shift)
         logits = mask.new_zeros(mask.shape, dtype=torch.float32)
         logits = logits.masked_scatter(mask, self.score(scores).squeeze(1).float()).view(T, B, -1)
         memories = torch.cat((mentions.tables().flatten(2), after.detach().float()), 2)

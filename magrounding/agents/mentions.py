@@ -1,4 +1,4 @@
-"""Mentions: a memory of the last mention of each pair of words in an episode.
+"""Mentions: a memory of the last mention of each pair of words in an episode, and of how often there was one.
 
 Texts name things by more than one word ("drawer 3"), and every room has other things. So the key of an encoding is a
 pair of neighbouring words, hashed to one of SLOTS slots of a table. Two pairs may collide.
@@ -14,6 +14,9 @@ from torch import Tensor
 SLOTS = 2048
 """Slots of a table. A room of ALFWorld has about 150 pairs of words."""
 
+COUNTS = 3
+"""Numbers of mentions from this on are not distinguished."""
+
 _DECAY = 0.9
 """Factor on the freshness of a mention in each step after it."""
 
@@ -24,17 +27,22 @@ class Mentions(NamedTuple):
     place: Tensor  # [T, B, SLOTS] int64, row of `content` with the last mention; 0: none
     content: Tensor  # [K, R], encoding of each mention; row 0 is zeros
     fresh: Tensor  # [T, B, SLOTS], 1 in the step of the mention, then decaying; 0: none
+    count: Tensor  # [T, B, SLOTS], steps of the episode with a mention
 
     def look_up(self, observation: Tensor, keys: Tensor) -> Tensor:
-        """Return content and freshness [P, L, R + 1] under keys [P, L] of observations [P], indices below N."""
+        """Return [P, L, R + 1 + COUNTS] under keys [P, L] of observations [P], indices below N.
+
+        These are content, freshness, and 1 where there were at least 1, 2, … COUNTS mentions, else 0.
+        """
         at = observation.unsqueeze(1) * SLOTS + keys
-        content = self.content[self.place.flatten()[at]]
-        return torch.cat((content, self.fresh.flatten()[at].unsqueeze(2)), 2)
+        content, fresh = self.content[self.place.flatten()[at]], self.fresh.flatten()[at]
+        often = self.count.flatten()[at].unsqueeze(2) > torch.arange(COUNTS, device=at.device)
+        return torch.cat((content, fresh.unsqueeze(2), often), 2)
 
     def tables(self) -> Tensor:
-        """Return the memory after each step, content and freshness [T, B, SLOTS, R + 1], without gradients."""
+        """Return the memory after each step, content, freshness, count [T, B, SLOTS, R + 2], without gradients."""
         content = self.content.detach()
-        return torch.cat((content[self.place], self.fresh.unsqueeze(3)), 3)
+        return torch.cat((content[self.place], torch.stack((self.fresh, self.count), 3)), 3)
 
 
 def pair_keys(ids: Tensor) -> Tensor:
@@ -55,7 +63,7 @@ def mean_by_key(keys: Tensor, mask: Tensor, content: Tensor) -> Tensor:
 
 
 def follow(memory: Tensor, keys: Tensor, mask: Tensor, content: Tensor, restarts: Tensor) -> Mentions:
-    """Update the memory [B, SLOTS, R + 1] over T steps of B episodes, by the words of one text in each step.
+    """Update the memory [B, SLOTS, R + 2] over T steps of B episodes, by the words of one text in each step.
 
     Args:
         memory: before the first step.
@@ -67,14 +75,16 @@ def follow(memory: Tensor, keys: Tensor, mask: Tensor, content: Tensor, restarts
     row = torch.arange(T * B * L, device=keys.device).view(T, B, L) + 1 + B * SLOTS
     row = row.masked_fill(~mask, 0)
     place = torch.arange(B * SLOTS, device=keys.device).view(B, SLOTS) + 1
-    fresh = memory[..., -1]
-    places, freshness = [], []
+    fresh, count = memory[..., -2], memory[..., -1]
+    places, freshness, counts = [], [], []
     for t, restart in enumerate(restarts.unsqueeze(2)):
         new = torch.zeros_like(place).scatter_reduce(1, keys[t], row[t], "amax")
         place = torch.where(new > 0, new, place.masked_fill(restart, 0))
         fresh = torch.where(new > 0, 1.0, fresh.masked_fill(restart, 0.0) * _DECAY)
+        count = count.masked_fill(restart, 0.0) + (new > 0)
         places.append(place)
         freshness.append(fresh)
+        counts.append(count)
     empty = content.new_zeros(1, content.shape[3])
-    rows = torch.cat((empty, memory[..., :-1].flatten(0, 1).to(content.dtype), content.flatten(0, 2)))
-    return Mentions(torch.stack(places), rows, torch.stack(freshness))
+    rows = torch.cat((empty, memory[..., :-2].flatten(0, 1).to(content.dtype), content.flatten(0, 2)))
+    return Mentions(torch.stack(places), rows, torch.stack(freshness), torch.stack(counts))

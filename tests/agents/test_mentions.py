@@ -2,13 +2,13 @@
 
 import torch
 
-from magrounding.agents.mentions import SLOTS, follow, mean_by_key, pair_keys
+from magrounding.agents.mentions import COUNTS, SLOTS, follow, mean_by_key, pair_keys
 
 ROLE = 3
 
 
 def none(games):
-    return torch.zeros(games, SLOTS, ROLE + 1)
+    return torch.zeros(games, SLOTS, ROLE + 2)
 
 
 def test_a_key_is_that_of_a_word_and_the_one_before_it():
@@ -31,7 +31,7 @@ def test_equal_keys_of_a_text_say_their_mean_and_padding_nothing():
     assert mean[:, :, 0].tolist() == [[1.0, 1.0, 1.0, 0.0], [4.0, 0.0, 0.0, 0.0]]
 
 
-def test_what_is_found_is_the_last_mention_and_how_fresh_it_is():
+def test_what_is_found_is_the_last_mention_how_fresh_it_is_and_how_often_there_was_one():
     keys = torch.tensor([[[5, 6]], [[6, 9]], [[7, 7]]])  # T = 3, B = 1, L = 2
     mask = torch.ones_like(keys, dtype=torch.bool)
     said = torch.arange(1.0, 7).view(3, 1, 2, 1).expand(-1, -1, -1, ROLE).clone()
@@ -40,8 +40,9 @@ def test_what_is_found_is_the_last_mention_and_how_fresh_it_is():
     mentions = follow(none(1), keys, mask, said, restarts)
     found = mentions.look_up(torch.arange(3), torch.tensor([[5, 6, 7, 100]]).expand(3, -1))
     assert found[:, :, 0].tolist() == [[1, 2, 0, 0], [1, 3, 0, 0], [1, 3, 5, 0]]
-    torch.testing.assert_close(found[:, 0, -1], torch.tensor([1.0, 0.9, 0.81]))
-    torch.testing.assert_close(mentions.tables()[2, 0, 6], torch.tensor([3.0, 3.0, 3.0, 0.9]))
+    torch.testing.assert_close(found[:, 0, -COUNTS - 1], torch.tensor([1.0, 0.9, 0.81]))
+    assert found[:, :, -COUNTS:].sum(2).tolist() == [[1, 1, 0, 0], [1, 2, 0, 0], [1, 2, 1, 0]]
+    torch.testing.assert_close(mentions.tables()[2, 0, 6], torch.tensor([3.0, 3.0, 3.0, 0.9, 2.0]))
 
 
 def test_an_episode_forgets_the_one_before_and_unrolls_go_on():
@@ -51,7 +52,7 @@ def test_an_episode_forgets_the_one_before_and_unrolls_go_on():
     halves = follow(none(1), keys[:1], mask[:1], said[:1], going[:1]).tables()[0]
     torch.testing.assert_close(follow(halves, keys[1:], mask[1:], said[1:], going[1:]).tables(), whole.tables()[1:])
     again = follow(none(1), keys, mask, said, torch.tensor([[True], [True]]))
-    assert again.tables()[1, 0, 5].tolist() == [0.0] * (ROLE + 1)
+    assert again.tables()[1, 0, 5].tolist() == [0.0] * (ROLE + 2)
 
 
 def test_a_mention_learns_from_whoever_looks_it_up():

@@ -67,6 +67,32 @@ def test_a_step_is_eight_times_as_fast_as_the_stock_engines():
         assert stock >= 8 * ours
 
 
+def test_games_that_differ_in_the_task_share_what_their_grammars_have_in_common():
+    rules = package.engine()
+    games = [game_of(scene) for scene in (*shipped_scenes("train")[:2], *shipped_scenes("test")[:2])]
+    rules._parse_rules.cache_clear()
+    for game in games:
+        ours = rules._read_rules(game["pddl_domain"], game["grammar"])
+        alone = rules.GameLogic(game["pddl_domain"], game["grammar"])
+        for parsed in (ours, alone):
+            parsed.actions = {name: vars(action) for name, action in parsed.actions.items()}
+            parsed.grammar = {
+                name: [(repr(rule), rule.weight, rule.condition) for rule in each]
+                for name, each in parsed.grammar._rules.items()
+            }
+        assert (ours.actions, list(ours.grammar.items())) == (alone.actions, list(alone.grammar.items()))
+    assert rules._parse_rules.cache_info().misses == 1
+
+
+def test_a_grammar_that_states_its_task_otherwise_is_parsed_as_a_whole():
+    rules = package.engine()
+    game = game_of(shipped_scenes("train")[0])
+    conditional = game["grammar"].replace('"Your task is', '"#notImplemented# Your \\\\n task is')
+    assert conditional != game["grammar"]
+    parsed = rules._read_rules(game["pddl_domain"], conditional)
+    assert repr(parsed.grammar._rules) == repr(rules.GameLogic(game["pddl_domain"], conditional).grammar._rules)
+
+
 def test_the_planner_asked_behind_the_memory_is_the_stock_engines(engine):
     stock, game = Stock(), game_of(shipped_scenes("valid")[3])
     stock.start(game)

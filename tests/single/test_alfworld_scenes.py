@@ -11,7 +11,7 @@ import pytest
 from magrounding.errors import ConfigurationError
 from magrounding.single.alfworld import SPLITS, TASKS, ALFWorld, kinds
 from magrounding.single.alfworld.env import thing_ids, things_in
-from magrounding.single.alfworld.expert import Task, read_task
+from magrounding.single.alfworld.expert import Expert, Task, read_task
 from magrounding.single.alfworld.games import SHIPPED, shipped_scenes
 from magrounding.single.alfworld.options import TOKENIZER
 from magrounding.single.alfworld.problem import problem
@@ -121,6 +121,20 @@ def test_packed_scenes_are_the_same_bytes_each_time(tmp_path):
 )
 def test_goals_are_read(goal, task):
     assert read_task(goal) == task
+
+
+def test_every_place_not_yet_looked_into_is_as_good_as_another():
+    start = tuple(f"go to {place}" for place in ("desk 1", "drawer 1", "shelf 1", "shelf 2"))
+    expert = Expert(Task(TASKS[0], "mug", "desk"), start)
+    assert set(expert.best_commands()) == set(start)
+    away = tuple(command for command in start if command != "go to drawer 1")
+    expert.follow("go to drawer 1", "You arrive at drawer 1. The drawer 1 is closed.", (*away, "open drawer 1"))
+    assert expert.best_commands() == ("open drawer 1",)
+    expert.follow("open drawer 1", "You open the drawer 1. In it, you see nothing.", (*away, "close drawer 1"))
+    assert set(expert.best_commands()) == set(away)
+    here = ("go to desk 1", "go to drawer 1", "go to shelf 2", "take mug 2 from shelf 1")
+    expert.follow("go to shelf 1", "You arrive at shelf 1. On the shelf 1, you see a mug 2.", here)
+    assert expert.best_commands() == ("take mug 2 from shelf 1",)
 
 
 def test_words_become_ids():

@@ -18,7 +18,7 @@ _TAUGHT = ImitationConfig(
     weight_decay=1e-3,
     entropy=0.0,
     value_coefficient=0.01,
-    teacher_steps=30_000,
+    teacher_steps=60_000,
     teacher_noise=0.1,
 )
 

@@ -83,16 +83,15 @@ class ALFWorldEnv(OneAgentEnv):
         self._expert_knows, self._expert_failed = 0, False
 
     def best_actions(self) -> np.ndarray:
-        """Labels [1, 60] bool: what the expert would play now; every choice where it knows no way or all is over.
+        """Labels [1, 60] bool: what the expert may play now; every choice where it knows no way or all is over.
 
         A CallOrderError before `reset` and after `close`.
         """
         self._require_start("best_actions")
         labels = np.zeros((1, MAX_COMMANDS), np.bool_)
-        wish = self._ask_expert() if self.agents else None
-        if wish in self._choices:
-            labels[0, self._choices.index(wish)] = True
-        else:
+        best = self._ask_expert() if self.agents else ()
+        labels[0, : len(self._choices)] = [choice in best for choice in self._choices]
+        if not labels.any():
             labels[0, : len(self._choices)] = True
             self._expert_failed |= bool(self.agents)
         return labels
@@ -165,17 +164,17 @@ class ALFWorldEnv(OneAgentEnv):
                 f"the game {self.game_name!r} cannot be played ({what}): is it a game of ALFWorld?"
             ) from error
 
-    def _ask_expert(self) -> str | None:
-        """Return the expert's command, after it has been shown what was played since it was last asked."""
+    def _ask_expert(self) -> tuple[str, ...]:
+        """Return the expert's commands, after it has been shown what was played since it was last asked."""
         task = read_task(self._goal)
         if task is None:
-            return None
+            return ()
         if self._expert is None:
             self._expert, self._expert_knows = Expert(task, self._offered[0]), 0
         for step in range(self._expert_knows, len(self._played_commands)):
             self._expert.follow(*self._played_commands[step], self._offered[step + 1])
         self._expert_knows = len(self._played_commands)
-        return self._expert.command()
+        return self._expert.best_commands()
 
     def _observe(self) -> Observation:
         grid = np.zeros((MAX_ITEMS, 1, ITEM_WORDS), np.int16)

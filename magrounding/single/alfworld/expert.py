@@ -85,12 +85,12 @@ class Expert:
         if seen and (words[0] in ("go", "open") or command == f"examine {self._here}"):
             self._contents[self._here] = _THING.findall(seen[1])
 
-    def command(self) -> str | None:
-        """Return the command to type; None where it knows no way."""
-        wish = self._carry() if self._held else self._search()
-        return wish if wish in self._commands else None
+    def best_commands(self) -> tuple[str, ...]:
+        """Return the commands of which any is as good as the others; empty where it knows no way."""
+        wishes = self._carry() if self._held else self._search()
+        return tuple(wish for wish in wishes if wish in self._commands)
 
-    def _carry(self) -> str | None:
+    def _carry(self) -> list[str]:
         task, held = self._task, self._held
         if _kind(held) != task.target:
             return self._put_away()
@@ -104,7 +104,7 @@ class Expert:
             return self._at(place, f"use {lamp}") if lamp else self._explore()
         return self._deliver(self._chosen_goal())
 
-    def _search(self) -> str | None:
+    def _search(self) -> list[str]:
         target, place = self._find(self._task.target)
         return self._at(place, f"take {target} from {place}") if target else self._explore()
 
@@ -124,35 +124,30 @@ class Expert:
         begun = [place for place in goals if task.target in map(_kind, self._contents.get(place, ()))]
         return next(iter([*begun, *goals]), "")
 
-    def _deliver(self, place: str) -> str | None:
+    def _deliver(self, place: str) -> list[str]:
         for word in ("move {} to {}", "put {} in/on {}"):
             if word.format(self._held, place) in self._commands:
-                return word.format(self._held, place)
+                return [word.format(self._held, place)]
         return self._at(place, "")
 
-    def _put_away(self) -> str | None:
+    def _put_away(self) -> list[str]:
         """Put down what is of no use: here where it can be, or else where it was."""
         for command in self._commands:
             if command.startswith((f"move {self._held} ", f"put {self._held} ")):
-                return command
+                return [command]
         return self._at(self._taken_from.get(self._held, ""), "")
 
-    def _explore(self) -> str | None:
-        """Open what is closed here; or else go to the next place, in the order of the list, not yet looked into."""
+    def _explore(self) -> list[str]:
+        """Open what is closed here; or else go to any place that has not been looked into."""
         if self._here and self._here not in self._contents and f"open {self._here}" in self._commands:
-            return f"open {self._here}"
-        for place in self._from_here()[1 if self._here else 0 :]:
-            if place not in self._contents:
-                return f"go to {place}"
-        return None
+            return [f"open {self._here}"]
+        return [f"go to {place}" for place in self._from_here() if place not in (self._here, *self._contents)]
 
-    def _at(self, place: str, command: str) -> str | None:
+    def _at(self, place: str, command: str) -> list[str]:
         """Return the command; before it, going to its place and opening that."""
         if place != self._here:
-            return f"go to {place}"
-        if command in self._commands:
-            return command
-        return f"open {place}"
+            return [f"go to {place}"]
+        return [command if command in self._commands else f"open {place}"]
 
     def _from_here(self) -> list[str]:
         """Return all places in the order of the list, beginning with the current one."""

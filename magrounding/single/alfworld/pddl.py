@@ -8,6 +8,7 @@ TextWorld's.
 from __future__ import annotations
 
 import ast
+import re
 import threading
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -35,6 +36,8 @@ Bindings = Mapping[Placeholder, Any]
 
 _PARSERS = threading.RLock()
 """The parsers of the planner and of the grammar have one state a process."""
+_TASK = re.compile(r'"task":\s*\[\s*\{\s*"rhs":\s*"([^"\\]*)"\s*\}\s*\]')
+"""Rule of a grammar that states the task, in which the games of ALFWorld differ."""
 _ALLOWED = (ast.Expression, ast.Name, ast.Attribute, ast.Load, ast.Constant, ast.BinOp, ast.Add, ast.BoolOp, ast.Or)
 """Nodes of an expression of a text grammar: names of things, put together."""
 
@@ -63,8 +66,8 @@ class Game:
 @lru_cache(maxsize=GAMES)
 def translate(domain: str, problem: str, grammar: str) -> Game:
     """Translate a game; ConfigurationError where its text grammar computes something."""
+    logic = _read_rules(domain, grammar)
     with _PARSERS, package.untouched():
-        logic = GameLogic(domain, grammar)
         translated: Any = fast_downward.pddl2sas(domain, problem)  # declared as a string
     task, sas = translated
     rules = [rule.rhs for rules in logic.grammar._rules.values() for rule in rules]
@@ -77,6 +80,26 @@ def translate(domain: str, problem: str, grammar: str) -> Game:
             logic.types.add(Type(kind.name, kind.supertype_names))
     changed = {effect.literal.predicate for action in task.actions for effect in action.effects}
     return Game(logic, task, sas.encode(), frozenset(changed | {axiom.name for axiom in task.axioms}))
+
+
+def _read_rules(domain: str, grammar: str) -> GameLogic:
+    """Return actions and grammar of a game; what games have in common is parsed once."""
+    task = _TASK.search(grammar)
+    if task is None:
+        return _parse_rules(domain, grammar)
+    start, end = task.span(1)
+    common = _parse_rules(domain, grammar[:start] + "nothing" + grammar[end:])
+    logic = GameLogic(domain, "")
+    logic.actions.update(common.actions)
+    logic.grammar.update(common.grammar)
+    logic.grammar._rules["task"] = [textgen.ProductionRule("task", list(_parsed(task[1])), condition="")]
+    return logic
+
+
+@lru_cache(maxsize=4)
+def _parse_rules(domain: str, grammar: str) -> GameLogic:
+    with _PARSERS, package.untouched():
+        return GameLogic(domain, grammar)
 
 
 def plan(domain: str, problem: str, episode: Episode) -> list[str]:
