@@ -25,7 +25,7 @@ _TAUGHT = ImitationConfig(
 QUICK_ALFWORLD = RunConfig(
     preset="quick",
     about=(
-        "Imitation of the scripted expert, which leads the games at first and labels the student's own later (DAgger): "
+        "Imitation of the scripted expert, which leads all games at first, ever fewer later, and labels all (DAgger): "
         "minutes on two CPU cores; weights are chosen on `valid` scenes."
     ),
     agent="choiceread",
