@@ -46,9 +46,9 @@ Scenes:
     that computes anything is refused, as the engine would run it.
 
 Expert:
-    `best_actions()` asks a script that knows what the game has said and nothing more. It visits the places in the order
-    of the list, from where it stands, so it can be imitated from what is shown. It reads the task from the goal's
-    sentence; of a sentence that it does not understand it knows nothing.
+    `best_actions()` asks a script that knows what the game has said and nothing more. While it looks for something,
+    every place that it has not looked into is as good as another, so it can be imitated from what is shown. It reads
+    the task from the goal's sentence; of a sentence that it does not understand it knows nothing.
 
 Arguments:
     See `ALFWorld`.
