@@ -27,7 +27,7 @@ class Mentions(NamedTuple):
     place: Tensor  # [T, B, SLOTS] int64, row of `content` with the last mention; 0: none
     content: Tensor  # [K, R], encoding of each mention; row 0 is zeros
     fresh: Tensor  # [T, B, SLOTS], 1 in the step of the mention, then decaying; 0: none
-    count: Tensor  # [T, B, SLOTS], steps of the episode with a mention
+    times: Tensor  # [T, B, SLOTS], steps of the episode with a mention
 
     def look_up(self, observation: Tensor, keys: Tensor) -> Tensor:
         """Return [P, L, R + 1 + COUNTS] under keys [P, L] of observations [P], indices below N.
@@ -36,13 +36,13 @@ class Mentions(NamedTuple):
         """
         at = observation.unsqueeze(1) * SLOTS + keys
         content, fresh = self.content[self.place.flatten()[at]], self.fresh.flatten()[at]
-        often = self.count.flatten()[at].unsqueeze(2) > torch.arange(COUNTS, device=at.device)
+        often = self.times.flatten()[at].unsqueeze(2) > torch.arange(COUNTS, device=at.device)
         return torch.cat((content, fresh.unsqueeze(2), often), 2)
 
     def tables(self) -> Tensor:
-        """Return the memory after each step, content, freshness, count [T, B, SLOTS, R + 2], without gradients."""
+        """Return the memory after each step, content, freshness and times [T, B, SLOTS, R + 2], without gradients."""
         content = self.content.detach()
-        return torch.cat((content[self.place], torch.stack((self.fresh, self.count), 3)), 3)
+        return torch.cat((content[self.place], torch.stack((self.fresh, self.times), 3)), 3)
 
 
 def pair_keys(ids: Tensor) -> Tensor:
@@ -75,16 +75,16 @@ def follow(memory: Tensor, keys: Tensor, mask: Tensor, content: Tensor, restarts
     row = torch.arange(T * B * L, device=keys.device).view(T, B, L) + 1 + B * SLOTS
     row = row.masked_fill(~mask, 0)
     place = torch.arange(B * SLOTS, device=keys.device).view(B, SLOTS) + 1
-    fresh, count = memory[..., -2], memory[..., -1]
+    fresh, times = memory[..., -2], memory[..., -1]
     places, freshness, counts = [], [], []
     for t, restart in enumerate(restarts.unsqueeze(2)):
         new = torch.zeros_like(place).scatter_reduce(1, keys[t], row[t], "amax")
         place = torch.where(new > 0, new, place.masked_fill(restart, 0))
         fresh = torch.where(new > 0, 1.0, fresh.masked_fill(restart, 0.0) * _DECAY)
-        count = count.masked_fill(restart, 0.0) + (new > 0)
+        times = times.masked_fill(restart, 0.0) + (new > 0)
         places.append(place)
         freshness.append(fresh)
-        counts.append(count)
+        counts.append(times)
     empty = content.new_zeros(1, content.shape[3])
     rows = torch.cat((empty, memory[..., :-2].flatten(0, 1).to(content.dtype), content.flatten(0, 2)))
     return Mentions(torch.stack(places), rows, torch.stack(freshness), torch.stack(counts))

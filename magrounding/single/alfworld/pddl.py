@@ -89,7 +89,8 @@ def _read_rules(domain: str, grammar: str) -> GameLogic:
         return _parse_rules(domain, grammar)
     start, end = task.span(1)
     common = _parse_rules(domain, grammar[:start] + "nothing" + grammar[end:])
-    logic = GameLogic(domain, "")
+    with _PARSERS:
+        logic = GameLogic(domain, "")
     logic.actions.update(common.actions)
     logic.grammar.update(common.grammar)
     logic.grammar._rules["task"] = [textgen.ProductionRule("task", list(_parsed(task[1])), condition="")]
