@@ -141,7 +141,8 @@ class Expert:
         """Open what is closed here; or else go to any place that has not been looked into."""
         if self._here and self._here not in self._contents and f"open {self._here}" in self._commands:
             return [f"open {self._here}"]
-        return [f"go to {place}" for place in self._from_here() if place not in (self._here, *self._contents)]
+        looked_into = {self._here, *self._contents}
+        return [f"go to {place}" for place in self._places if place not in looked_into]
 
     def _at(self, place: str, command: str) -> list[str]:
         """Return the command; before it, going to its place and opening that."""
