@@ -89,8 +89,11 @@ def test_a_grammar_that_states_its_task_otherwise_is_parsed_as_a_whole():
     game = game_of(shipped_scenes("train")[0])
     conditional = game["grammar"].replace('"Your task is', '"#notImplemented# Your \\\\n task is')
     assert conditional != game["grammar"]
-    parsed = rules._read_rules(game["pddl_domain"], conditional)
-    assert repr(parsed.grammar._rules) == repr(rules.GameLogic(game["pddl_domain"], conditional).grammar._rules)
+    twice = game["grammar"].replace('"intro":', '"task": [{"rhs": "Do nothing."}], "intro":', 1)
+    assert twice != game["grammar"]
+    for grammar in (conditional, twice):
+        parsed = rules._read_rules(game["pddl_domain"], grammar)
+        assert repr(parsed.grammar._rules) == repr(rules.GameLogic(game["pddl_domain"], grammar).grammar._rules)
 
 
 def test_the_planner_asked_behind_the_memory_is_the_stock_engines(engine):

@@ -85,7 +85,7 @@ def translate(domain: str, problem: str, grammar: str) -> Game:
 def _read_rules(domain: str, grammar: str) -> GameLogic:
     """Return actions and grammar of a game; what games have in common is parsed once."""
     task = _TASK.search(grammar)
-    if task is None:
+    if task is None or grammar.count('"task"') > 1:
         return _parse_rules(domain, grammar)
     start, end = task.span(1)
     common = _parse_rules(domain, grammar[:start] + "nothing" + grammar[end:])
