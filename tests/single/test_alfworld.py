@@ -26,6 +26,7 @@ pytest.importorskip("alfworld", reason="the extra `alfworld` is absent: alfworld
 from magrounding.single.alfworld.engine import Engine
 
 AGENT = "agent_0"
+pddl = package.engine()
 
 
 @pytest.fixture(scope="module")
@@ -94,6 +95,42 @@ def test_a_grammar_that_states_its_task_otherwise_is_parsed_as_a_whole():
     for grammar in (conditional, twice):
         parsed = rules._read_rules(game["pddl_domain"], grammar)
         assert repr(parsed.grammar._rules) == repr(rules.GameLogic(game["pddl_domain"], grammar).grammar._rules)
+
+
+@pytest.mark.parametrize("damage", [None, b"", b"\x1f\x8b not gzip", "half", "flipped"])
+def test_a_translation_kept_on_disk_plays_the_same_game(engine, damage, tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    translated = []
+    fresh = pddl.fast_downward.pddl2sas
+    monkeypatch.setattr(pddl.fast_downward, "pddl2sas", lambda *texts: translated.append(texts) or fresh(*texts))
+
+    def transcript(game):
+        pddl.translate.cache_clear()
+        rng, moments = random.Random(0), [engine.start(game)]
+        for _ in range(25):
+            moments.append(engine.step(rng.choice(moments[-1].commands)))
+        return moments
+
+    games = [game_of(shipped_scenes("train")[number]) for number in (0, 7, 100)]
+    cold = [transcript(game) for game in games]
+    assert len(translated) == 3
+    kept = sorted((tmp_path / ".cache" / "magrounding" / "alfworld").iterdir())
+    whole = [file.read_bytes() for file in kept]
+    assert len(kept) == 3
+    if damage is not None:
+        half = len(whole[0]) // 2
+        flipped = whole[0][:half] + bytes([whole[0][half] ^ 255]) + whole[0][half + 1 :]
+        kept[0].write_bytes({"half": whole[0][:half], "flipped": flipped}.get(damage, damage))
+    assert [transcript(game) for game in games] == cold
+    assert len(translated) == 3 + (damage is not None)
+    assert [file.read_bytes() for file in kept] == whole
+
+
+def test_a_game_is_played_where_nothing_can_be_kept(engine, tmp_path, monkeypatch):
+    (tmp_path / ".cache").write_text("a file, no folder")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    pddl.translate.cache_clear()
+    assert engine.start(game_of(shipped_scenes("train")[0])).commands
 
 
 def test_the_planner_asked_behind_the_memory_is_the_stock_engines(engine):

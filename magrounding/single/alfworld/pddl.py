@@ -1,24 +1,30 @@
 """Games in PDDL on TextWorld's planner, worded by their text grammar; imported by `package.engine`.
 
 TextWorld's own environment translates a game twice in every reset, and parses the grammar anew for every command that
-it offers. Here a game is translated once, and what does not change in it is worded once; rules, state and parsers are
-TextWorld's.
+it offers. Here a game is translated once on a machine, and what does not change in it is worded once; rules, state and
+parsers are TextWorld's.
 """
 
 from __future__ import annotations
 
 import ast
+import gzip
 import re
 import threading
+import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
+from hashlib import sha256
+from importlib import metadata
 from types import CodeType
 from typing import Any
 
 import fast_downward
+from fast_downward.translate import normalize
 from fast_downward.translate.pddl import conditions, f_expression
+from fast_downward.translate.pddl_parser import lisp_parser, parsing_functions
 from textworld.envs.pddl import textgen
 from textworld.envs.pddl.logic import Atom, GameLogic, PddlState
 from textworld.generator.game import EntityInfo
@@ -27,6 +33,7 @@ from textworld.logic import Placeholder, Proposition, Rule, State, Type, Variabl
 
 from magrounding.errors import ConfigurationError
 from magrounding.single.alfworld import package
+from magrounding.storage import json_text, read_bytes, unpacked, user_cache, write_atomic
 
 GAMES = 512
 """Translated games that are kept, and with each the words of its commands."""
@@ -68,8 +75,7 @@ def translate(domain: str, problem: str, grammar: str) -> Game:
     """Translate a game; ConfigurationError where its text grammar computes something."""
     logic = _read_rules(domain, grammar)
     with _PARSERS, package.untouched():
-        translated: Any = fast_downward.pddl2sas(domain, problem)  # declared as a string
-    task, sas = translated
+        task, sas = _to_sas(domain, problem)
     rules = [rule.rhs for rules in logic.grammar._rules.values() for rule in rules]
     templates = [_parsed(text) for each in logic.actions.values() for text in (each.template, each.feedback_rule)]
     for symbol in _within(symbol for symbols in (*rules, *templates) for symbol in symbols):
@@ -79,7 +85,27 @@ def translate(domain: str, problem: str, grammar: str) -> Game:
         with suppress(ValueError):  # known already
             logic.types.add(Type(kind.name, kind.supertype_names))
     changed = {effect.literal.predicate for action in task.actions for effect in action.effects}
-    return Game(logic, task, sas.encode(), frozenset(changed | {axiom.name for axiom in task.axioms}))
+    return Game(logic, task, sas, frozenset(changed | {axiom.name for axiom in task.axioms}))
+
+
+def _to_sas(domain: str, problem: str) -> tuple[Any, bytes]:
+    """Return the parsed task, and it in the planner's format, which is computed once on a machine and kept on disk."""
+    version = metadata.version("fast-downward-textworld")
+    name = sha256(json_text([version, domain, problem]).encode()).hexdigest()
+    kept = user_cache() / "alfworld" / f"{name}.sas.gz"
+    sas = b""
+    with suppress(OSError, EOFError, ValueError, zlib.error):  # there is none yet, or it is damaged
+        sas = unpacked(read_bytes(kept))
+    if not sas:
+        translated: Any = fast_downward.pddl2sas(domain, problem)  # declared as a string
+        task, text = translated
+        with suppress(OSError):  # where nothing can be kept, the next process computes it again
+            write_atomic(kept, gzip.compress(text.encode(), 6, mtime=0))
+        return task, text.encode()
+    lists = (lisp_parser.parse_nested_list(text.split("\n")) for text in (domain, problem))
+    task = parsing_functions.parse_task(*lists)
+    normalize.normalize(task)
+    return task, sas
 
 
 def _read_rules(domain: str, grammar: str) -> GameLogic:
