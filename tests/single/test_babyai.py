@@ -1,6 +1,7 @@
 """BabyAI behind the door: what it says of itself, and what every env promises."""
 
 import copy
+import importlib
 import pickle
 import warnings
 
@@ -66,6 +67,31 @@ def test_put_next_is_the_papers(minigrid):
     things = [thing for thing in env.game.grid.grid if thing is not None and thing.type in ("key", "ball", "box")]
     assert (env.game.num_rows, env.game.num_cols, len(things), env.game.max_steps) == (3, 3, 18, 1152)
     assert env.game.mission.startswith("put the ")
+
+
+@pytest.mark.parametrize("level", ["Unlock", "GoToImpUnlock"])
+def test_a_key_to_the_locked_room_lies_outside_and_other_games_are_minigrids_own(minigrid, level, capsys):
+    env, redrawn = BabyAI(level).make_env(), 0
+    own = importlib.import_module(f"minigrid.envs.babyai.{'unlock' if level == 'Unlock' else 'goto'}")
+    stock = getattr(own, level)()
+    for seed in range(100):
+        env.reset(seed=seed)
+        stock.reset(seed=env.game_seed)
+        possible = [has_a_key_outside(game) for game in (env.game, stock)]
+        assert possible[0]
+        assert possible[1] == (env.game.grid == stock.grid and env.game.mission == stock.mission)
+        redrawn += not possible[1]
+    assert 1 <= redrawn <= 15
+
+
+def has_a_key_outside(game):
+    """Whether a key to the locked room of minigrid's game lies in another one."""
+    doors = [thing for thing in game.grid.grid if thing is not None and thing.type == "door" and thing.is_locked]
+    assert len(doors) == 1
+    locked = next(room for row in game.room_grid for room in row if room.locked)
+    cells = [(i, j) for i in range(game.width) for j in range(game.height) if not locked.pos_inside(i, j)]
+    things = [game.grid.get(*cell) for cell in cells]
+    return any(thing is not None and (thing.type, thing.color) == ("key", doors[0].color) for thing in things)
 
 
 @pytest.mark.parametrize("fast_view", [True, False])

@@ -48,7 +48,8 @@ Arguments:
     See `BabyAI`.
 
 Differences from the paper:
-    * Levels are drawn by minigrid 3.x, whose generator differs in details from the released program.
+    * Levels are drawn by minigrid 3.x, whose generator differs in details from the released program. Games of Unlock
+      and GoToImpUnlock in which every key to the locked room lies within it are drawn again.
     * Episodes have splits: seeds of minigrid from three disjoint ranges (the paper keeps seeds apart by hand).
     * Reward is not scaled (the paper's trainer multiplies it by 20).
 """
