@@ -8,13 +8,14 @@ import pytest
 
 pytest.importorskip("minigrid", reason="needs the extra `babyai`")
 
+from minigrid.envs.babyai import goto
+
 from magrounding.single.babyai import LEVELS, BabyAI, expert
 from magrounding.single.babyai.expert import Expert, Plan, PlanOverflow
-from magrounding.single.babyai.levels import make_game
 from tests.full import in_full
 
 AGENT = "agent_0"
-OFTEN, HARD = 0.99, {"GoToImpUnlock": 0.9}
+OFTEN = 0.99
 ENDLESS = 6
 """A seed of minigrid with which its bot plans for ever in GoToImpUnlock."""
 
@@ -61,14 +62,14 @@ def compare(level: str, seeds: range, noise: float = 0.0) -> int:
 def test_the_bot_wins():
     for level in LEVELS:
         won, *_ = measure(level, range(3))
-        assert won == 1 or level in HARD, level
+        assert won == 1, level
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("level", LEVELS)
 def test_the_bot_wins_nearly_always(level):
     won, *_ = measure(level, range(in_full(100, 10)))
-    assert won >= HARD.get(level, OFTEN)
+    assert won >= OFTEN
 
 
 @pytest.mark.parametrize("level", ["GoToLocal", "PutNextLocal", "PickupLoc", "Synth"])
@@ -86,7 +87,7 @@ def test_the_swift_bot_is_the_bot_over_many_seeds(level):
 
 
 def test_a_plan_without_end_is_cut():
-    game = make_game("GoToImpUnlock")
+    game = goto.GoToImpUnlock()  # minigrid's own: in ours, a key to every door can be found
     game.reset(seed=ENDLESS)
     bot, outcome, steps = Expert(game, None), False, 0
     while not bot.failed and not outcome:

@@ -42,7 +42,7 @@ Ends:
 Expert:
     `best_actions()` asks minigrid's bot, which is created at the first question of an episode and follows whatever is
     played from then on; ask from the first step on where missions have several parts. It knows no way after a box has
-    been opened, and for some games of GoToImpUnlock; `expert.Expert` says when it counts as failed.
+    been opened; `expert.Expert` says when it counts as failed.
 
 Arguments:
     See `BabyAI`.
