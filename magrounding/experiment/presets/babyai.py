@@ -90,7 +90,7 @@ QUICK_RL_BABYAI = RunConfig(
         "GoToRedBall": _reinforce(300_000),
         "GoToLocal": _reinforce(400_000),
         "PutNextLocal": _reinforce(
-            3_000_000,
+            6_000_000,
             # Chance wins 0.9 % of games: normalised, the advantages of a rollout without a win would be noise.
             num_envs=256,
             normalise_advantages=False,
