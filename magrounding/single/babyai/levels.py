@@ -38,8 +38,8 @@ class PutNext(RoomGridLevel):
 class _KeyToBeFound(RoomGridLevel):
     """A level with one locked room, drawn again where every key to it lies within.
 
-    The released program puts the key into another room. Minigrid means to, but compares the numbers of rooms by `is`,
-    which is false of NumPy's: the door cannot be opened in 2.6 % of its games of Unlock, and 5.4 % of GoToImpUnlock.
+    Minigrid means to put the key into another room, but compares the numbers of rooms by `is`, which is false of
+    NumPy's: the door cannot be opened in 2.6 % of its games of Unlock, and 5.4 % of GoToImpUnlock.
     """
 
     def gen_mission(self) -> None:
