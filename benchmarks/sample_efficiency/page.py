@@ -143,7 +143,8 @@ def markdown(levels: Sequence[Level], command: str) -> str:
         f"# BabyAI table 3: {what} until {TARGET:.0%} of missions succeed",
         how,
         table.markdown(),
-        "![success over numbers of demonstrations, with the fitted curves](efficiency.png)" if imitation else "",
+        f"![{'success over numbers of demonstrations, with the fitted curves' if imitation else 'episodes of each seed'}]"
+        "(efficiency.png)",
         "\n".join(points_of(each.level, each) for each in levels if isinstance(each, Demonstrations)),
         f"Command: {code(command)}",
     )
@@ -173,18 +174,32 @@ def entry_of(of: Level) -> dict[str, Any]:
 
 
 def plot(levels: Sequence[Level]) -> bytes:
-    """A PNG with a panel for each level: its runs, and the fitted curve with two deviations around it."""
-    figure, panels = make_figure(len(levels), alike=False)
-    for each, panel in zip(levels, panels, strict=True):
+    """A PNG: a panel for each level, its runs and the fitted curve; or all levels' episodes in one."""
+    counted = [each for each in levels if isinstance(each, Episodes)]
+    figure, panels = make_figure(1 if counted else len(levels), alike=False)
+    if counted:
+        draw_episodes(panels[0], counted)
+        return to_png(figure)
+    swept = [each for each in levels if isinstance(each, Demonstrations)]
+    for each, panel in zip(swept, panels, strict=True):
         panel.set_title(each.level, fontsize=10)
-        if isinstance(each, Episodes):
-            solved = [(seed, n) for seed, n in enumerate(each.episodes) if n is not None]
-            panel.plot([seed for seed, _ in solved], [n for _, n in solved], "o", color=COLOURS[0])
-            panel.set_xlabel("seed")
-            continue
         draw(panel, each, *COLOURS[:2])
-    panels[0].set_ylabel("episodes" if isinstance(levels[0], Episodes) else "missions of test (%)")
+    panels[0].set_ylabel("missions of test (%)")
     return to_png(figure)
+
+
+def draw_episodes(panel: Axes, levels: Sequence[Episodes]) -> None:
+    """Draw a row for each level: its seeds that solved it, and the paper's interval."""
+    for row, each in enumerate(levels):
+        solved = [n for n in each.episodes if n is not None]
+        panel.plot(solved, [row] * len(solved), "o", color=COLOURS[0], markersize=4, label="" if row else "our seeds")
+        panel.plot(each.paper, [row, row], color=COLOURS[1], linewidth=5, label="" if row else "the paper")
+    panel.set_xscale("log")
+    panel.set_xlabel("episodes")
+    panel.set_yticks(range(len(levels)), [each.level for each in levels])
+    panel.invert_yaxis()
+    panel.grid(alpha=0.3)
+    panel.legend(fontsize=8)
 
 
 def draw(panel: Axes, of: Demonstrations, dots: str, line: str, name: str | None = None) -> None:
