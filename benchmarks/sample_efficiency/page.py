@@ -143,8 +143,7 @@ def markdown(levels: Sequence[Level], command: str) -> str:
         f"# BabyAI table 3: {what} until {TARGET:.0%} of missions succeed",
         how,
         table.markdown(),
-        f"![{'success over numbers of demonstrations, with the fitted curves' if imitation else 'episodes of each seed'}]"
-        "(efficiency.png)",
+        f"![{'success by demonstrations, and curves' if imitation else 'episodes of each seed'}](efficiency.png)",
         "\n".join(points_of(each.level, each) for each in levels if isinstance(each, Demonstrations)),
         f"Command: {code(command)}",
     )
