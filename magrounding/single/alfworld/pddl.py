@@ -17,7 +17,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 from hashlib import sha256
-from importlib import metadata
+from importlib.metadata import version
 from types import CodeType
 from typing import Any
 
@@ -40,6 +40,9 @@ GAMES = 512
 
 Bindings = Mapping[Placeholder, Any]
 """Placeholders of a template → the things that they stand for."""
+
+_PLANNER = version("fast-downward-textworld")
+"""Version of the planner: translations of another one are not read."""
 
 _PARSERS = threading.RLock()
 """The parsers of the planner and of the grammar have one state a process."""
@@ -90,8 +93,7 @@ def translate(domain: str, problem: str, grammar: str) -> Game:
 
 def _to_sas(domain: str, problem: str) -> tuple[Any, bytes]:
     """Return the parsed task, and it in the planner's format, which is computed once on a machine and kept on disk."""
-    version = metadata.version("fast-downward-textworld")
-    name = sha256(json_text([version, domain, problem]).encode()).hexdigest()
+    name = sha256(json_text([_PLANNER, domain, problem]).encode()).hexdigest()
     kept = user_cache() / "alfworld" / f"{name}.sas.gz"
     sas = b""
     with suppress(OSError, EOFError, ValueError, zlib.error):  # there is none yet, or it is damaged
