@@ -69,12 +69,11 @@ def test_a_step_is_eight_times_as_fast_as_the_stock_engines():
 
 
 def test_games_that_differ_in_the_task_share_what_their_grammars_have_in_common():
-    rules = package.engine()
     games = [game_of(scene) for scene in (*shipped_scenes("train")[:2], *shipped_scenes("test")[:2])]
-    rules._parse_rules.cache_clear()
+    pddl._parse_rules.cache_clear()
     for game in games:
-        ours = rules._read_rules(game["pddl_domain"], game["grammar"])
-        alone = rules.GameLogic(game["pddl_domain"], game["grammar"])
+        ours = pddl._read_rules(game["pddl_domain"], game["grammar"])
+        alone = pddl.GameLogic(game["pddl_domain"], game["grammar"])
         for parsed in (ours, alone):
             parsed.actions = {name: vars(action) for name, action in parsed.actions.items()}
             parsed.grammar = {
@@ -82,19 +81,18 @@ def test_games_that_differ_in_the_task_share_what_their_grammars_have_in_common(
                 for name, each in parsed.grammar._rules.items()
             }
         assert (ours.actions, list(ours.grammar.items())) == (alone.actions, list(alone.grammar.items()))
-    assert rules._parse_rules.cache_info().misses == 1
+    assert pddl._parse_rules.cache_info().misses == 1
 
 
 def test_a_grammar_that_states_its_task_otherwise_is_parsed_as_a_whole():
-    rules = package.engine()
     game = game_of(shipped_scenes("train")[0])
     conditional = game["grammar"].replace('"Your task is', '"#notImplemented# Your \\\\n task is')
     assert conditional != game["grammar"]
     twice = game["grammar"].replace('"intro":', '"task": [{"rhs": "Do nothing."}], "intro":', 1)
     assert twice != game["grammar"]
     for grammar in (conditional, twice):
-        parsed = rules._read_rules(game["pddl_domain"], grammar)
-        assert repr(parsed.grammar._rules) == repr(rules.GameLogic(game["pddl_domain"], grammar).grammar._rules)
+        parsed = pddl._read_rules(game["pddl_domain"], grammar)
+        assert repr(parsed.grammar._rules) == repr(pddl.GameLogic(game["pddl_domain"], grammar).grammar._rules)
 
 
 @pytest.mark.parametrize("damage", [None, b"", b"\x1f\x8b not gzip", "half", "flipped"])
