@@ -12,11 +12,8 @@ from types import FrameType
 CTRL_C = signal.SIGINT
 JOB = "MAGROUNDING_JOB"
 """Variable of a process that is one of several jobs (`experiment/jobs`): the file in which it says how far it is."""
-GONE_HOSTS = "MAGROUNDING_GONE_HOSTS"
-"""Variable of a process that takes over from one that a scheduler gave up: hosts that are gone, with commas between.
-
-What those own is free. What a process owns that still runs becomes free soon, as the scheduler ends that process.
-"""
+TAKES_OVER = "MAGROUNDING_TAKES_OVER"
+"""Variable of a process that takes over from one that a scheduler gave up: what that one owns becomes free soon."""
 OTHERS = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))
 
 

@@ -15,6 +15,7 @@ import json
 import math
 import os
 import re
+import secrets
 import shutil
 import stat
 import tempfile
@@ -208,6 +209,11 @@ def lines_of(text: str) -> list[str]:
     return [line.removesuffix("\r") for line in text.removesuffix("\n").split("\n")] if text else []
 
 
+def partial_path(path: Path, mark: str = "") -> Path:
+    """A new name beside a file or folder, for content that is not whole yet; two containers may have one process id."""
+    return path.with_name(f".{path.name}.{mark or secrets.token_hex(4)}.partial")
+
+
 def write_atomic(path: Path, data: bytes | str, *, private: bool = False, new: bool = False) -> None:
     """Put `data` at `path`; what stops it (OSError with the file's name; a kill) leaves the old file, or none.
 
@@ -219,8 +225,8 @@ def write_atomic(path: Path, data: bytes | str, *, private: bool = False, new: b
     """
     path.parent.mkdir(mode=0o700 if private else 0o777, parents=True, exist_ok=True)
     # Several processes may write the same file; what is new has one name for all, so that one of them gets it.
-    partial = path.with_name(f".{path.name}.{0 if new else os.getpid()}.partial")
-    flags = os.O_WRONLY | os.O_CREAT | getattr(os, "O_BINARY", 0) | (os.O_EXCL if new else os.O_TRUNC)
+    partial = partial_path(path, "0" if new else "")
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
     with naming(path):
         handle = os.open(partial, flags, 0o600 if private else 0o666)
     try:
@@ -245,9 +251,9 @@ def write_folder(path: Path) -> Iterator[Path]:
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     for left in path.parent.iterdir():
-        if left.is_dir() and re.fullmatch(rf"\.{re.escape(path.name)}\.\d+\.partial", left.name):
+        if left.is_dir() and re.fullmatch(rf"\.{re.escape(path.name)}\.[0-9a-f]+\.partial", left.name):
             shutil.rmtree(left)
-    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    partial = partial_path(path)
     partial.mkdir()
     try:
         yield partial
@@ -264,7 +270,7 @@ def check_place(path: Path) -> None:
 
     Folders that are missing are not made: whatever is refused next leaves nothing behind.
     """
-    partial = path.absolute().with_name(f".{path.name}.{os.getpid()}.partial")  # the longest name: `write_atomic`
+    partial = partial_path(path.absolute())  # the longest name: `write_atomic`
     there = next((folder for folder in partial.parents if os.path.lexists(folder)), Path(partial.anchor))
     try:
         for name in partial.relative_to(there).parts:
@@ -281,7 +287,7 @@ def check_place(path: Path) -> None:
 def remove_partial(folder: Path, *, below: bool = True) -> None:
     """Remove what killed saves left in a folder, and `below` it, into which no other process writes."""
     for path in folder.rglob(".*.partial") if below else folder.glob(".*.partial"):
-        if path.suffixes[-2:-1] and path.suffixes[-2][1:].isdigit() and path.is_file():
+        if re.fullmatch(r"\..+\.[0-9a-f]+\.partial", path.name) and path.is_file():
             path.unlink(missing_ok=True)
 
 

@@ -6,6 +6,7 @@ import json
 import math
 import os
 import stat
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +18,7 @@ from magrounding.storage import (
     check_place,
     digest,
     json_text,
+    partial_path,
     read_json,
     reason,
     write_atomic,
@@ -132,13 +134,28 @@ def test_too_little_memory_is_one_sentence(capsys):
     assert capsys.readouterr().err == "error: this takes more memory than there is; ask for less\n"
 
 
+def test_writers_with_one_process_id_do_not_meet(tmp_path):
+    """As of two containers: here they are threads."""
+    whole, path = {"a" * 100_000, "b" * 50_000}, tmp_path / "file"
+    path.write_text("a" * 100_000)
+
+    def write(text):
+        for _ in range(100):
+            write_atomic(path, text)
+            assert path.read_text() in whole
+
+    with ThreadPoolExecutor(2) as pool:
+        assert list(pool.map(write, sorted(whole))) == [None, None]
+    assert list(tmp_path.iterdir()) == [path]
+
+
 def test_a_folder_is_there_whole_or_not_at_all(tmp_path):
     with pytest.raises(FileNotFoundError), write_folder(tmp_path / "it") as folder:
         (folder / "file" / "in a missing folder").touch()
     assert not list(tmp_path.iterdir())
-    left = tmp_path / ".it.7.partial"
-    left.mkdir()
-    (left / "file").touch()
+    for left in (tmp_path / ".it.7.partial", partial_path(tmp_path / "it")):
+        left.mkdir()
+        (left / "file").touch()
     with write_folder(tmp_path / "it") as folder:
         (folder / "file").write_text("new")
     assert [path.name for path in tmp_path.iterdir()] == ["it"]

@@ -2,119 +2,77 @@
 
 from __future__ import annotations
 
-import io
+import errno
 import os
 import platform
-import subprocess
-import time
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
 
+from filelock import FileLock, Timeout
+
 from magrounding.errors import CheckpointError
 from magrounding.play.run_folder import RunFolder
-from magrounding.signals import GONE_HOSTS
-from magrounding.storage import SEAL, check_place, check_regular, digest, json_text, naming, parse_json, reason
+from magrounding.signals import TAKES_OVER
+from magrounding.storage import NOTE, check_place, json_text, parse_json, read_text, reason
 
-_PATIENCE_SECONDS, _LOOK_SECONDS = 60.0, 0.2
-"""Seconds that a process that takes over waits for another to end, and between two looks at it."""
-_MOST = 2**16
-"""Bytes of a record at most."""
-
-
-@dataclass(frozen=True)
-class Process:
-    """A process, such that no other is taken for it.
-
-    Attributes:
-        host: name of the machine.
-        pid: its id there.
-        began: when it began, as the machine reports it: ids are used again.
-        since: when it took the folder, for people.
-    """
-
-    host: str
-    pid: int
-    began: str
-    since: str
-
-    @classmethod
-    def this(cls) -> Process:
-        """The one that runs this."""
-        now = datetime.now().astimezone().isoformat(sep=" ", timespec="seconds")
-        return cls(platform.node(), os.getpid(), _began(os.getpid()) or "", now)
-
-    @property
-    def alive(self) -> bool:
-        """The process still runs; for one of this host."""
-        if os.name == "posix":  # elsewhere signal 0 ends a process
-            try:
-                os.kill(self.pid, 0)
-            except ProcessLookupError:
-                return False
-            except PermissionError:  # another user's: it is there
-                pass
-        began = _began(self.pid)
-        return began is None or began == self.began  # what cannot be seen has to be taken for alive
-
-    def __str__(self) -> str:
-        return f"process {self.pid} on {self.host}, since {self.since}"
+_PATIENCE_SECONDS = 60.0
+"""Seconds that a process that takes over waits for another to end."""
+_NO_LOCKS = (errno.ENOSYS, errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP)
 
 
 class RunOwner:
     """Ownership of a folder by this process, while entered.
 
-    `owner.json` names the owner. It is read and written under a lock of the operating system (`flock`), so of two
-    processes that find a dead owner one gets the folder. A file system without such locks has only the file.
+    The owner holds a lock of the operating system on `owner.json` (`filelock`), in whatever container it runs. A kill
+    frees the lock, and children of the owner do not hold it. The text in the file tells people who the owner is.
 
     Args:
         folder: of the run, or of what a server keeps; made where it is missing.
         holds: what error messages call its content.
 
     Raises:
-        CheckpointError: another process owns it, or one of another host, where it cannot be seen whether it still runs.
+        CheckpointError: another process owns it.
         OSError: the disk refused.
+
+    Warns:
+        UserWarning: the file system has no locks, so other processes are not kept out.
     """
 
     def __init__(self, folder: RunFolder, holds: str = "the run") -> None:
         self.folder, self._holds = folder, holds
-        self._record = b""
+        patience = _PATIENCE_SECONDS if TAKES_OVER in os.environ else 0.0
+        self._lock = FileLock(folder.owner, timeout=patience, thread_local=False, fallback_to_soft=False)
 
     def __enter__(self) -> RunOwner:
-        self.folder.path.mkdir(parents=True, exist_ok=True)
         path = self.folder.owner
-        until = time.monotonic() + (_PATIENCE_SECONDS if GONE_HOSTS in os.environ else 0.0)
-        while True:
-            try:
-                self._take(path)
-                return self
-            except CheckpointError:
-                if time.monotonic() >= until:
-                    raise
-            time.sleep(_LOOK_SECONDS)
-
-    def _take(self, path: Path) -> None:
-        """Become the owner; CheckpointError where there is another."""
-        with _locked(path) as file:
-            _check_free(path, file.read(), self._holds)
-            content = asdict(Process.this())
-            self._record = json_text({**content, SEAL: digest(content)}).encode()
-            with naming(path):
-                file.truncate(0)
-                file.seek(0)
-                file.write(self._record)  # not synced: a power cut ends the owner too
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            self._lock.acquire()
+        except Timeout:
+            raise CheckpointError(
+                f"{self._holds} in {path.parent} is running ({_owner(path)}): wait for it, stop it, or name another "
+                "with --out"
+            ) from None
+        except OSError as error:
+            if error.errno not in _NO_LOCKS:
+                raise
+            warnings.warn(f"{path} cannot be locked ({reason(error)}): let no other process write there", stacklevel=2)
+        since = datetime.now().astimezone().isoformat(sep=" ", timespec="seconds")
+        self._pid = os.getpid()
+        self._record = json_text({"host": platform.node(), "pid": self._pid, "since": since})
+        with suppress(OSError):  # such as a full disk: the lock is what counts
+            path.write_text(self._record, encoding="utf-8")
+        return self
 
     def __exit__(self, *_: object) -> None:
         path = self.folder.owner
-        if not path.exists():  # moved or removed meanwhile: there is nothing to give back
-            return
-        with _locked(path) as file:
-            if file.read() in (self._record, b""):
-                file.truncate(0)
-                with suppress(PermissionError):  # Windows removes no open file; empty, it names nothing
-                    path.unlink()
+        with suppress(OSError, ValueError):  # moved or removed meanwhile, or taken by another who found it removed
+            if self._pid == os.getpid() and read_text(path, NOTE) in (self._record, ""):
+                path.unlink()  # while it is locked, so that nobody else has locked it
+        self._lock.release()
 
 
 @contextmanager
@@ -149,67 +107,8 @@ def new_file(out: Path, holds: str) -> Iterator[None]:
         yield
 
 
-def _check_free(path: Path, data: bytes, holds: str) -> None:
-    """Raise CheckpointError where the owner in a file is alive or cannot be checked; an empty file names none."""
-    if not data:
-        return
-    try:
-        content = parse_json(data)
-        intact = content.pop(SEAL) == digest(content)
-        owner = Process(**content) if intact else None
-    except (ValueError, TypeError, KeyError, AttributeError):
-        owner = None
-    if owner is None:
-        raise CheckpointError(f"{path} is damaged and names no process: delete it, if none writes into this folder")
-    if owner.host != platform.node():
-        if owner.host in os.environ.get(GONE_HOSTS, "").split(","):
-            return
-        raise CheckpointError(
-            f"{holds} in {path.parent} belongs to {owner}, and whether that still runs cannot be seen from "
-            f"{platform.node()}: if it does not, delete {path}"
-        )
-    if owner.alive:
-        raise CheckpointError(
-            f"{holds} in {path.parent} is running ({owner}): wait for it, stop it, or name another with --out"
-        )
-
-
-@contextmanager
-def _locked(path: Path) -> Iterator[io.FileIO]:
-    """The open file, made where it is missing, while no other process has it locked."""
-    while True:
-        flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NONBLOCK", 0)
-        with io.FileIO(os.open(path, flags, 0o666), "r+") as file:
-            try:
-                check_regular(file.fileno(), path, _MOST)
-            except OSError as error:
-                raise CheckpointError(f"{path} cannot name a process ({reason(error)}): delete it") from None
-            with suppress(ImportError, OSError):  # Windows, and file systems without locks
-                import fcntl
-
-                fcntl.flock(file, fcntl.LOCK_EX)
-            if _is_at(file.fileno(), path):  # else its owner removed it while this process waited
-                yield file
-                return
-
-
-def _is_at(handle: int, path: Path) -> bool:
-    try:
-        return os.path.samestat(os.fstat(handle), path.stat())
-    except FileNotFoundError:
-        return False
-
-
-def _began(pid: int) -> str | None:
-    """Return the start time of a process of this host; "" of one that has ended, None where it cannot be seen."""
-    try:
-        state, *fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-        return "" if state in "ZX" else f"{boot} {fields[18]}"  # clock ticks since the machine started
-    except OSError:
-        pass
-    try:
-        line = ["ps", "-o", "lstart=", "-p", str(pid)]
-        return subprocess.run(line, capture_output=True, text=True, check=True).stdout.strip()
-    except (OSError, subprocess.CalledProcessError):
-        return None
+def _owner(path: Path) -> str:
+    """The process that a record names, for people."""
+    with suppress(OSError, ValueError, TypeError, KeyError):
+        return "process {pid} on {host}, since {since}".format(**parse_json(read_text(path, NOTE)))
+    return "another process"

@@ -24,7 +24,7 @@ from magrounding.experiment.phase import Promotion
 from magrounding.experiment.reports.run import write_report
 from magrounding.experiment.stage import StageSession
 from magrounding.play.run_folder import METRICS_FILE, RunFolder, SeedFolder
-from magrounding.storage import read_json, remove_partial, write_atomic, write_json
+from magrounding.storage import partial_path, read_json, remove_partial, write_atomic, write_json
 from tests.experiment.tiny_runs import Killed, killed_run, phases_of, quiet, timeless, tiny_settings, weights_of
 
 BRIEF = {
@@ -273,7 +273,7 @@ def everything(folder):
 
 def test_what_killed_saves_left_is_removed(halfway, copy):
     folder = copy(halfway)
-    left = [folder / f".checkpoint.safetensors.{2**22 + 1}.partial", folder / "s1" / ".state.json.17.partial"]
+    left = [partial_path(folder / "checkpoint.safetensors"), folder / "s1" / ".state.json.17.partial"]
     (folder / "s1").mkdir(exist_ok=True)
     kept = [folder / ".notes.partial", folder / "my.17.partial"]
     for path in (*left, *kept):

@@ -21,7 +21,7 @@ from magrounding.experiment.jobs.forking import ForkServer
 from magrounding.experiment.jobs.job import Job
 from magrounding.experiment.jobs.process import JobProcess
 from magrounding.ray_cluster import RAY, RayConnection, own_variables
-from magrounding.signals import GONE_HOSTS
+from magrounding.signals import TAKES_OVER
 from magrounding.storage import read_text
 
 _RETRIES = 5
@@ -186,12 +186,9 @@ def read_if_there(path: Path) -> str | None:
 def run_on_node(job: Job, environment: Mapping[str, str], cwd: Path) -> int:
     """Run a job's command here and return its exit code; JobKilled where a signal ended it.
 
-    An earlier attempt may have been on a node that is gone, or end at this moment: the command takes over from it.
+    An earlier attempt may end at this moment: the command takes over from it.
     """
-    nodes = import_module(RAY).nodes()
-    here = {node["NodeManagerHostname"] for node in nodes if node["Alive"]}
-    gone = sorted({node["NodeManagerHostname"] for node in nodes} - here)
-    with ForkServer({**environment, GONE_HOSTS: ",".join(gone)}, cwd if cwd.is_dir() else None) as server:
+    with ForkServer({**environment, TAKES_OVER: "1"}, cwd if cwd.is_dir() else None) as server:
         process = JobProcess(job, server)
         try:
             code = process.wait(_LOOK_SECONDS)
