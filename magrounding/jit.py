@@ -7,17 +7,21 @@ files that only this user can write to, or nowhere.
 
 from __future__ import annotations
 
-import os
-import stat
-import tempfile
+import enum
 from collections.abc import Callable
-from pathlib import Path
+from contextlib import suppress
+from hashlib import sha256
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 import numba
+import numpy as np
 from numba.core import config
+from numba.core.caching import FunctionCache
 from numba.core.dispatcher import Dispatcher
 from numba.extending import register_jitable
+
+from magrounding.storage import own_temporary
 
 inner_njit = register_jitable(no_cpython_wrapper=True, no_cfunc_wrapper=True)
 """For functions that only kernels call: compiled with these, without what lets Python call the compiled code.
@@ -26,27 +30,82 @@ That is a fifth of the time to compile. Called from Python they run as plain Pyt
 """
 
 
+class _Cache(FunctionCache):
+    """Numba's cache of one kernel on disk, whose entries also depend on all that is compiled into the kernel.
+
+    Numba looks for changes in nothing but the file of the kernel: it would go on with code of functions, constants and
+    fields of tuples that another file has changed since.
+    """
+
+    def _index_key(self, sig: Any, codegen: Any) -> tuple[Any, ...]:
+        return (*super()._index_key(sig, codegen), _fingerprint(self._py_func, sig))
+
+
 def cached_njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
-    """`numba.njit(cache=True, **options)`, by default not callable from C; works without a place for a cache, too."""
+    """`numba.njit(cache=True, **options)`, by default not callable from C; works without a place for a cache, too.
+
+    What a kernel uses of other modules of its package, or of this one, may change: then it is compiled again.
+    """
     options = {"no_cfunc_wrapper": True, **options}
 
     def decorate(function: Callable[..., Any]) -> Any:
-        try:
-            return numba.njit(cache=True, **options)(function)
-        except RuntimeError:  # no place that can be written to
-            folder = _own_folder()
-        if folder is None:
-            return numba.njit(**options)(function)
+        made = numba.njit(**options)(function)
+        if not isinstance(made, Dispatcher):  # but Python, with NUMBA_DISABLE_JIT=1
+            return made
+        kernel: Any = made
         settings: Any = config  # numba makes what it holds of the environment
-        before, settings.CACHE_DIR = settings.CACHE_DIR, str(folder)
+        before = settings.CACHE_DIR
         try:
-            return numba.njit(cache=True, **options)(function)
-        except RuntimeError:
-            return numba.njit(**options)(function)
+            kernel._cache = _Cache(function)
+        except RuntimeError:  # no place that can be written to
+            if (folder := own_temporary("magrounding-numba")) is not None:
+                settings.CACHE_DIR = str(folder)
+                with suppress(RuntimeError):
+                    kernel._cache = _Cache(function)
         finally:
             settings.CACHE_DIR = before
+        return kernel
 
     return decorate
+
+
+def _fingerprint(function: Any, signature: Any) -> str:
+    """A digest of a kernel: of its functions, of their constants, and of the names in the tuples that it takes."""
+    ours = {name.partition(".")[0] for name in (__name__, function.__module__)}
+    found, seen, left = sha256(), set(), [function, signature]
+    while left:
+        value = left.pop()
+        value = value.py_func if isinstance(value, Dispatcher) else value
+        said: Any = (getattr(value, "__module__", ""), getattr(value, "__qualname__", type(value).__qualname__))
+        if isinstance(value, FunctionType):
+            if value not in seen and value.__module__.partition(".")[0] in ours:
+                seen.add(value)
+                codes = [value.__code__]
+                for code in codes:  # functions within functions, too
+                    codes += [each for each in code.co_consts if isinstance(each, CodeType)]
+                    left += [each for each in code.co_consts if not isinstance(each, CodeType)]
+                names = [name for code in codes for name in code.co_names]
+                used = [value.__globals__[name] for name in names if name in value.__globals__]
+                modules = [each for each in used if isinstance(each, ModuleType)]
+                left += [vars(each)[name] for each in modules for name in names if name in vars(each)]
+                left += [used, value.__defaults__, [cell.cell_contents for cell in value.__closure__ or ()]]
+                said = [(code.co_code, code.co_names, code.co_freevars) for code in codes]
+        elif isinstance(value, list | tuple):
+            left += value
+            said = len(value)
+        elif isinstance(value, np.ndarray):
+            said = value.dtype, value.shape, value.tobytes()
+        elif isinstance(value, numba.types.BaseTuple):
+            left += getattr(value, "types")  # noqa: B009  numba's types are not annotated
+            said = value, getattr(value, "fields", ())
+        elif isinstance(value, type):
+            said = (*said, getattr(value, "_fields", ()), list(value) if isinstance(value, enum.EnumMeta) else ())
+        elif isinstance(value, frozenset):
+            said = sorted(map(repr, value))
+        elif isinstance(value, bool | int | float | complex | str | bytes | np.generic | np.dtype | enum.Enum):
+            said = value
+        found.update(repr(said).encode())
+    return found.hexdigest()
 
 
 class FixedTypes:
@@ -71,20 +130,3 @@ class FixedTypes:
         self._kernel(*arguments)
         if isinstance(self._kernel, Dispatcher):  # and not Python, with NUMBA_DISABLE_JIT=1
             self._compiled = self._kernel.get_overload(tuple(map(self._kernel.typeof_pyval, arguments)))
-
-
-def _own_folder() -> Path | None:
-    """A folder for temporary files that only this user can write to; None where there is none.
-
-    Numba unpickles what it finds in a cache, so a folder that other users could write to would run their code.
-    """
-    if not hasattr(os, "getuid"):
-        return None
-    try:
-        folder = Path(tempfile.gettempdir()) / f"magrounding-numba-{os.getuid()}"
-        folder.mkdir(mode=0o700, exist_ok=True)
-        found = folder.lstat()
-    except OSError:
-        return None
-    own = stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & 0o077
-    return folder if own else None

@@ -68,14 +68,44 @@ _UNSYNCED = (errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.
 
 
 def user_cache() -> Path:
-    """Return the folder of files that can be computed again."""
-    return Path.home() / ".cache" / "magrounding"
+    """Return the folder of files that can be computed again: in XDG_CACHE_HOME, or ~/.cache."""
+    return _of_user("XDG_CACHE_HOME", ".cache")
 
 
 def user_data() -> Path:
     """Return the folder of files that a user made: in XDG_DATA_HOME, or ~/.local/share."""
-    home = Path(os.environ.get("XDG_DATA_HOME", ""))  # the standard says: one that is not absolute counts for nothing
-    return (home if home.is_absolute() else Path.home() / ".local" / "share") / "magrounding"
+    return _of_user("XDG_DATA_HOME", ".local/share")
+
+
+def _of_user(variable: str, below: str) -> Path:
+    """A folder of the user; a temporary one where the user has no home, or cannot write there, as in containers."""
+    given = Path(os.environ.get(variable, ""))  # the standard says: one that is not absolute counts for nothing
+    if given.is_absolute():
+        return given / "magrounding"
+    with suppress(RuntimeError):  # no home
+        folder = Path.home() / below / "magrounding"
+        if os.access(next(each for each in (folder, *folder.parents) if each.exists()), os.W_OK):
+            return folder
+    if (temporary := own_temporary("magrounding")) is None:
+        raise ConfigurationError(f"there is no folder for the files of this user: name one by {variable}")
+    return temporary
+
+
+def own_temporary(name: str) -> Path | None:
+    """A folder for temporary files that only this user can write to; None where there is none.
+
+    Numba unpickles what it finds in a cache, so a folder that other users could write to would run their code.
+    """
+    if not hasattr(os, "getuid"):
+        return None
+    try:
+        folder = Path(tempfile.gettempdir()) / f"{name}-{os.getuid()}"
+        folder.mkdir(mode=0o700, exist_ok=True)
+        found = folder.lstat()
+    except OSError:
+        return None
+    own = stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & 0o077
+    return folder if own else None
 
 
 EXAMPLE = "example:"

@@ -15,9 +15,11 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from itertools import pairwise
+from math import ceil
+from pathlib import Path
 from queue import SimpleQueue
 from threading import Thread
 from typing import Any, TypeVar
@@ -53,9 +55,33 @@ class ThreadPlan:
     world: int = 1
 
 
+_QUOTA = "the quota of its container"
+
+
 def available_cores() -> int:
-    """Cores this process may run on."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    """Cores this process may use, by the tightest of `core_limits`."""
+    return min(core_limits().values())
+
+
+def core_limits(root: Path = Path("/")) -> dict[str, int]:
+    """What limits the cores of this process → how many, 1 or more; `root` has the folders `proc` and `sys`."""
+    affinity = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    limits = {"its affinity": affinity}
+    slurm = os.environ.get("SLURM_CPUS_PER_TASK") or os.environ.get("SLURM_CPUS_ON_NODE") or ""
+    if slurm.isdecimal():
+        limits["Slurm"] = max(1, int(slurm))
+    with suppress(OSError, ValueError):
+        groups = (root / "proc/self/cgroup").read_text().splitlines()
+        for _, kinds, path in (line.split(":", 2) for line in groups):
+            mount = root / "sys/fs/cgroup" / kinds
+            folder = mount / path.strip("/")
+            for each in (folder, *folder.parents)[: len(folder.parts) - len(mount.parts) + 1]:
+                with suppress(OSError, ValueError, ZeroDivisionError):  # no such file, or "max"
+                    names = ("cpu.cfs_quota_us", "cpu.cfs_period_us") if kinds else ("cpu.max",)
+                    quota, period = map(int, " ".join((each / name).read_text() for name in names).split())
+                    if quota > 0:  # of a group, or of one that holds it
+                        limits[_QUOTA] = min(limits.get(_QUOTA, affinity), ceil(quota / period))
+    return limits
 
 
 def divide_cores(jobs: int, threads: int | None = None) -> tuple[int, int]:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import magrounding
-from magrounding import jit
+from magrounding import jit, storage
 
 PLAY = """
 import magrounding as mg
@@ -73,8 +73,60 @@ def test_a_folder_that_others_can_write_to_is_not_trusted(sealed):
 def test_a_link_in_place_of_the_folder_is_not_followed(tmp_path, monkeypatch):
     (tmp_path / "elsewhere").mkdir(mode=0o700)
     (tmp_path / f"magrounding-numba-{os.getuid()}").symlink_to(tmp_path / "elsewhere")
-    monkeypatch.setattr(jit.tempfile, "gettempdir", lambda: str(tmp_path))
-    assert jit._own_folder() is None
+    monkeypatch.setattr(storage.tempfile, "gettempdir", lambda: str(tmp_path))
+    assert storage.own_temporary("magrounding-numba") is None
+
+
+OTHER = """
+from enum import IntEnum
+from typing import NamedTuple
+import numpy as np
+from magrounding.jit import inner_njit
+class Kind(IntEnum):
+    ONE = 1
+class Pair(NamedTuple):
+    first: int
+    second: int
+NUMBER, TABLE = 3, np.array([5, 6])
+@inner_njit
+def part(number):
+    return number + NUMBER
+"""
+KERNEL = """
+from toy import other
+from toy.other import Kind, TABLE, part
+from magrounding.jit import cached_njit
+@cached_njit()
+def kernel(pair):
+    return pair.first, part(0), TABLE[0], other.NUMBER, Kind.ONE + 0
+"""
+CALL = (
+    "from toy.other import Pair; from toy.kernel import kernel; "
+    "print(*kernel(Pair(1, 2)), sum(kernel.stats.cache_hits.values()))"
+)
+
+
+@pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="nothing is compiled")
+def test_a_change_of_another_file_is_noticed(tmp_path):
+    """Numba itself looks at the file of the kernel alone."""
+    package, root = tmp_path / "toy", Path(magrounding.__file__).parents[1]
+    package.mkdir()
+    (package / "kernel.py").write_text(KERNEL)
+
+    def call(*change):
+        (package / "other.py").write_text(OTHER.replace(*change))
+        surroundings = {**os.environ, "PYTHONPATH": f"{root}:{tmp_path}", "PYTHONDONTWRITEBYTECODE": "1"}
+        done = run(CALL, surroundings)
+        assert done.returncode == 0, done.stderr
+        return [int(word) for word in done.stdout.split()]
+
+    assert call("", "") == [1, 3, 5, 3, 1, 0]
+    assert call("", "") == [1, 3, 5, 3, 1, 1]  # from the cache
+    assert call("NUMBER, TABLE = 3", "NUMBER, TABLE = 4") == [1, 4, 5, 4, 1, 0]
+    assert call("[5, 6]", "[6, 5]") == [1, 3, 6, 3, 1, 0]
+    assert call("number + NUMBER", "number - NUMBER") == [1, -3, 5, 3, 1, 0]
+    assert call("ONE = 1", "ONE = 2") == [1, 3, 5, 3, 2, 0]
+    assert call("first: int\n    second: int", "second: int\n    first: int") == [2, 3, 5, 3, 1, 0]
 
 
 @pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="Python looks at types always")

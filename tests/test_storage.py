@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from magrounding import storage
 from magrounding.cli.command import run_command
 from magrounding.errors import CheckpointError
 from magrounding.storage import (
@@ -21,6 +22,7 @@ from magrounding.storage import (
     partial_path,
     read_json,
     reason,
+    user_cache,
     write_atomic,
     write_folder,
     write_json,
@@ -162,3 +164,20 @@ def test_a_folder_is_there_whole_or_not_at_all(tmp_path):
     with pytest.raises(OSError, match=r"[Nn]ot empty"), write_folder(tmp_path / "it") as folder:
         (folder / "file").write_text("other")
     assert (tmp_path / "it" / "file").read_text() == "new"
+
+
+@pytest.mark.parametrize("kind", ["none", "read only", "XDG"])
+def test_a_user_without_a_home_has_a_temporary_cache(tmp_path, monkeypatch, kind):
+    def none():
+        raise RuntimeError
+
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setattr(storage.tempfile, "gettempdir", lambda: str(tmp_path))
+    monkeypatch.setattr(Path, "home", none if kind == "none" else lambda: tmp_path)
+    monkeypatch.setattr(storage.os, "access", lambda *_: False)  # root may write anywhere
+    if kind == "XDG":
+        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+        assert user_cache() == tmp_path / "cache" / "magrounding"
+    else:
+        assert user_cache() == tmp_path / f"magrounding-{os.getuid()}"
+        assert user_cache().stat().st_mode & 0o777 == 0o700

@@ -12,7 +12,16 @@ import pytest
 import torch
 
 from magrounding.errors import ConfigurationError
-from magrounding.threads import RowThreads, ThreadPlan, active_plan, map_agents, map_parts, plan_threads, using
+from magrounding.threads import (
+    RowThreads,
+    ThreadPlan,
+    active_plan,
+    core_limits,
+    map_agents,
+    map_parts,
+    plan_threads,
+    using,
+)
 
 
 @pytest.mark.parametrize(
@@ -146,3 +155,41 @@ def test_the_first_error_of_any_chunk_is_raised_when_all_are_done():
     with pytest.raises(ZeroDivisionError):
         threads.run(fails, rows)
     assert rows.tolist() == [0, 0, 1, 1]
+
+
+CONTAINERS = {
+    "half a core": ({"proc/self/cgroup": "0::/a/b\n", "sys/fs/cgroup/a/cpu.max": "50000 100000\n"}, 1),
+    "no quota": ({"proc/self/cgroup": "0::/\n", "sys/fs/cgroup/cpu.max": "max 100000\n"}, 64),
+    "two and a half": ({"proc/self/cgroup": "0::/\n", "sys/fs/cgroup/cpu.max": "250000 100000\n"}, 3),
+    "the older kind": (
+        {
+            "proc/self/cgroup": "4:cpu,cpuacct:/docker/x\n1:memory:/docker/x\n",
+            "sys/fs/cgroup/cpu,cpuacct/cpu.cfs_quota_us": "150000\n",
+            "sys/fs/cgroup/cpu,cpuacct/cpu.cfs_period_us": "100000\n",
+        },
+        2,
+    ),
+    "damaged": ({"proc/self/cgroup": "?\n"}, 64),
+}
+
+
+@pytest.mark.parametrize("kind", CONTAINERS)
+def test_the_quota_of_a_container_limits_the_cores(tmp_path, monkeypatch, kind):
+    files, cores = CONTAINERS[kind]
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    for name in ("SLURM_CPUS_PER_TASK", "SLURM_CPUS_ON_NODE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(64)), raising=False)
+    assert min(core_limits(tmp_path).values()) == cores
+
+
+@pytest.mark.parametrize(
+    ("given", "cores"), [({"ON_NODE": "8"}, 8), ({"ON_NODE": "8", "PER_TASK": "3"}, 3), ({"ON_NODE": "x"}, 64)]
+)
+def test_slurm_limits_the_cores(tmp_path, monkeypatch, given, cores):
+    for name in ("PER_TASK", "ON_NODE"):
+        monkeypatch.setenv(f"SLURM_CPUS_{name}", given.get(name, ""))
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(64)), raising=False)
+    assert min(core_limits(tmp_path).values()) == cores

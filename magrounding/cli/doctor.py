@@ -13,7 +13,7 @@ from magrounding.cli.command import CommandLine
 from magrounding.errors import ConfigurationError
 from magrounding.machine import machine_memory
 from magrounding.storage import json_text, user_data
-from magrounding.threads import available_cores, plan_threads
+from magrounding.threads import core_limits, plan_threads
 
 _GAMES, _WORLD = 64, 1024
 """Games side by side of a training, and of a world alone, whose threads are shown."""
@@ -70,8 +70,9 @@ def _version(package: str) -> str:
 
 def _machine() -> dict[str, str]:
     plans = {count: plan_threads(count, _GAMES) for count in (1, 2, 3)}
+    limit, cores = min(core_limits().items(), key=lambda each: each[1])
     return {
-        "cores": f"{available_cores()} for this process, of {os.cpu_count()}",
+        "cores": f"{cores} for this process by {limit}, of {os.cpu_count()}",
         "memory": f"{machine_memory() / 2**30:.1f} GiB",
         **{
             f"threads, {count} agent{'s' * (count > 1)}": f"{plan.agents} for agents, {plan.parts} for parts of a "

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import zlib
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
-from magrounding import seeding
 from magrounding.envs.world import BatchedWorld, StepBuffers
 from magrounding.errors import ConfigurationError, InvalidAction, check_choice
 from magrounding.jit import FixedTypes, inner_njit
@@ -185,24 +182,6 @@ class CompiledWorld(BatchedWorld, Generic[Config]):
 def salt_of(*configuration: Any) -> int:
     """56 bits that distinguish documents of configurations: a cache of encodings may see several of one seed."""
     return int.from_bytes(hashlib.sha256(repr(configuration).encode()).digest()[:7], "big")
-
-
-def checksum(package: str) -> int:
-    """Return a positive integer that changes with any source of the kernels of a package beside this module.
-
-    Numba keeps compiled code on disk, and looks for changes in nothing but the file of the cached function itself: a
-    change of the rules in `dynamics` would go unnoticed. But what a function closes over is part of its key. So the
-    functions that Python calls, and no others, are cached, and close over this number.
-
-    Args:
-        package: folder beside this file; "" for the kernels that worlds share alone.
-    """
-    folder = Path(__file__).parent
-    shared = [Path(__file__), folder / "assignment.py", Path(str(seeding.__file__))]
-    total = 1
-    for path in [*shared, *(sorted(folder.joinpath(package).glob("*.py")) if package else ())]:
-        total = zlib.crc32(path.read_bytes(), total)
-    return total | 1
 
 
 @inner_njit

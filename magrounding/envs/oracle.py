@@ -114,26 +114,18 @@ def symmetries(side: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarra
     return np.concatenate([turned, nowhere], axis=1), turned.argmin(axis=0), orbit, representatives
 
 
-def _entry_points(version: int):
-    """Compile the kernel that Python calls, see `compiled.checksum`; the condition is always true."""
-
-    @cached_njit(nogil=True)
-    def draw(rows, labels, keys, scalars, actions):
-        n, moves = labels.shape[1:] if version else (0, 0)
-        for b in rows:
-            for a in range(n):
-                count = 0
-                for move in range(moves):
-                    count += labels[b, a, move]
-                counter = _FIRST_DRAW + scalars[b, compiled.STEP] * n + a
-                pick = seeding.below(keys[b, seeding.ORDER], counter, count)
-                for move in range(moves):
-                    if labels[b, a, move]:
-                        if pick == 0:
-                            actions[b, a] = move
-                        pick -= 1
-
-    return draw
-
-
-_draw = _entry_points(compiled.checksum(""))
+@cached_njit(nogil=True)
+def _draw(rows, labels, keys, scalars, actions):
+    n, moves = labels.shape[1:]
+    for b in rows:
+        for a in range(n):
+            count = 0
+            for move in range(moves):
+                count += labels[b, a, move]
+            counter = _FIRST_DRAW + scalars[b, compiled.STEP] * n + a
+            pick = seeding.below(keys[b, seeding.ORDER], counter, count)
+            for move in range(moves):
+                if labels[b, a, move]:
+                    if pick == 0:
+                        actions[b, a] = move
+                    pick -= 1

@@ -106,7 +106,8 @@ def test_a_second_owner_learns_who_the_first_is(tmp_path):
 
 
 def test_a_killed_owner_owns_nothing(tmp_path):
-    code = "import sys; from magrounding.play.owner import *; own = RunOwner(RunFolder(Path(sys.argv[1]))).__enter__()\ninput()"
+    code = "import sys; from magrounding.play.owner import *\n"
+    code += "own = RunOwner(RunFolder(Path(sys.argv[1]))).__enter__()\ninput()"
     process = python(code, tmp_path, stdin=subprocess.PIPE)
     while not (tmp_path / OWNER_FILE).exists() or not (tmp_path / OWNER_FILE).read_bytes():
         assert process.poll() is None
@@ -177,12 +178,12 @@ def test_a_file_system_without_locks_is_warned_of(tmp_path, monkeypatch, code):
         raise OSError(code, os.strerror(code))
 
     monkeypatch.setattr("fcntl.flock", flock)
-    with pytest.warns(UserWarning), RunOwner(RunFolder(tmp_path)):
+    with pytest.warns(UserWarning, match=OWNER_FILE), RunOwner(RunFolder(tmp_path)):
         assert json.loads((tmp_path / OWNER_FILE).read_text())["pid"] == os.getpid()
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("make", [os.mkdir, os.mkfifo, lambda path: os.symlink("/dev/zero", path)])
+@pytest.mark.parametrize("make", [Path.mkdir, os.mkfifo, lambda path: path.symlink_to("/dev/zero")])
 def test_a_record_that_is_no_file_is_refused(tmp_path, make):
     make(tmp_path / OWNER_FILE)
     with pytest.raises(OSError), RunOwner(RunFolder(tmp_path)):  # noqa: PT011  of many numbers

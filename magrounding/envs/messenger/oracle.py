@@ -6,7 +6,6 @@ from functools import lru_cache
 
 import numpy as np
 
-from magrounding.envs.compiled import checksum
 from magrounding.envs.messenger import planning, pursuit
 from magrounding.envs.messenger.arrays import EDGE, SIZE
 from magrounding.envs.messenger.pursuit import Pursuit
@@ -59,20 +58,11 @@ def _solve_pursuit(first: int, ways: int) -> Pursuit:
     return Pursuit(value, turned, symmetry, orbit, first)
 
 
-def _entry_points(version: int):
-    """Compile the kernels that Python calls, see `compiled.checksum`; the condition is always true."""
-
-    @cached_njit(nogil=True)
-    def label(*arguments):
-        if version:
-            planning.label(*arguments)
-
-    @cached_njit(nogil=True)
-    def solve(*arguments):
-        if version:
-            pursuit.solve(*arguments)
-
-    return label, solve
+@cached_njit(nogil=True)
+def _label(*arguments):
+    planning.label(*arguments)
 
 
-_label, _solve = _entry_points(checksum("messenger"))
+@cached_njit(nogil=True)
+def _solve(*arguments):
+    pursuit.solve(*arguments)

@@ -7,7 +7,6 @@ from functools import lru_cache
 import numpy as np
 
 from magrounding.capabilities import Reasons
-from magrounding.envs.compiled import checksum
 from magrounding.envs.oracle import WorldOracle, symmetries
 from magrounding.envs.parallel import WorldEnv
 from magrounding.envs.rtfm import evasion, paths, pursuit, reasons
@@ -89,30 +88,21 @@ def _solve_pursuit(side: int, chase_squared: float, monsters_first: bool) -> Pur
     return Pursuit(armed, seeking, evading, turned, symmetry, orbit, side)
 
 
-def _entry_points(version: int):
-    """Compile the kernels that Python calls, see `compiled.checksum`; the condition is always true."""
-
-    @cached_njit(nogil=True)
-    def label_stationary(*arguments):
-        if version:
-            paths.label_stationary(*arguments)
-
-    @cached_njit(nogil=True)
-    def label_moving(*arguments):
-        if version:
-            evasion.label_moving(*arguments)
-
-    @cached_njit(nogil=True)
-    def solve(*arguments):
-        if version:
-            pursuit.solve(*arguments)
-
-    @cached_njit(nogil=True)
-    def write_reasons(*arguments):
-        if version:
-            reasons.write_reasons(*arguments)
-
-    return label_stationary, label_moving, solve, write_reasons
+@cached_njit(nogil=True)
+def _label_stationary(*arguments):
+    paths.label_stationary(*arguments)
 
 
-_label_stationary, _label_moving, _solve, _write_reasons = _entry_points(checksum("rtfm"))
+@cached_njit(nogil=True)
+def _label_moving(*arguments):
+    evasion.label_moving(*arguments)
+
+
+@cached_njit(nogil=True)
+def _solve(*arguments):
+    pursuit.solve(*arguments)
+
+
+@cached_njit(nogil=True)
+def _write_reasons(*arguments):
+    reasons.write_reasons(*arguments)

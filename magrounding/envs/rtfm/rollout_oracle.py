@@ -6,7 +6,6 @@ import math
 
 import numpy as np
 
-from magrounding.envs.compiled import checksum
 from magrounding.envs.parallel import WorldEnv
 from magrounding.envs.rtfm import rollouts
 from magrounding.envs.rtfm.oracle import Oracle
@@ -58,15 +57,6 @@ class RolloutOracle(Oracle):
         _label_by_rollouts(rows, rules, self._pursuit, self.search, entities, keys, scalars, labels, costs_to_go)
 
 
-def _entry_points(version: int):
-    """Compile the kernel that Python calls, see `compiled.checksum`; the condition is always true."""
-
-    @cached_njit(nogil=True)
-    def label_by_rollouts(*arguments):
-        if version:
-            rollouts.label_by_rollouts(*arguments)
-
-    return label_by_rollouts
-
-
-_label_by_rollouts = _entry_points(checksum("rtfm"))
+@cached_njit(nogil=True)
+def _label_by_rollouts(*arguments):
+    rollouts.label_by_rollouts(*arguments)
