@@ -6,8 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from pathlib import Path
+from typing import Annotated
 
 import tyro
+from msgspec import Meta
 
 from magrounding.cli.command import CommandLine, derived
 from magrounding.cli.options import assign_learners, assign_network, named_trackers
@@ -19,7 +21,7 @@ from magrounding.experiment.jobs.job import check_outcomes
 from magrounding.experiment.jobs.runner import run_jobs
 from magrounding.experiment.progress import Display
 from magrounding.experiment.reports.sweep import REPORT_FILE, write_report
-from magrounding.experiment.sweep.axis import grid, one_by_one, parse_axes, random_points
+from magrounding.experiment.sweep.axis import MOST_POINTS, grid, one_by_one, parse_axes, random_points, size_of
 from magrounding.experiment.sweep.jobs import SweepJobs
 from magrounding.experiment.sweep.record import GRID, OPTUNA, RANDOM, Point, Sweep, SweepFolder, measured
 from magrounding.experiment.sweep.search import make_search
@@ -41,9 +43,9 @@ class Arguments(RunArguments):
     over: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
     """An option and its values, as learning.entropy=0.003,0.01, network.width=64,128 or a path as of --set; or a
     range, as learning.learning_rate=1e-4..1e-2:log; may be repeated."""
-    random: int | None = derived("all of the grid")
+    random: Annotated[int, Meta(ge=1, le=MOST_POINTS)] | None = derived("all of the grid")
     """Number of points, drawn at random."""
-    optuna: int | None = derived("all of the grid")
+    optuna: Annotated[int, Meta(ge=1, le=MOST_POINTS)] | None = derived("all of the grid")
     """Number of points, each chosen by Optuna from the results before; points that fall behind are given up."""
     out: Path | None = derived("runs/sweep-<env>-<agent>")
     """Folder of the sweep."""
@@ -94,17 +96,19 @@ def _new(arguments: Arguments, folder: SweepFolder, line: CommandLine) -> Sweep:
     config, axes = measured(requested(arguments)), parse_axes(arguments.over)
     if arguments.random is not None and arguments.optuna is not None:
         raise ConfigurationError("points are chosen by --random or by --optuna: leave out one")
-    for flag, count in (("--random", arguments.random), ("--optuna", arguments.optuna)):
-        if count is not None and count < 1:
-            raise ConfigurationError(f"{flag} takes a number of points, got {count}")
     search = OPTUNA if arguments.optuna is not None else GRID if arguments.random is None else RANDOM
     points = [] if search == OPTUNA else grid(axes) if search == GRID else random_points(axes, arguments.random or 0)
+    tried = list[RunConfig]()
     for values in one_by_one(axes):
-        check_run(at_point(config, values))
+        if (each := at_point(config, values)) in tried:
+            named = ", ".join(f"{path}={value}" for path, value in values.items())
+            raise ConfigurationError(f"--over names the same run twice, the second time as {named}: leave a value out")
+        check_run(each)
+        tried.append(each)
     sweep = Sweep(
         over=arguments.over,
         search=search,
-        count=arguments.optuna or len(points),
+        count=int(min(arguments.optuna, size_of(axes))) if arguments.optuna else len(points),
         base=config.as_dict(),
         command=str(line),
         points=[Point(values) for values in points],
@@ -124,7 +128,7 @@ def _resumed(arguments: Arguments, folder: SweepFolder) -> Sweep:
     if arguments.optuna is not None:
         if sweep.search != OPTUNA or arguments.optuna < sweep.count:
             raise ConfigurationError(f"the sweep has {sweep.count} points ({sweep.search}): leave out --optuna")
-        sweep = replace(sweep, count=arguments.optuna)
+        sweep = replace(sweep, count=int(min(arguments.optuna, size_of(sweep.axes))))
     return sweep
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
-from math import exp, isfinite, log
+from math import exp, inf, isfinite, log, prod
 from typing import Self
 
 import numpy as np
@@ -15,6 +15,13 @@ from magrounding.errors import ConfigurationError
 
 FIXED = ("env", "agents", "stages", "seeds", "evaluation", "workers", "preset", "budget")
 """Entries of a run that all points share: what is compared has the same games, and as many steps."""
+
+MOST_POINTS = 10_000
+"""The largest number of points of a sweep."""
+_MOST_WHOLE = 2**53
+"""The largest whole number up to which a float has all."""
+_DRAWS = 100_000
+"""Draws in which no new point was found, after which there is none: of `MOST_POINTS` the last is found before."""
 
 Values = dict[str, str]
 """Path of an option → its value, as a word of a command line: a point of a sweep."""
@@ -63,10 +70,19 @@ class Axis:
         except ValueError:
             raise ConfigurationError(f"a range is two numbers, as in 0.1..0.5, got {content!r}") from None
         logarithmic = content.endswith(_LOG)
-        if not (isfinite(low) and isfinite(high) and low < high) or (logarithmic and low <= 0):
-            raise ConfigurationError(f"a range goes from a number to a greater one, of :log a positive one: {content}")
         whole = all(re.fullmatch(r"[-+]?\d+", end.strip()) for end in ends)
+        if not (low < high and isfinite(high - low)) or (logarithmic and low <= 0):
+            raise ConfigurationError(
+                f"a range goes from a number to a greater one, of :log from a positive one, got {content}"
+            )
+        if whole and max(-low, high) > _MOST_WHOLE:
+            raise ConfigurationError(f"the whole numbers of a range lie within ±2**53, got {content}")
         return cls(path, (), low, high, whole, logarithmic)
+
+    @property
+    def size(self) -> float:
+        """The number of values; infinity for a range of real numbers."""
+        return len(self.values) or (round(self.high) - round(self.low) + 1 if self.whole else inf)
 
     @property
     def ends(self) -> tuple[str, ...]:
@@ -97,20 +113,40 @@ def parse_axes(texts: Sequence[str]) -> tuple[Axis, ...]:
 
 
 def grid(axes: Sequence[Axis]) -> list[Values]:
-    """Every combination of values; ConfigurationError for a range."""
+    """Every combination of values; ConfigurationError for a range, or more than `MOST_POINTS`."""
     if ranges := [axis.path for axis in axes if not axis.values]:
         raise ConfigurationError(f"{ranges[0]} has a range: say how many points to take, by --random or --optuna")
+    if (size := size_of(axes)) > MOST_POINTS:
+        raise ConfigurationError(
+            f"these values make {size:,} points, and a sweep has {MOST_POINTS:,} at most: name fewer values, or "
+            "say how many points to take, by --random or --optuna"
+        )
     paths = [axis.path for axis in axes]
     return [dict(zip(paths, values, strict=True)) for values in product(*(axis.values for axis in axes))]
 
 
 def random_points(axes: Sequence[Axis], count: int) -> list[Values]:
-    """Draw so many points, the same ones each time; of lists alone no point comes twice."""
-    random = np.random.default_rng(0)
-    if all(axis.values for axis in axes):
-        points = grid(axes)
-        return [points[k] for k in random.permutation(len(points))[:count]]
-    return [{axis.path: axis.draw(random) for axis in axes} for _ in range(count)]
+    """Draw so many points, the same ones each time; none comes twice, so there are no more than there can be."""
+    random, points = np.random.default_rng(0), list[Values]()
+    seen = set[tuple[str, ...]]()
+    while len(points) < count and (point := new_point(axes, seen, random)) is not None:
+        points.append(point)
+        seen.add(tuple(point.values()))
+    return points
+
+
+def new_point(axes: Sequence[Axis], seen: Collection[tuple[str, ...]], random: np.random.Generator) -> Values | None:
+    """Draw a point whose values are not among those `seen`, in the order of the axes; None where none is left."""
+    for _ in range(_DRAWS if len(seen) < size_of(axes) else 0):
+        point = {axis.path: axis.draw(random) for axis in axes}
+        if tuple(point.values()) not in seen:
+            return point
+    return None
+
+
+def size_of(axes: Sequence[Axis]) -> float:
+    """The number of points that there can be; infinity where an axis is a range of real numbers."""
+    return prod(axis.size for axis in axes)
 
 
 def one_by_one(axes: Sequence[Axis]) -> Iterator[Values]:

@@ -89,7 +89,8 @@ class SweepJobs:
         self._left[number] -= 1
         if not self._left[number]:
             whole = number not in self._failed and not self._sweep.points[number].stopped
-            self._search.ended(number, self._value(number) if whole else None)
+            values = evaluations(self._settings[number], self._folder.run(number))
+            self._search.ended(number, self._value(number) if whole else None, values)
 
     def _value(self, number: int) -> float | None:
         """The interquartile mean of a point; None where no seed has a result."""

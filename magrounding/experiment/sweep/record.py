@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
-from magrounding.errors import CheckpointError, ConfigurationError
+from magrounding.errors import CheckpointError, ConfigurationError, RegistrationError
 from magrounding.experiment.config import RunConfig, parse_config
 from magrounding.experiment.metrics import read_metrics
 from magrounding.experiment.results import RunResults, find_results
@@ -82,6 +82,8 @@ class SweepFolder:
             sweep = msgspec.convert(read_json(self.file), Sweep)
             parse_config(sweep.base)
             parse_axes(sweep.over)
+        except RegistrationError:
+            raise
         except (msgspec.ValidationError, ConfigurationError) as error:
             raise CheckpointError(f"{self.file} is damaged: {error}") from None
         return sweep

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
+import numpy as np
+
 from magrounding.errors import needed
-from magrounding.experiment.sweep.axis import Axis
+from magrounding.experiment.sweep.axis import Axis, Values, new_point
 from magrounding.experiment.sweep.record import OPTUNA, Point, Sweep
 
 
@@ -20,8 +23,8 @@ class Search:
         """Points to train, each as there is a place for it; one that is new is added to the sweep."""
         return iter(range(len(self._sweep.points)))
 
-    def ended(self, number: int, value: float | None) -> None:
-        """A point has ended with a result; None: it failed, or was given up."""
+    def ended(self, number: int, value: float | None, values: Sequence[float]) -> None:
+        """A point has ended with a result, None where it failed or was given up; and with evaluations before."""
 
     def gives_up(self, number: int, values: Sequence[float]) -> bool:
         """Return whether a point that runs is not worth going on with, by its evaluations so far."""
@@ -29,10 +32,12 @@ class Search:
 
 
 class OptunaSearch(Search):
-    """Optuna's study of a sweep, made anew from what its points have reached: Optuna keeps no file of its own.
+    """Optuna's study of a sweep, repeated from what its points have reached: Optuna keeps no file of its own.
 
     Its sampler (TPE) chooses points that are likely to be better than those before. Its pruner gives up a point whose
-    evaluations so far stay below the median of those before at the same evaluation. Higher results are better.
+    evaluations so far stay below the median of those before at the same evaluation. Higher results are better. A point
+    that was trained already is not trained again: one that is drawn at random takes its place. Each choice depends on
+    the results before and on its number alone, so a search that was stopped makes the same ones.
 
     Args:
         sweep: with its points so far.
@@ -49,57 +54,62 @@ class OptunaSearch(Search):
         super().__init__(sweep)
         self._fail, self._pruned = optuna.trial.TrialState.FAIL, optuna.trial.TrialState.PRUNED
         self._distributions = {axis.path: _distribution(axis) for axis in sweep.axes}
-        sampler = optuna.samplers.TPESampler(seed=len(sweep.points), constant_liar=True)
-        self._study = optuna.create_study(direction="maximize", sampler=sampler, pruner=optuna.pruners.MedianPruner())
-        for number, (value, values) in known.items():
-            trial = optuna.trial.create_trial(
-                state=self._pruned if value is None else optuna.trial.TrialState.COMPLETE,
-                value=value,
-                params=self._params(sweep.points[number]),
-                distributions=self._distributions,
-                intermediate_values=dict(enumerate(values)),
-            )
-            self._study.add_trial(trial)
-        self._begun = [number for number in range(len(sweep.points)) if number not in known]
-        for number in self._begun:
-            self._study.enqueue_trial(self._params(sweep.points[number]))
+        self._sampler = partial(optuna.samplers.TPESampler, constant_liar=True)
+        self._study = optuna.create_study(direction="maximize", pruner=optuna.pruners.MedianPruner())
         self._trials: dict[int, Any] = {}
         self._reported: dict[int, int] = {}
+        self._behind: set[int] = set()
+        self._begun = [number for number in range(len(sweep.points)) if number not in known]
+        for number, found in sorted(known.items()):
+            self._ask(number, sweep.points[number].values)
+            self.ended(number, *found)
 
     def numbers(self) -> Iterator[int]:
+        points, axes = self._sweep.points, self._sweep.axes
         for number in self._begun:
-            self._trials[number] = self._study.ask(self._distributions)
+            self._ask(number, points[number].values)
             yield number
-        while len(self._sweep.points) < self._sweep.count:
-            trial = self._study.ask(self._distributions)
-            words = {axis.path: trial.params[axis.path] for axis in self._sweep.axes}
-            self._sweep.points.append(
-                Point({a.path: words[a.path] if a.values else a.word(words[a.path]) for a in self._sweep.axes})
-            )
-            number = len(self._sweep.points) - 1
-            self._trials[number] = trial
+        while (number := len(points)) < self._sweep.count:
+            values, seen = self._ask(number), {tuple(point.values.values()) for point in points}
+            if tuple(values.values()) in seen:
+                self._study.tell(self._trials[number], state=self._fail)
+                values = new_point(axes, seen, np.random.default_rng(number))
+                if values is None:
+                    return
+                self._ask(number, values)
+            points.append(Point(values))
             yield number
 
-    def ended(self, number: int, value: float | None) -> None:
+    def ended(self, number: int, value: float | None, values: Sequence[float]) -> None:
+        """Optuna is told the same of a point that is behind, whether that was seen before its end or not."""
         trial = self._trials[number]
-        if value is not None:
-            self._study.tell(trial, value)
+        if self.gives_up(number, values) or self._sweep.points[number].stopped:
+            self._study.tell(trial, state=self._pruned)
+        elif value is None:
+            self._study.tell(trial, state=self._fail)
         else:
-            self._study.tell(trial, state=self._pruned if self._sweep.points[number].stopped else self._fail)
+            self._study.tell(trial, value)
 
     def gives_up(self, number: int, values: Sequence[float]) -> bool:
-        trial, reported = self._trials[number], self._reported.get(number, 0)
-        for step in range(reported, len(values)):
+        trial = self._trials[number]
+        for step in range(self._reported.get(number, 0), len(values)):
+            if number in self._behind:
+                break
             self._reported[number] = step + 1
             trial.report(values[step], step)
             if trial.should_prune():
-                return True
-        return False
+                self._behind.add(number)
+        return number in self._behind
 
-    def _params(self, point: Point) -> dict[str, Any]:
-        """The values of a point as Optuna has them."""
-        numbers = {axis.path: int if axis.whole else float for axis in self._sweep.axes if not axis.values}
-        return {path: numbers.get(path, str)(word) for path, word in point.values.items()}
+    def _ask(self, number: int, values: Values | None = None) -> Values:
+        """Begin a trial of a point, by default of one that Optuna chooses; return its values."""
+        if values is not None:
+            numbers = {axis.path: int if axis.whole else float for axis in self._sweep.axes if not axis.values}
+            self._study.enqueue_trial({path: numbers.get(path, str)(word) for path, word in values.items()})
+        self._study.sampler = self._sampler(seed=number)
+        trial = self._trials[number] = self._study.ask(self._distributions)
+        chosen = ((axis, trial.params[axis.path]) for axis in self._sweep.axes)
+        return {axis.path: found if axis.values else axis.word(found) for axis, found in chosen}
 
 
 def _distribution(axis: Axis) -> Any:

@@ -6,6 +6,7 @@ import sys
 import pytest
 
 from magrounding.errors import MissingExtra
+from magrounding.experiment.sweep.axis import parse_axes, size_of
 from magrounding.experiment.sweep.record import OPTUNA, Point, Sweep
 from magrounding.experiment.sweep.search import Search, make_search
 
@@ -28,14 +29,14 @@ def in_better_half(point):
     return float(point.values["learning.learning_rate"]) >= 1e-3
 
 
-def go_on(sweep, known, until):
+def go_on(sweep, known, until, results=planted):
     """Search until so many points have ended; known: what those before have reached, more is added."""
     search = make_search(sweep, dict(known))
     for number in search.numbers():
-        values = planted(sweep.points[number].values)
-        seen = next((k for k in range(1, 4) if search.gives_up(number, values[:k])), 0)
+        values = results(sweep.points[number].values)
+        seen = next((k for k in range(1, len(values)) if search.gives_up(number, values[:k])), 0)
         sweep.points[number].stopped = seen
-        search.ended(number, None if seen else values[-1])
+        search.ended(number, None if seen else values[-1], values[: seen or None])
         known[number] = (None, values[:seen]) if seen else (values[-1], values)
         if len(known) == until:
             break
@@ -62,6 +63,22 @@ def test_a_search_that_goes_on_knows_what_was_reached():
     while len(known) < 40:
         go_on(sweep, known, len(known) + 5)
     assert sum(map(in_better_half, sweep.points[20:])) >= 15
+
+
+@pytest.mark.parametrize("over", [("a=1,2,3,4",), ("a=1,2,3", "b=1..3"), OVER])
+def test_a_search_that_was_killed_goes_on_with_the_same_points_and_trains_none_twice(over):
+    pytest.importorskip("optuna")
+
+    def searched(pieces):
+        sweep, known = sweep_of(15, over), {}
+        for until in pieces:
+            go_on(sweep, known, until, lambda values: [float(len(values)), sum(map(float, values.values()))])
+            next(make_search(sweep, dict(known)).numbers(), None)  # one more has begun as it is killed
+        return [tuple(point.values.values()) for point in sweep.points]
+
+    whole = searched([15])
+    assert len(set(whole)) == len(whole) == min(15, size_of(parse_axes(over)))
+    assert searched([3, 4, 9, 15]) == whole
 
 
 def test_points_that_had_begun_come_first():

@@ -133,7 +133,7 @@ class GivesUp(Search):
         super().__init__(sweep)
         self.told = {number: value for number, (value, _) in known.items()}
 
-    def ended(self, number, value):
+    def ended(self, number, value, values):
         self.told[number] = value
 
     def gives_up(self, number, values):
@@ -224,7 +224,10 @@ def test_what_cannot_be_swept_is_refused(tmp_path, capsys):
     assert "by --random or by --optuna" in refused(
         *begun, "--over", "learning.entropy=0.1,1", "--random", 1, "--optuna", 1
     )
-    assert "--random takes a number of points" in refused(*begun, "--over", "learning.entropy=0.1,1", "--random", 0)
+    for words in (("--random", 0), ("--random", 10**9), ("--optuna", 10**9)):
+        refused(*begun, "--over", "learning.entropy=0.1,1", *words)
+    refused(*begun, "--over", "learning.entropy=0.01,1e-2")
+    refused(*begun, "--over", f"learning.entropy=1..{10**20}", "--random", 3)
     assert "say how many points to take" in refused(*begun, "--over", "learning.entropy=0.1..1")
     assert "sweep.json is missing" in refused("--out", out, "--resume")
     assert not out.exists()
