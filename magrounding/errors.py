@@ -27,6 +27,10 @@ class ConfigurationError(MagroundingError, ValueError):
     """An option that does not exist, or a combination that cannot work."""
 
 
+class RegistrationError(ConfigurationError):
+    """A name that no package registers here, or a package that cannot be loaded: files that name it may be whole."""
+
+
 class InvalidAction(MagroundingError, ValueError):
     """An action outside its space (an action that is merely masked is a legal no-op)."""
 

@@ -20,7 +20,7 @@ import gymnasium
 import pettingzoo
 
 from magrounding.brief import brief
-from magrounding.errors import ConfigurationError, MagroundingError, check_choice
+from magrounding.errors import ConfigurationError, MagroundingError, RegistrationError, check_choice, did_you_mean
 from magrounding.evaluation_plan import EvaluationPlan
 from magrounding.plain import plain
 from magrounding.schema import Option, known_name, options_of
@@ -47,7 +47,7 @@ def load(entry_point: str) -> Any:
     except MagroundingError:  # an extra that is missing says so itself
         raise
     except (ImportError, AttributeError) as error:
-        raise ConfigurationError(f"the entry point {entry_point!r} cannot be loaded: {error}") from error
+        raise RegistrationError(f"the entry point {entry_point!r} cannot be loaded: {error}") from error
 
 
 class Described(Protocol):
@@ -284,8 +284,13 @@ class Registry(Mapping[str, Entry], Generic[Entry]):
             raise ConfigurationError(f"there is another {self.kind} {entry.id!r} already: choose another id")
 
     def find(self, id: str) -> Entry:
-        """The entry of an id; ConfigurationError for an unknown one."""
-        return self[check_choice(self.kind, id, tuple(self))]
+        """The entry of an id; RegistrationError for an unknown one."""
+        known = tuple(self)
+        try:
+            return self._entries[check_choice(self.kind, id, known)]
+        except ConfigurationError as error:
+            own = f"; one of another package: install that, or set {VARIABLE}=module:function, which registers it"
+            raise RegistrationError(f"{error}{'' if did_you_mean(id, known) else own}") from None
 
     def __getitem__(self, id: str) -> Entry:
         _discover()
@@ -334,7 +339,7 @@ def register_env(entry: EnvEntry) -> None:
 
 
 _DISCOVERED = False
-_FAILED: ConfigurationError | None = None
+_FAILED: RegistrationError | None = None
 """Error of the first package that could not register itself."""
 
 
@@ -342,7 +347,7 @@ def _discover() -> None:
     """Load the entry points of installed packages and of the variable, once: each registers what its package has.
 
     Raises:
-        ConfigurationError: one that cannot be loaded; those after it are loaded, and every look-up raises this again.
+        RegistrationError: one that cannot be loaded; those after it are loaded, and every look-up raises this again.
     """
     global _DISCOVERED, _FAILED
     if not _DISCOVERED:
@@ -354,7 +359,7 @@ def _discover() -> None:
                 point.load()()
             except Exception as error:
                 if failed is None:
-                    failed = ConfigurationError(
+                    failed = RegistrationError(
                         f"the package {point.dist.name if point.dist else point.value!r} registers itself with "
                         f"magrounding by {point.value!r}, which failed ({type(error).__name__}: {error}): mend or "
                         "remove it"

@@ -66,4 +66,4 @@ def test_a_file_that_is_not_installed_is_named_in_a_variable(monkeypatch, tmp_pa
         answer = found(wrong)
         assert answer.returncode
         assert complaint in answer.stderr
-        assert "ConfigurationError" in answer.stderr.splitlines()[-1]
+        assert "RegistrationError" in answer.stderr.splitlines()[-1]

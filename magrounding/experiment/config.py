@@ -12,7 +12,7 @@ from msgspec import Meta
 from magrounding.agents.building import build_policy, make_policy
 from magrounding.agents.policy import CONTRAST, Policy
 from magrounding.agents.remapping import reads_any_words
-from magrounding.errors import CheckpointError, ConfigurationError, check_choice
+from magrounding.errors import CheckpointError, ConfigurationError, RegistrationError, check_choice
 from magrounding.experiment.evaluation_config import EvaluationConfig
 from magrounding.experiment.phase import Phase
 from magrounding.experiment.presets import find_preset
@@ -354,11 +354,18 @@ def read_config(folder: Path) -> RunConfig:
 
 
 def parse_config(content: Mapping[str, Any]) -> RunConfig:
-    """The configuration that a run's `config.json` holds, beside facts about the run; CheckpointError for damage."""
+    """The configuration that a run's `config.json` holds, beside facts about the run.
+
+    Raises:
+        CheckpointError: a file that is damaged.
+        RegistrationError: a run in an environment or of an agent that is not registered here.
+    """
     try:
         content = _of_version_0(content) if isinstance(content["preset"], Mapping) else content
         content = {**content, "phases": _as_before(content["phases"])}
         return load(RunConfig, {name: content[name] for name in options_of(RunConfig) if name in content})
+    except RegistrationError:
+        raise
     except (KeyError, TypeError, AttributeError, ConfigurationError) as error:
         raise CheckpointError(f"the run's config.json is damaged, or of another version: {error}") from None
 

@@ -14,8 +14,8 @@ _SPECIAL = re.compile(
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A Markdown table; a bar or a new line within a cell ends no cell."""
-    body = [[_cell(each) for each in row] for row in (heads, ["---"] * len(heads), *rows)]
+    """A Markdown table; a bar or a new line within a cell ends no cell, and one without content has a dash."""
+    body = [list(map(_cell, heads)), ["---"] * len(heads), *([_cell(each) or "–" for each in row] for row in rows)]
     return "\n".join("| " + " | ".join(row) + " |" for row in body)
 
 

@@ -10,7 +10,7 @@ import torch
 from magrounding.agents.building import build_policy
 from magrounding.agents.remapping import reads_any_words
 from magrounding.agents.weights import fit_weights, load_weights
-from magrounding.errors import CheckpointError, ConfigurationError, check_choice
+from magrounding.errors import CheckpointError, ConfigurationError, RegistrationError, check_choice
 from magrounding.play.run_folder import RunFolder
 from magrounding.play.team import Team
 from magrounding.registry import env_entry
@@ -38,11 +38,13 @@ def load_team(
     config = run.config()
     try:
         seeds, stages = [str(index(k)) for k in config["seeds"]], list(config["stages"])
-        if not all(isinstance(name, str) for name in stages):
-            raise TypeError("a stage")
+        if not seeds or not stages or not all(isinstance(name, str) for name in stages):
+            raise TypeError("a seed or a stage")
         env, agent, num_agents = env_entry(config["env"]), config["agent"], int(config["agents"])
         env_options = dict(config["env_options"])
         network = dict(config["network"] if "network" in config else config["policy_options"])  # as it was called
+    except RegistrationError:
+        raise
     except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise CheckpointError(f"{run.config_file} is damaged: {error} is missing or of the wrong kind") from None
     folder = run.seed(check_choice("seed of this run", seeds[0] if seed is None else str(seed), seeds), len(seeds))

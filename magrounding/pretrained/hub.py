@@ -74,7 +74,8 @@ def _cached(name: str, repository: str, revision: str, error: Exception) -> Path
         )
     except Exception:
         raise CheckpointError(
-            f"{HUB}{name} cannot be loaded: no connection to the hub ({error}), and it was not downloaded before"
+            f"{HUB}{name} cannot be loaded: no connection to the hub ({_reason(error)}), "
+            "and it was not downloaded before"
         ) from error
     return Path(folder)
 
@@ -109,6 +110,12 @@ def _one_sentence(what: str) -> Iterator[None]:
     except MagroundingError:
         raise
     except Exception as error:
-        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-        reason = " ".join(lines[:2]) or type(error).__name__  # the status, then what the hub says of it
-        raise CheckpointError(f"{what}: {reason}") from error
+        raise CheckpointError(f"{what}: {_reason(error)}") from error
+
+
+def _reason(error: Exception) -> str:
+    """The status, then what the hub says of it; Python's own errors are of an answer that the client cannot read."""
+    if type(error).__module__ in ("builtins", "json.decoder") and not isinstance(error, OSError):
+        return "it answers as no hub does"
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return " ".join(lines[:2]) or type(error).__name__

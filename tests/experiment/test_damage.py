@@ -14,7 +14,7 @@ import pytest
 import torch
 
 import magrounding as mg
-from magrounding.errors import CheckpointError, MagroundingError
+from magrounding.errors import CheckpointError, MagroundingError, RegistrationError
 from magrounding.experiment import seed_run
 from magrounding.experiment.checkpoint import load_checkpoint, save_checkpoint
 from magrounding.experiment.config import read_config
@@ -121,6 +121,28 @@ def test_a_damaged_run_is_not_gone_on_with(halfway, copy, name, old, new, compla
     with pytest.raises(CheckpointError, match=complaint):
         go_on(folder)
     assert before == {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+
+
+def with_config(run, **changes):
+    content = {**run.config(), **changes}
+    run.config_file.unlink()
+    run.write_config(content)
+    return run.path
+
+
+def test_a_run_without_a_seed_is_refused_by_whatever_reads_it(finished, copy):
+    folder = with_config(RunFolder(copy(finished)), seeds=[])
+    for reads in (mg.load_team, read_config):
+        with pytest.raises(CheckpointError):
+            reads(folder)
+
+
+@pytest.mark.parametrize("changes", [{"agent": "attends"}, {"env": "my_world"}])
+def test_what_is_registered_elsewhere_is_no_damage(finished, copy, changes):
+    folder = with_config(RunFolder(copy(finished)), **changes)
+    for reads in (mg.load_team, read_config):
+        with pytest.raises(RegistrationError):
+            reads(folder)
 
 
 def test_settings_changed_with_care_are_not_those_of_the_checkpoint(halfway, copy):

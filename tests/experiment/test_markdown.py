@@ -51,6 +51,10 @@ def test_what_markdown_leaves_alone_stays_as_it_is(name):
     assert shown(name) == name
 
 
+def test_no_cell_is_empty():
+    assert table(["", "b"], [["a", ""]]).splitlines()[2] == "| a | – |"
+
+
 def test_no_name_ends_a_cell_or_a_line():
     lines = table(("run", "wins"), [(shown("a|b"), "1"), (shown("a\nb"), "2"), ("x\r\ny\u2028z", "3")]).splitlines()
     assert lines[2:] == ["| a\\|b | 1 |", "| a b | 2 |", "| x y z | 3 |"]

@@ -52,6 +52,20 @@ def test_a_team_that_is_too_large_is_not_downloaded(monkeypatch):
         mg.load_team(f"hub:{NAME}")
 
 
+@pytest.mark.parametrize("error", [TypeError("'NoneType' object is not subscriptable"), KeyError("id")])
+def test_an_answer_of_no_hub_is_not_told_in_words_of_python(error, monkeypatch):
+    def fails(*_, **__):
+        raise error
+
+    api, errors = SimpleNamespace(model_info=fails, create_repo=fails), SimpleNamespace(HfHubHTTPError=OSError)
+    client = SimpleNamespace(HfApi=lambda: api, errors=errors, snapshot_download=fails)
+    monkeypatch.setattr(hub, "client", lambda: client)
+    for call in (lambda: mg.load_team(f"hub:{NAME}"), lambda: hub.upload_team(Path("team"), NAME)):
+        with pytest.raises(CheckpointError) as refused:
+            call()
+        assert str(error) not in str(refused.value)
+
+
 @pytest.fixture(scope="module")
 def served():
     pytest.importorskip("huggingface_hub", reason="the extra `hub` is absent: huggingface_hub")

@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 from aiohttp import web
+from aiohttp.http_exceptions import HttpProcessingError
 
 from magrounding.errors import ConfigurationError
 from magrounding.play.web.addresses import Proxies, Quotas
@@ -46,6 +47,12 @@ class HttpConnection(web.RequestHandler):
     def allow(self, seconds: float) -> None:
         """Let the connection live for so long, until the next call; for ever, it is not closed to make room either."""
         self._gate.allow(self, seconds)
+
+    def log_exception(self, *args: Any, exc_info: Any = None, **more: Any) -> None:
+        if isinstance(exc_info, HttpProcessingError):  # of what is no request, which aiohttp logs with its own stack
+            LOG.warning("a client sends what is no request (%s): it is refused", type(exc_info).__name__)
+        else:
+            super().log_exception(*args, exc_info=exc_info, **more)
 
     def handle_error(self, request: Any, status: int = 500, exc: Any = None, message: str | None = None) -> Any:
         response = super().handle_error(request, status, exc, message)

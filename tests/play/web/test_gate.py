@@ -177,3 +177,22 @@ def test_connections_are_fewer_than_the_files_that_the_system_allows(monkeypatch
     monkeypatch.setattr(resource, "getrlimit", lambda kind: allowed)
     monkeypatch.setattr(resource, "setrlimit", lambda kind, limits: None)
     assert gates.most_connections(Limits()) == most
+
+
+@pytest.mark.parametrize(
+    "words",
+    [b"GET /" + b"a" * 9000 + b" HTTP/1.1", b"GET / HTTP/1.1\r\nContent-Length: -5", b"GET http://[::bad HTTP/1.1"],
+)
+def test_what_is_no_request_is_a_line_of_the_log(words, caplog):
+    async def ask():
+        async with serving() as (_, port):
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(words + b"\r\nHost: localhost\r\n\r\n")
+            assert (await reader.readline()).split()[1] == b"400"
+            writer.close()
+
+    with caplog.at_level(logging.WARNING):
+        asyncio.run(ask())
+    (record,) = caplog.records
+    assert record.exc_info is None
+    assert len(record.getMessage().splitlines()) == 1
