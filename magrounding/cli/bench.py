@@ -22,7 +22,7 @@ from magrounding.cli.options import (
 )
 from magrounding.cli.speed import Speed, creation_cost, machine, single_speed, vector_rates
 from magrounding.errors import ConfigurationError, check_choice
-from magrounding.schema import has, options_of, parsed
+from magrounding.schema import Count, Natural, Positive, has, options_of, parsed
 from magrounding.storage import check_place, write_json
 from magrounding.threads import available_cores
 
@@ -51,11 +51,11 @@ class Arguments(DeviceArguments, EnvArguments):
     """Environment id, e.g. ma_rtfm."""
     size: int | None = derived("the environment's")
     """Height and width of the map."""
-    num_envs: int = 1024
+    num_envs: Count = 1024
     """Games side by side in the vector env."""
-    seconds: float = 5.0
+    seconds: Positive = 5.0
     """Time for each measurement, warm-up not counted."""
-    threads: int = derived("all cores", 0)
+    threads: Natural = derived("all cores", 0)
     """Threads of the vector env."""
     learner: str | None = "txt2pi"
     """Agent whose learner to measure; None to leave it out."""
@@ -73,12 +73,6 @@ class Arguments(DeviceArguments, EnvArguments):
 
 def check(options: Arguments) -> None:
     """Raise a ConfigurationError for what cannot work, before anything is measured or started."""
-    if options.seconds <= 0:
-        raise ConfigurationError(f"--seconds must be positive, got {options.seconds}")
-    if options.num_envs < 1:
-        raise ConfigurationError(f"--num-envs must be positive, got {options.num_envs}")
-    if options.threads < 0:
-        raise ConfigurationError(f"--threads must be 0 (all cores) or more, got {options.threads}")
     if options.json is not None:
         if not options.json.absolute().parent.is_dir():
             raise ConfigurationError(f"--json {options.json}: its folder does not exist; make it first")

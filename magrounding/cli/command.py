@@ -6,7 +6,7 @@ import os
 import shlex
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from types import ModuleType, NoneType
 from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
@@ -14,6 +14,7 @@ from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
 from magrounding.errors import ConfigurationError, MagroundingError
 from magrounding.output import show_anything
 from magrounding.pretrained import PREFIX
+from magrounding.schema import Option, options_of
 from magrounding.signals import CTRL_C, OTHERS, Raise, caught, stop_with_parent
 from magrounding.storage import reason, user_path
 
@@ -49,17 +50,25 @@ class CommandLine:
         return cls(prog, tuple(sys.argv[1:]))
 
     def parse(self, arguments: type[Arguments]) -> Arguments:
-        """Return the arguments as a dataclass; SystemExit with code 2 for other words, 0 after `--help`."""
+        """Return the arguments as a dataclass.
+
+        SystemExit with code 2 for other words, 0 after `--help`; ConfigurationError for a value that cannot be.
+        """
         import tyro
 
         show_anything()
+        known = options_of(arguments)
         try:
             typed = tyro.cli(explained(arguments), prog=self.prog, args=self.arguments)
-            return arguments(**{name: _at_home(value) for name, value in vars(typed).items()})
+            return arguments(**{name: self._checked(option, getattr(typed, name)) for name, option in known.items()})
         except BrokenPipeError:
             sys.exit(_closed())
-        except ConfigurationError as error:
-            sys.exit(_end(f"error: {error}", BAD_INPUT))
+
+    def _checked(self, option: Option, value: Any) -> Any:
+        """The value of an argument; ConfigurationError for a number that is not finite, or out of its type's bounds."""
+        if not isinstance(value, int | float):
+            return _at_home(value)
+        return replace(option, name="--" + option.name.replace("_", "-"), owner=self.prog).check(value)
 
     def run(self, command: ModuleType) -> int:
         """Run a command and return its exit code.
@@ -69,7 +78,10 @@ class CommandLine:
                 the sentence after Ctrl-C, SIGTERM or SIGHUP, or `interrupted(arguments, line)`, which returns it; and
                 `REFUSED`: what to do where a file cannot be written or read.
         """
-        arguments = self.parse(command.Arguments)
+        try:
+            arguments = self.parse(command.Arguments)
+        except ConfigurationError as error:
+            return _end(f"error: {error}", BAD_INPUT)
 
         def interrupted() -> str:
             if hasattr(command, "interrupted"):
@@ -104,6 +116,7 @@ def explained(arguments: type[Arguments]) -> type[Arguments]:
         kinds, marks = get_args(hints[each.name]), ()
         if get_origin(hints[each.name]) is Annotated:
             kinds, marks = get_args(kinds[0]), kinds[1:]
+        kinds = [getattr(kind, "__origin__", kind) for kind in kinds]  # int, of a Count
         shown = [_METAVARS[kind] for kind in kinds if kind in _METAVARS]
         if shown and NoneType in kinds:
             name = "|".join(shown)

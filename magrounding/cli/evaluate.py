@@ -26,6 +26,7 @@ from magrounding.play.lineup import Lineup, keep_calls
 from magrounding.play.owner import owned
 from magrounding.pretrained import PREFIX, find_run
 from magrounding.registry import EnvEntry, describe
+from magrounding.schema import Count
 from magrounding.storage import check_place, write_atomic, write_json
 from magrounding.threads import plan_threads, using
 
@@ -45,7 +46,7 @@ class Arguments(LanguageModelArguments, QuietArguments, DeviceArguments):
     """Names of the runs, then of the pretrained teams."""
     splits: str | None = derived("all of the environment's")
     """Evaluation sets separated by commas."""
-    episodes: int = 1000
+    episodes: Count = 1000
     """Games on each set."""
     env_option: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
     """An option of the games, name=value, instead of the first run's; may be repeated, or several separated by commas,
@@ -89,8 +90,6 @@ def run(arguments: Arguments, line: CommandLine) -> None:
 
 def evaluate_runs(arguments: Arguments) -> ZeroShot:
     """Play all games."""
-    if arguments.episodes < 1:
-        raise ConfigurationError(f"--episodes must be positive, got {arguments.episodes}")
     plays = PLAYS if arguments.play == "both" else (check_choice("way to --play", arguments.play, (*PLAYS, "both")),)
     sources = [*arguments.run, *(PREFIX + name.removeprefix(PREFIX) for name in arguments.pretrained)]
     if not sources:

@@ -22,6 +22,7 @@ from magrounding.play.owner import new_file
 from magrounding.play.recording import RECORDING_SEED
 from magrounding.play.saved_games import SavedEpisode, open_env, read_episodes, replayed
 from magrounding.registry import describe, env_entry
+from magrounding.schema import Count, Natural
 from magrounding.storage import json_text, write_atomic
 from magrounding.threads import plan_threads, using
 from magrounding.vector import VectorEnv
@@ -40,11 +41,11 @@ class Arguments(QuietArguments, EnvArguments):
     saved: Path | None = derived("none, games are played")
     """Saved games of teams or people instead, as `match`, `play` and `serve` write them; they have their own
     environment, options and number."""
-    games: int = 1000
+    games: Count = 1000
     """Games to play."""
     split: str = "train"
     """Split of the games, where the environment has some; it stands in each line."""
-    seed: int = 0
+    seed: Natural = 0
     """Seed of the games."""
     won: bool = False
     """Write only games that were won."""
@@ -99,8 +100,6 @@ def _games(arguments: Arguments) -> tuple[VectorEnv, Sequence[str], Iterator[Sav
         return vec, header.players, _checked(arguments.saved, header, episodes), len(episodes)
     if not arguments.env:
         raise ConfigurationError("name an environment with --env, or a file of saved games with --saved")
-    if arguments.games < 1:
-        raise ConfigurationError(f"--games must be positive, got {arguments.games}")
     options, first = _options(arguments), first_seed(RECORDING_SEED, arguments.seed)
     agents = describe(configure(arguments.entry, options)).num_agents
     lineup = Lineup.parse(arguments.players, agents)

@@ -18,6 +18,7 @@ from magrounding.play.evaluate import GREEDY, PLAYS
 from magrounding.play.language_models.models import read_models
 from magrounding.play.language_models.player import LanguageModels
 from magrounding.registry import EnvEntry, env_entry
+from magrounding.schema import Count
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,7 +91,7 @@ class LanguageModelArguments:
     llm: Path | None = derived("none")
     """File of language models (.toml) that players llm:NAME are of, see docs/language_models.md; llm:MODEL@URL needs
     none."""
-    llm_parallel: int = 16
+    llm_parallel: Count = 16
     """Calls of language models under way at once, at most."""
 
     def language_models(self, *, ask_facts: bool = False) -> LanguageModels:
@@ -113,7 +114,7 @@ class DeviceArguments(WorkerArguments):
 
     device: str = "auto"
     """auto, cpu or cuda."""
-    threads: int | None = derived("the cores that it may run on")
+    threads: Count | None = derived("the cores that it may run on")
     """Cores to compute with, beside the processes of simulators."""
 
 

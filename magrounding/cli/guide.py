@@ -21,6 +21,7 @@ from magrounding.cli.command import CommandLine, derived
 from magrounding.errors import CheckpointError
 from magrounding.experiment.progress import duration
 from magrounding.play.owner import owned
+from magrounding.schema import Count, Natural, Positive
 from magrounding.single.scienceworld.trajectories import learnable
 from magrounding.storage import check_place
 from magrounding.threads import ThreadPlan, using
@@ -36,13 +37,13 @@ class Arguments:
     """Folder of the Guide."""
     language_model: Path | None = derived("none, a small network learns from scratch")
     """Folder of a pretrained language model to fine-tune."""
-    epochs: int | None = derived("40; 10 with a language model")
+    epochs: Count | None = derived("40; 10 with a language model")
     """Passes over the gold actions."""
-    rate: float | None = derived(".002; .00005 with a language model")
+    rate: Positive | None = derived(".002; .00005 with a language model")
     """Learning rate."""
-    hard_negatives: int | None = derived("8; 1 with a language model")
+    hard_negatives: Natural | None = derived("8; 1 with a language model")
     """Hard negatives for each gold action."""
-    seed: int = 0
+    seed: Natural = 0
     """Seed of the weights, the order and the negatives."""
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from magrounding.cli.command import derived
 from magrounding.experiment.jobs.cluster import Cluster, RayPlaces
+from magrounding.schema import Natural, NonNegative, Positive
 from magrounding.threads import divide_cores
 
 
@@ -14,14 +15,14 @@ from magrounding.threads import divide_cores
 class JobsArguments:
     """Processes side by side, here or on a cluster."""
 
-    jobs: int | None = derived("1, or with --cluster as many as it has room for")
+    jobs: Natural | None = derived("1, or with --cluster as many as it has room for")
     """Processes side by side; 0: as many as the cores allow. They share the cores, or have --threads each."""
     cluster: str | None = derived("none, this process or --jobs of this machine")
     """ray (processes of this machine, placed by Ray) or ray://ADDRESS (on the cluster that `ray start` gave this
     address). All its nodes have to see the folder --out."""
-    cpus_per_job: float = 1.0
+    cpus_per_job: Positive = 1.0
     """Cores of a job on a cluster, and its --threads where none are named."""
-    gpus_per_job: float = 0.0
+    gpus_per_job: NonNegative = 0.0
     """GPUs of a job on a cluster, e.g. 0.25 for four jobs on one."""
 
     @property

@@ -14,6 +14,7 @@ from magrounding.errors import ConfigurationError
 from magrounding.experiment.config import read_config
 from magrounding.experiment.jobs.seeds import seed_words
 from magrounding.play.run_folder import RunFolder
+from magrounding.schema import Count
 
 TRAIN = "magrounding train"
 
@@ -28,7 +29,7 @@ class Arguments:
 
     runs: Annotated[tuple[Path, ...], tyro.conf.Positional] = derived("none", ())
     """Run folders."""
-    threads: int = 1
+    threads: Count = 1
     """Cores for each command to compute with."""
 
 
@@ -36,6 +37,8 @@ def run(arguments: Arguments, line: CommandLine) -> None:
     """Print the commands."""
     if not arguments.runs:
         raise ConfigurationError("name a run's folder: magrounding jobs RUN")
+    if broken := [str(each) for each in arguments.runs if len(str(each.absolute()).splitlines()) > 1]:
+        raise ConfigurationError(f"a command a line cannot name {broken[0]!r}, which has several: rename the folder")
     runs = {RunFolder(folder.absolute()): read_config(folder) for folder in arguments.runs}
     for folder, settings in runs.items():
         for seed in settings.seeds:

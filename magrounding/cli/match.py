@@ -24,6 +24,7 @@ from magrounding.experiment.progress import Display
 from magrounding.experiment.reports.match import match_report, plot_match, to_json
 from magrounding.play.lineup import Lineup
 from magrounding.registry import describe
+from magrounding.schema import Count, Natural
 from magrounding.storage import check_place, write_atomic, write_json
 from magrounding.threads import plan_threads, using
 
@@ -47,9 +48,9 @@ class Arguments(QuietArguments, WorkerArguments, LanguageModelArguments, ActionA
     env_option: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
     """An option of the games, name=value; may be repeated, or several separated by commas, e.g. size=10. A game of
     RTFM is over after max_cycles=80 steps unless this says otherwise, one of another world after its own limit."""
-    games: int = 200
+    games: Count = 200
     """Games of each line-up."""
-    seed: int = 0
+    seed: Natural = 0
     """Seed of the games."""
     ask_facts: bool = False
     """Ask each language model one question about the manual when a game begins, where the environment lists its

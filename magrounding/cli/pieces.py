@@ -6,9 +6,11 @@ from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
 import tyro
+from msgspec import Meta
 
 from magrounding.agents.drrn.pieces import FIRST, train_pieces
 from magrounding.cli.command import CommandLine, derived
@@ -17,6 +19,7 @@ from magrounding.envs.make import make_vec
 from magrounding.errors import ConfigurationError, check_choice
 from magrounding.play.owner import new_file
 from magrounding.registry import env_entry
+from magrounding.schema import MOST, Count, Natural
 from magrounding.spec import CHOICES
 from magrounding.storage import write_atomic
 from magrounding.texts import content_keys
@@ -34,17 +37,17 @@ class Arguments:
     """File to write, e.g. pieces.json: the option vocabulary of an agent."""
     stages: tuple[str, ...] = derived("all", ())
     """Stages or tasks to play."""
-    pieces: int = 8000
+    pieces: Annotated[int, Meta(ge=2 * FIRST, le=MOST)] = 8000
     """Rows of the table that the pieces are for, those for padding, unknown letters and the divider among them."""
     across_words: bool = False
     """Let a piece span several words, which makes texts shorter, but cuts a word differently in other company."""
-    games: int = 4
+    games: Count = 4
     """Games at once."""
-    steps: int = 30
+    steps: Count = 30
     """Steps of each game in each stage."""
     env_option: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
     """An option of the environment, name=value; may be repeated, or several separated by commas."""
-    seed: int = 0
+    seed: Natural = 0
     """Seed of the games."""
 
 
@@ -55,9 +58,6 @@ def run(arguments: Arguments, line: CommandLine) -> None:
 
 
 def _run(arguments: Arguments) -> None:
-    for name, least in (("pieces", 2 * FIRST), ("games", 1), ("steps", 1)):
-        if getattr(arguments, name) < least:
-            raise ConfigurationError(f"--{name} is {least} or more, got {getattr(arguments, name)}")
     entry = env_entry(arguments.env)
     more = parse_env_options(arguments.env_option, entry, stage_flag="--stages")
     stages = [check_choice(f"stage of {entry.id}", stage, entry.stages) for stage in arguments.stages or entry.stages]

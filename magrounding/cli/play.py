@@ -17,6 +17,7 @@ from magrounding.play.owner import owned
 from magrounding.play.saved_games import EpisodeWriter
 from magrounding.play.session import Session
 from magrounding.registry import describe
+from magrounding.schema import Natural, Positive
 from magrounding.storage import check_place
 from magrounding.threads import ThreadPlan, using
 
@@ -33,9 +34,9 @@ class Arguments(LanguageModelArguments, ActionArguments, EvaluationArguments):
     pretrained:NAME, oracle (or the simulator's own bot), oracle:NAME (another oracle of the environment),
     random, overlap (the text on offer most like the task), script:FILE, llm:NAME (a language model of --llm) or
     llm:MODEL@URL."""
-    seed: int = 0
+    seed: Natural = 0
     """Seed of the first game."""
-    seconds: float = 0.5
+    seconds: Positive = 0.5
     """Seconds between two steps where no person plays."""
     out: Path | None = derived("none")
     """File to which games are appended when they are over; `magrounding replay` shows them, and agents learn from them
@@ -45,8 +46,6 @@ class Arguments(LanguageModelArguments, ActionArguments, EvaluationArguments):
 def run(arguments: Arguments, line: CommandLine) -> None:
     """Open the game on the terminal."""
     greedy = arguments.greedy
-    if not arguments.seconds > 0:
-        raise ConfigurationError(f"--seconds must be more than 0, got {arguments.seconds:g}")
     entry, options = arguments.entry, arguments.options()
     models = arguments.language_models()
     lineup = Lineup.parse(arguments.players, describe(configure(entry, options)).num_agents, models)

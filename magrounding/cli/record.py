@@ -26,6 +26,7 @@ from magrounding.play.recording import RECORDING_SEED, StopRecording, record
 from magrounding.play.saved_games import ReplayActor, read_episodes, replayed
 from magrounding.pretrained import find_run
 from magrounding.registry import EnvConfig
+from magrounding.schema import Count, Natural
 from magrounding.storage import user_path
 from magrounding.threads import plan_threads, using
 from magrounding.vector import VectorEnv
@@ -42,7 +43,7 @@ class Arguments(QuietArguments, WorkerArguments, EnvArguments):
 
     out: Path
     """File to write, e.g. demos.npz."""
-    games: int = 1000
+    games: Count = 1000
     """Games to play."""
     player: str = ORACLE
     """oracle (or the simulator's own bot), oracle:NAME (another oracle of the environment), run:DIR (the team that a
@@ -50,7 +51,7 @@ class Arguments(QuietArguments, WorkerArguments, EnvArguments):
     number)."""
     split: str = "train"
     """Split of the games, where the environment has some; a run learns only from its own."""
-    seed: int = 0
+    seed: Natural = 0
     """Seed of the games."""
     max_cycles: int | None = derived("those of the run that plays; else 80 in RTFM, or the world's own limit")
     """Steps after which a game is over."""
@@ -67,8 +68,6 @@ def run(arguments: Arguments, line: CommandLine) -> None:
 
 
 def _recorded(arguments: Arguments) -> Demonstrations:
-    if arguments.games < 1:
-        raise ConfigurationError(f"--games must be positive, got {arguments.games}")
     first = first_seed(RECORDING_SEED, arguments.seed)
     kind, _, source = arguments.player.partition(":")
     if kind == SAVED and source:

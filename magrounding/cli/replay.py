@@ -18,6 +18,7 @@ from magrounding.experiment.progress import Display
 from magrounding.play.film import ENDINGS, film, page, picture_of
 from magrounding.play.saved_games import Header, SavedEpisode, actions_of, read_episodes, replayed
 from magrounding.registry import EnvConfig, env_entry, is_simulator
+from magrounding.schema import Count
 from magrounding.storage import check_place, write_atomic
 from magrounding.threads import ThreadPlan, using
 
@@ -37,7 +38,7 @@ class Arguments(QuietArguments):
     out: Path | None = derived("printed as text")
     """A film (.gif, or .mp4 with the extra `play`), a sheet of pictures (.png) or a page with a slider (.html) of the
     game."""
-    milliseconds: int = 600
+    milliseconds: Count = 600
     """Duration of a step in a film."""
 
 
@@ -48,8 +49,6 @@ def run(arguments: Arguments, line: CommandLine) -> None:
         check_place(arguments.out)
         if arguments.game is None:
             raise ConfigurationError("--out shows one game: name it with --game")
-    if arguments.milliseconds < 1:
-        raise ConfigurationError(f"--milliseconds must be positive, got {arguments.milliseconds}")
     header, episodes = read_episodes(arguments.file)
     with using(ThreadPlan()):
         if arguments.game is None:

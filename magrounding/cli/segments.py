@@ -33,9 +33,9 @@ from magrounding.experiment.tables import percent
 from magrounding.play.loading import load_team
 from magrounding.play.owner import owned
 from magrounding.play.run_folder import CONFIG_FILE, RunFolder
+from magrounding.schema import Natural
 from magrounding.storage import check_place
 from magrounding.threads import ThreadPlan, using
-from magrounding.vector import check_count
 
 OPTION = "segments"
 """Option of networks that read by relread."""
@@ -67,7 +67,7 @@ class Arguments:
     """With --by edges: assumptions about language, joined by +, as further training texts. parallel: two lists in one
     sentence correspond in order; override: the last statement about a word holds, and one about some words overrides
     one about all; english: general English, the sentences of example:english.json."""
-    seed: int = 0
+    seed: Natural = 0
     """Seed of the reader's weights and of the games whose manuals it is trained on."""
 
 
@@ -80,7 +80,6 @@ def run(arguments: Arguments, line: CommandLine) -> None:
 
 def _run(arguments: Arguments, line: CommandLine) -> None:
     check_choice("way to find statements --by", arguments.by, SEGMENTS)
-    check_count("seed", arguments.seed, 0)
     assume = parse_assumptions(arguments.assume)
     if assume and arguments.by != EDGES:
         raise ConfigurationError(f"--assume is what readers of edges assume: add --by {EDGES}, or leave it out")

@@ -10,9 +10,10 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
+from msgspec import Meta
 
 from magrounding.cli.command import CommandLine, derived, items
 from magrounding.cli.game_arguments import LanguageModelArguments
@@ -22,6 +23,7 @@ from magrounding.play.language_models.calls import CALLS_FILE, Calls
 from magrounding.play.language_models.player import LanguageModels
 from magrounding.play.lineup import HUMAN, PlayerSpec
 from magrounding.registry import ENVS, env_entry
+from magrounding.schema import Count
 from magrounding.threads import ThreadPlan, using
 
 if TYPE_CHECKING:
@@ -53,13 +55,13 @@ class Arguments(LanguageModelArguments):
     learn from them (`record --player saved:FILE`). Calls of language models go there too (calls.jsonl)."""
     host: str = LOCAL
     """Address to listen at; other machines reach it only if this is given, e.g. 0.0.0.0."""
-    port: int = 8000
+    port: Annotated[int, Meta(ge=0, lt=2**16)] = 8000
     """Port; 0 takes a free one."""
     name: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
     """A name by which others call this server, e.g. games.example.org; requests to any other name are refused."""
-    games: int = 200
+    games: Count = 200
     """Games at once."""
-    steps: int = 500
+    steps: Count = 500
     """Steps of a game at most."""
     study: Path | None = derived("none")
     """Study (.toml) whose participants are sent to /study; see docs/studies.md."""
@@ -67,7 +69,7 @@ class Arguments(LanguageModelArguments):
     """Code of an invitation to the study, the same for all; the link is /study#CODE."""
     invitations: Path | None = derived("none")
     """File of codes, one a line, each of which invites one participant to the study."""
-    people_per_address: int = 50
+    people_per_address: Count = 50
     """People who may play from one address at once; more than that behind one address are turned away."""
     trusted_proxy: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
     """Addresses or networks of the proxy before this server, with commas between; then the header X-Forwarded-For says
@@ -96,10 +98,6 @@ def make_server(arguments: Arguments) -> Server:
     from magrounding.play.web.limits import Limits
     from magrounding.play.web.offers import Offers
 
-    if not 0 <= arguments.port < 2**16 or min(arguments.games, arguments.steps, arguments.people_per_address) < 1:
-        raise ConfigurationError(
-            "--port is a number from 0 to 65535; --games, --steps and --people-per-address are 1 or more"
-        )
     envs = tuple(env_entry(env).id for env in arguments.env) or tuple(ENVS)
     models = arguments.language_models()
     if arguments.out is not None:

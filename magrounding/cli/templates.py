@@ -16,7 +16,7 @@ from magrounding.envs.rtfm.games import MaRtfm
 from magrounding.envs.rtfm.sentences import find_sentences
 from magrounding.envs.rtfm.words import prose_vocabulary
 from magrounding.envs.rtfm.world import RTFMWorld
-from magrounding.vector import check_count
+from magrounding.schema import Natural
 
 MANUALS = 20
 
@@ -31,7 +31,7 @@ class Arguments:
     """The file, as docs/running_text.md describes it."""
     split: Literal["train", "eval", "eval_new", "eval_paraphrase", "eval_construction", "eval_minimal"] = "train"
     """Split of the manuals."""
-    seed: int = 0
+    seed: Natural = 0
     """Seed of the first manual."""
 
 
@@ -42,12 +42,11 @@ def run(arguments: Arguments, line: CommandLine) -> None:
     known = prose_vocabulary()
     new = sum(word not in known for word in sentences.words)
     print(f"{sentences.source}: {', '.join(f'{count[split]} of {split}' for split in TEXTS)}; {new} new words")
-    first = check_count("--seed", arguments.seed, 0)
     world = RTFMWorld(MANUALS, MaRtfm(stage="s6", split=arguments.split, templates=arguments.file))
-    world.reset(np.arange(first, first + MANUALS))
+    world.reset(arguments.seed + np.arange(MANUALS))
     for row in range(MANUALS):
         text = world.text(row)
-        print(f"\nseed {first + row}: {' '.join(text['manual'])}\n  goal: {text['goal']}")
+        print(f"\nseed {arguments.seed + row}: {' '.join(text['manual'])}\n  goal: {text['goal']}")
         print("\n".join(f"  {claim}" for claim in claims_of(world.facts(row))))
 
 

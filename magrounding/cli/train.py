@@ -35,7 +35,7 @@ from magrounding.experiment.presets import default_preset
 from magrounding.experiment.progress import Display
 from magrounding.play.demonstrations import digests
 from magrounding.play.run_folder import RunFolder
-from magrounding.schema import assign, diff, has
+from magrounding.schema import NonNegative, Positive, assign, diff, has
 from magrounding.training.algorithm import AlgorithmConfig
 
 REFUSED = "mend that, and a run goes on with --resume"
@@ -56,7 +56,7 @@ class RunArguments(QuietArguments, JobsArguments, DeviceArguments):
     """Algorithm, network and budget: demo, quick, quick_rl, paper, silg, and for single environments paper_rl,
     quick_qmix, paper_qmix, quick_lge, paper_lge, quick_gold and others (docs/reference/presets.md). general is for any
     environment."""
-    budget: float | None = derived("1")
+    budget: Positive | None = derived("1")
     """Factor for the preset's environment steps, e.g. 0.1 for a first look. Below 0.25 there are fewer evaluations,
     with fewer games."""
     games: int | None = derived("the preset's, mostly 1,000")
@@ -83,7 +83,7 @@ class RunArguments(QuietArguments, JobsArguments, DeviceArguments):
     """One network for each agent."""
     team_reward: float | None = derived("the preset's")
     """Part of each agent's reward that is the team's mean instead of its own, 0 to 1."""
-    contrast: float | None = derived("the preset's")
+    contrast: NonNegative | None = derived("the preset's")
     """Weight of the contrastive loss that grounds symbols, in every phase."""
     demonstrations: str | None = derived("none, the oracle teaches")
     """Files from which phases of imitation learn, separated by commas, one a stage."""
@@ -260,8 +260,6 @@ def changed(config: RunConfig, arguments: RunArguments) -> RunConfig:
 
 def with_contrast(config: RunConfig, weight: float) -> RunConfig:
     """Set the weight of the contrastive loss in every phase whose learner has minibatches, which it compares."""
-    if weight < 0:
-        raise ConfigurationError(f"--contrast is the weight of a loss, 0 or positive, got {weight:g}")
     if not any(has(phase.learner, "minibatches") for _, phase in config.walk()):
         raise ConfigurationError(f"preset {config.preset!r} learns without minibatches: leave out --contrast")
     if weight and not config.make_network().contrasts:

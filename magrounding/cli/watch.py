@@ -28,6 +28,7 @@ from magrounding.play.session import Session
 from magrounding.play.team import Team, TeamMemory
 from magrounding.pretrained import PREFIX, find_run
 from magrounding.registry import describe
+from magrounding.schema import Count, Natural
 from magrounding.storage import check_place
 from magrounding.threads import ThreadPlan, using
 
@@ -60,9 +61,9 @@ class Arguments(QuietArguments, ActionArguments):
     """Evaluation set of the game, e.g. eval_10x10."""
     env_option: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
     """An option of the game, name=value, instead of the run's; may be repeated, or several separated by commas."""
-    game: int = 0
+    game: Natural = 0
     """Seed of the game; of saved games its number, counted from 0."""
-    milliseconds: int = 600
+    milliseconds: Count = 600
     """Duration of a step in a film, or on the terminal."""
 
 
@@ -78,8 +79,6 @@ def run(arguments: Arguments, line: CommandLine) -> None:
         check_place(arguments.out)
     if arguments.quiet and arguments.out is None:
         raise ConfigurationError("--quiet prints nothing but where the pictures are: name a file for them with --out")
-    if arguments.milliseconds < 1:
-        raise ConfigurationError(f"--milliseconds must be positive, got {arguments.milliseconds}")
     if arguments.file is not None:
         _open_saved(arguments, arguments.file)
     elif arguments.run is not None:
@@ -89,7 +88,7 @@ def run(arguments: Arguments, line: CommandLine) -> None:
 def _open_saved(arguments: Arguments, path: Path) -> None:
     terminal = find_terminal()
     header, episodes = read_episodes(path)
-    if not 0 <= arguments.game < len(episodes):
+    if arguments.game >= len(episodes):
         raise ConfigurationError(f"{path} has games 0 to {len(episodes) - 1}, got --game {arguments.game}")
     with using(ThreadPlan()):
         open_env(path, header).close()  # refuses an environment that is another one by now

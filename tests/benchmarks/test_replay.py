@@ -65,7 +65,7 @@ def test_a_film_in_mp4(capsys, games, tmp_path):
         (("--game", 3), "has games 0 to 2, got 3"),
         (("--out", "x.gif"), "--out shows one game: name it with --game"),
         (("--game", 0, "--out", "x.avi"), "unknown ending of --out '.avi'"),
-        (("--milliseconds", 0), "must be positive, got 0"),
+        (("--milliseconds", 0), "--milliseconds of"),
     ],
 )
 def test_bad_input_is_one_sentence(capsys, games, arguments, complaint):

@@ -73,7 +73,7 @@ def test_games_that_were_ended_are_left_out(tmp_path, capsys):
     [
         ((), "name an environment with --env"),
         (("--env", "rtfm", "--players", "human"), "people play with `magrounding play`"),
-        (("--env", "rtfm", "--games", "0"), "--games must be positive"),
+        (("--env", "rtfm", "--games", "0"), "--games of"),
         (("--env", "rtfm", "--prompt", "few_games"), "shows games itself"),
         (("--env", "rtfm", "--reply", "verse"), "unknown form of a reply 'verse'"),
         (("--env", "rtfm", "--saved", "games.jsonl"), "saved games have their own environment"),

@@ -335,7 +335,7 @@ def test_keys():
     [
         (("--env", "chess"), "unknown env 'chess'"),
         (("--env", "ma_rtfm", "--players", "human,oracle,human"), "one for each of the 2"),
-        (("--env", "ma_rtfm", "--seconds", "0"), "--seconds must be more than 0, got 0"),
+        (("--env", "ma_rtfm", "--seconds", "0"), "--seconds of"),
         (("--env", "ma_rtfm", "--players", "run:no/such"), "this is not the folder of a run"),
     ],
 )

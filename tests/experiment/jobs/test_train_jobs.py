@@ -156,6 +156,12 @@ def test_the_lines_of_the_page_train_each_seed_and_the_last_writes_the_report(
     check(run.path, whole.path)
 
 
+def test_a_folder_whose_name_has_lines_is_refused(tmp_path, capsys):
+    run = begin(tmp_path / "two\nlines", threads=1)
+    assert CommandLine("magrounding jobs", (str(run),)).run(jobs_command) == 2
+    assert capsys.readouterr().out == ""
+
+
 def test_how_minibatches_are_divided_is_settled_as_a_run_begins(tmp_path):
     run = begin(tmp_path / "run", threads=6)  # two networks that learn
     assert run.config()[PARTS] == 3
@@ -194,7 +200,7 @@ def test_other_seeds_and_runs_that_have_not_begun_are_refused(tmp_path, capsys):
     assert go_on(tmp_path / "run", "--only-seeds", "1,7") == 2
     assert capsys.readouterr().err == "error: the run has seeds 0, 1, not 7: train some of its own\n"
     assert go_on(tmp_path / "run", "--jobs", "-1") == 2
-    assert "--jobs takes a number of processes, or 0" in capsys.readouterr().err
+    assert "--jobs of" in capsys.readouterr().err
 
 
 def test_a_run_of_one_seed_is_prepared_and_trained_alike(tmp_path):
