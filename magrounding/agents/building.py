@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import torch
 
 from magrounding.agents.bounded import bounded
+from magrounding.agents.own_defaults import own_defaults
 from magrounding.agents.policy import Policy
 from magrounding.agents.pretrained_language import PretrainedStates
 from magrounding.errors import ConfigurationError
@@ -73,6 +74,7 @@ def build_policy(agent: str, spec: EnvSpec, options: Mapping[str, Any], seed: in
         return _build(entry, spec, options)
 
 
+@own_defaults()
 def _build(entry: AgentEntry, spec: EnvSpec, options: Mapping[str, Any]) -> Policy:
     """Network of an entry, whose `policy` is a class with `defaults` or anything that takes a spec and options."""
     make, options = load(entry.policy), {**entry.options, **options}

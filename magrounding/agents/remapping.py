@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from magrounding.agents.own_defaults import own_defaults
 from magrounding.agents.policy import Policy
 from magrounding.agents.weights import fit_weights
 from magrounding.errors import ConfigurationError
@@ -26,6 +27,7 @@ def within(part: str, rows: WordRows | None) -> WordRows | None:
     return None if rows is None else {f"{part}.{name}": spelling for name, spelling in rows.items()}
 
 
+@own_defaults()
 def remap_embeddings(policy: Policy, spec: EnvSpec) -> Policy:
     """Return a copy of a network for a `spec` of another vocabulary: rows are copied by spelling, new words zero.
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from magrounding.agents.building import freeze, make_policy
+from magrounding.agents.own_defaults import own_defaults
 from magrounding.agents.policy import CONTRAST, Policy
 from magrounding.agents.weights import versions
 from magrounding.capabilities import find_costs_to_go
@@ -41,6 +42,7 @@ PARTS = "parts"
 """Entry of `config.json`: into how many parts minibatches are divided, which decides the last bits of sums."""
 
 
+@own_defaults()
 def run_curriculum(
     settings: RunConfig,
     folder: Path,

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from magrounding.agents.building import build_policy, freeze
+from magrounding.agents.own_defaults import own_defaults
 from magrounding.agents.policy import evaluating
 from magrounding.envs.make import make_vec
 from magrounding.envs.vector import WorldVectorEnv
@@ -158,6 +159,7 @@ class StageSession:
         since = time.perf_counter()
         trajectories = rollout.joined() if self.settings.share_parameters else rollout.trajectories
 
+        @own_defaults()
         def update(i: int) -> dict[str, float]:
             return {**self.learners[i].update(trajectories[i], steps), **trajectories[i].metrics}
 

@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from magrounding.agents.own_defaults import own_defaults
 from magrounding.agents.policy import MARKS, Batch, Policy, Reading, evaluating
 from magrounding.agents.transfer import download, upload
 from magrounding.brief import brief
@@ -75,6 +76,7 @@ class Player:
         last_action: [B] int64, of the step before; a caller that did something else sets it.
     """
 
+    @own_defaults()
     def __init__(
         self,
         policy: Policy,
@@ -100,6 +102,7 @@ class Player:
         for texts in self._texts.values():
             texts.forget()
 
+    @own_defaults()
     @torch.no_grad()
     def choose(
         self,

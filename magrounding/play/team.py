@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from magrounding.agents.own_defaults import own_defaults
 from magrounding.agents.policy import MARKS, Policy, common_diagnostics
 from magrounding.agents.remapping import remap_embeddings
 from magrounding.errors import ConfigurationError
@@ -178,6 +179,7 @@ class Team:
         for i, player in enumerate(memory):
             player.last_action = taken[:, i].copy()
 
+    @own_defaults()
     @torch.no_grad()
     def relate_words(self, obs: Mapping[str, np.ndarray], subjects: np.ndarray, names: np.ndarray) -> np.ndarray | None:
         """Return how much each episode's text relates some words to some names, as the agents read it.

@@ -18,6 +18,7 @@ import torch
 from torch import Tensor, nn
 
 from magrounding.agents.gradient_step import gradient_step
+from magrounding.agents.own_defaults import own_defaults
 from magrounding.agents.policy import CONTRAST, Auxiliary, Batch, Policy, Reading, evaluating
 from magrounding.agents.transfer import as_floats, upload
 from magrounding.schema import Count, NonNegative, Share
@@ -181,6 +182,7 @@ class Learner(ABC, Generic[Config]):
             return loss.detach(), [{name: each.detach() for name, each in log.items()}]
         learning = [each for group in self.optimizer.param_groups for each in group["params"] if each.requires_grad]
 
+        @own_defaults()
         def gradients_of(compute: Callable[[], Loss]) -> tuple[Sequence[Tensor | None], Tensor, dict[str, Tensor]]:
             loss, log = compute()
             if not loss.requires_grad:  # as the contrast of a single game
