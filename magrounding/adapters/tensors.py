@@ -52,8 +52,9 @@ class TensorEnv(BaseParallelWrapper):
     `illegal` (1 after a masked action, which did nothing), all float32, and with mask="info" `action_mask` [A] int8.
     Texts and their keys are left out.
 
-    With dead="padded" an agent that is out observes zeros (where a space has no zero, what is nearest to it), is paid
-    nothing, has only action 0, and terminates when the episode ends; its own actions are ignored, and may be missing.
+    With dead="padded" an agent that is out, or joins later, observes zeros (where a space has no zero, what is nearest
+    to it), is paid nothing, has only action 0, and terminates when the episode ends; its own actions are ignored, and
+    may be missing.
     Arguments are those of `for_tensors`.
 
     Attributes:
@@ -97,6 +98,8 @@ class TensorEnv(BaseParallelWrapper):
     ) -> tuple[dict[Any, Any], dict[Any, dict[str, Any]]]:
         observations, infos = self.env.reset(seed=seed, options=options)
         self._count()
+        for agent in [each for each in self.agents if each not in self.env.agents]:  # they join later
+            observations[agent], infos[agent] = self._nothing(), {}
         return self._shown(observations), self._given(observations, infos)
 
     def step(
@@ -115,8 +118,9 @@ class TensorEnv(BaseParallelWrapper):
                 rewards.setdefault(agent, 0.0)
                 terminations[agent], truncations[agent] = over, False
                 infos.setdefault(agent, {**outcome, "illegal": False})
-        numbers, order = self._given(observations, infos), [agent for agent in self.agents if agent in observations]
+        numbers, before = self._given(observations, infos), self.agents
         self._count()
+        order = [agent for agent in dict.fromkeys([*before, *self.agents]) if agent in observations]
         results = (self._shown(observations), rewards, terminations, truncations, numbers)
         return tuple({agent: part[agent] for agent in order} for part in results)  # pyright: ignore[reportReturnType]
 

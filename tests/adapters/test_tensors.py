@@ -231,6 +231,44 @@ class Bare(ParallelEnv):
         return spaces.Discrete(2)
 
 
+class Late(Bare):
+    """A game that agent_1 joins after a step."""
+
+    possible_agents = ["agent_0", "agent_1"]  # noqa: RUF012
+
+    def observation_space(self, agent):
+        return spaces.Dict({"action_mask": spaces.Box(0, 1, (2,), np.int8), "seen": spaces.Box(0.0, 1.0, (3,))})
+
+    def reset(self, seed=None, options=None):
+        self.agents, self.steps = self.possible_agents[:1], 0
+        return self.look(), {agent: {} for agent in self.agents}
+
+    def step(self, actions):
+        assert set(actions) == set(self.agents)
+        self.agents, self.steps = self.possible_agents[:], self.steps + 1
+        seen, over = self.look(), self.steps == 3
+        self.agents = [] if over else self.agents
+        infos = {agent: {"won": over} for agent in seen}
+        return seen, dict.fromkeys(seen, 1.0), dict.fromkeys(seen, over), dict.fromkeys(seen, False), infos
+
+    def look(self):
+        return {agent: {"action_mask": np.ones(2, np.int8), "seen": np.ones(3, np.float32)} for agent in self.agents}
+
+
+@pytest.mark.parametrize(("dead", "seen"), [("absent", [1, 2, 2, 2]), ("padded", [2, 2, 2, 2])])
+@pytest.mark.parametrize("mask", ["info", "observation"])
+def test_an_agent_that_joins_late_is_seen_from_its_first_step_or_padded_before(mask, dead, seen):
+    env = for_tensors(Late(), mask=mask, dead=dead)
+    played = [(step[0], step[-1], env.agents) for step in games(env, 1)]
+    assert [len(observations) for observations, _, _ in played] == seen
+    assert all(set(agents) <= set(observations) == set(infos) for observations, infos, agents in played)
+    if dead == "padded":
+        observations, infos, _ = played[0]
+        where = infos if mask == "info" else observations
+        assert where["agent_1"]["action_mask"].tolist() == [1, 0]
+        assert not observations["agent_1"]["seen"].any()
+
+
 def test_what_cannot_be_is_refused_in_a_sentence():
     env = mg.make("ma_rtfm")
     with pytest.raises(ConfigurationError, match="unknown mask 'both'; choose from: info, observation"):
