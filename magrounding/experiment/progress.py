@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 
 from rich.console import Console
@@ -52,10 +53,11 @@ class Display:
         self._lines: dict[str, float] = {}  # row → when its last line was printed
         report = os.environ.get(JOB)
         self._report, self._last_report = Path(report) if report else None, -_REPORT_SECONDS
+        text = partial(TextColumn, markup=False, table_column=Column(no_wrap=True))
         self._progress = Progress(
-            TextColumn("{task.description}", markup=False, table_column=Column(no_wrap=True)),
+            text("{task.description}"),
             *[BarColumn(bar_width=_BAR)] * (bars.width >= _WIDE),
-            TextColumn("{task.percentage:>3.0f}%  {task.fields[numbers]}", table_column=Column(no_wrap=True)),
+            text("{task.percentage:>3.0f}%  {task.fields[numbers]}"),
             console=bars,
             transient=True,
             redirect_stdout=False,  # what is piped elsewhere stays there

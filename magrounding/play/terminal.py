@@ -102,8 +102,8 @@ class Terminal(App[None]):
                 yield Static(id="status")
                 yield Static(id="keys")
                 yield Input(id="filter", placeholder="filter; Enter takes the first", compact=True)
-                yield OptionList(id="moves")
-                yield Static(id="last")
+                yield OptionList(id="moves", markup=False)
+                yield Static(id="last", markup=False)
                 yield Static(id="texts")
         yield Footer(compact=True)
 
@@ -171,7 +171,7 @@ class Terminal(App[None]):
         try:
             self.session.begin(seed)
         except MagroundingError as error:  # there is no saved game of that seed
-            self.notify(str(error), severity="warning")
+            self.notify(str(error), severity="warning", markup=False)
             return
         self._at = 0
         self._refresh()
@@ -180,7 +180,7 @@ class Terminal(App[None]):
         try:
             self.session.choose(agent, action)
         except InvalidAction as error:
-            self.notify(str(error), severity="warning")
+            self.notify(str(error), severity="warning", markup=False)
             return
         self._advance()
 

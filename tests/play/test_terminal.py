@@ -6,6 +6,7 @@ import re
 import numpy as np
 import pytest
 
+from examples.my_game.my_game import env as my_game
 from magrounding.cli import play as command
 from magrounding.cli import watch
 from magrounding.cli.command import CommandLine
@@ -14,11 +15,13 @@ from magrounding.play.action_names import letters_of
 from magrounding.play.lineup import Lineup
 from magrounding.play.saved_games import EpisodeWriter, read_episodes, replayed
 from magrounding.play.session import Session
+from magrounding.registry import ENVS, EnvEntry
 
 pytest.importorskip("textual")
 
-from textual.widgets import Input, Static
+from textual.widgets import Input, OptionList, Static
 
+from magrounding.play import terminal
 from magrounding.play.terminal import Terminal
 
 S2 = {"stage": "s2", "agents": 2, "max_cycles": 40}
@@ -139,6 +142,35 @@ def test_messenger_shows_what_is_seen_and_no_role(env, agents):
             assert not re.search(r"enemy|goal|decoy|entity|role", picture)
 
     asyncio.run(run())
+
+
+@pytest.mark.parametrize("few", [0, 12])
+def test_square_brackets_are_shown_as_they_are(monkeypatch, few):
+    """A name like "go [/]" ended the app, and "go [b]x" was shown as "go x"."""
+    names = ("go [/]", "go [b]x", "[red]", "stay")
+    monkeypatch.setattr(my_game, "POTIONS", names)
+    monkeypatch.setattr(terminal, "_FEW", few)
+    monkeypatch.setitem(ENVS._entries, "brackets", EnvEntry("brackets", f"{my_game.__name__}:MyGame", multi_agent=True))
+
+    async def run():
+        game = session("brackets", "human,random", agents=2)
+        app = Terminal(game, pause=60)
+        async with app.run_test(size=(120, 40)) as pilot:
+            await pilot.pause()
+            moves = app.query_one("#moves", OptionList)
+            shown_moves = [str(moves.render_line(line).text) for line in range(len(moves.options))]
+            offered = "\n".join(shown_moves) if few == 0 else shown(app, "keys")
+            assert all(name in offered for name in names)
+            app.notify = lambda message, **options: told.append(options["markup"])
+            app._choose(0, 99)
+            app._choose(0, 1)
+            await pilot.pause()
+            assert "go [b]x" in shown(app, "last")
+        game.close()
+
+    told = []
+    asyncio.run(run())
+    assert told == [False]
 
 
 def drive(monkeypatch, screenplay):
