@@ -6,6 +6,7 @@ checkpoint holds, and say themselves at which step they stand: no step is there 
 
 from __future__ import annotations
 
+import math
 import re
 import secrets
 import time
@@ -91,6 +92,7 @@ class Sender:
         seed: which of its seeds.
         folder: of the seed.
         finished: nothing new will be measured: trackers that have everything are not asked again.
+        note: where the sentence about numbers that are left out goes; by default the same place.
     """
 
     def __init__(
@@ -102,8 +104,10 @@ class Sender:
         seed: int,
         folder: SeedFolder,
         finished: bool,
+        note: Callable[[str], object] | None = None,
     ) -> None:
-        self._run, self._say = run, say
+        self._run, self._say, self._note = run, say, note or say
+        self._left_out: set[str] = set()
         self._file, known = folder.trackers, _remembered(folder)
         complete = known.complete if finished and known.project == tracking.project else ()
         self._known = _Remembered(known.name or _new_name(run, seed), tracking.project, complete)
@@ -114,6 +118,9 @@ class Sender:
 
     def add(self, line: Mapping[str, Any]) -> None:
         """Take a line that was written; most trackers get it once a checkpoint holds it."""
+        self._left_out |= {
+            name for name, x in line.items() if x is None or (isinstance(x, float) and not math.isfinite(x))
+        }
         self._put(line)
 
     def hold(self) -> None:
@@ -130,6 +137,9 @@ class Sender:
             if feed.is_alive():
                 feed.failure = f"it did not take everything within {PATIENCE:g} s"
         self._report()
+        if self._left_out and self._feeds:
+            names = ", ".join(sorted(self._left_out))
+            self._note(f"trackers show finite numbers alone; NaN and infinity are left out: they were among {names}")
         if finished:
             sent = [feed.id for feed in self._feeds]
             self._known = replace(self._known, complete=(*self._known.complete, *sent))
@@ -197,11 +207,18 @@ class _Feed(Thread):
 
 
 def numbers(line: Mapping[str, Any]) -> dict[str, float]:
-    """Name → value of what trackers show of a line of metrics, such as "s1/reinforce/win_rate"."""
+    """Name → value of what trackers show of a line of metrics, such as "s1/reinforce/win_rate"; finite ones alone.
+
+    The file keeps neither NaN nor infinity, so the trackers of a run that trains get none either.
+    """
     place = [line["stage"], line["phase"]]
     if line["kind"] == "evaluation":
         place.append(f"{line['set']} {line['when']} {line['play']} manual {line['manual']}")
-    return {"/".join(filter(None, (*place, name))): x for name, x in line.items() if isinstance(x, float)}
+    return {
+        "/".join(filter(None, (*place, name))): x
+        for name, x in line.items()
+        if isinstance(x, float) and math.isfinite(x)
+    }
 
 
 def _held(folder: SeedFolder) -> tuple[list[dict[str, Any]], bool]:
@@ -237,8 +254,8 @@ def _new_name(run: RunFolder, seed: int) -> str:
     return f"{begun}-{seed}-{secrets.token_hex(4)}"
 
 
-def track(run: RunFolder, tracking: Tracking) -> None:
-    """Send what a finished or stopped run has measured, and its trackers have not.
+def track(run: RunFolder, tracking: Tracking, note: Callable[[str], object] = print) -> None:
+    """Send what a finished or stopped run has measured, and its trackers have not; `note` gets what is left out.
 
     Raises:
         CheckpointError: no run, one that has measured nothing, or a tracker that does not take it.
@@ -250,7 +267,7 @@ def track(run: RunFolder, tracking: Tracking) -> None:
         lines, finished = _held(folder)
         if not lines:
             continue
-        sender = Sender(tracking, settings, run, failed.append, seed, folder, finished)
+        sender = Sender(tracking, settings, run, failed.append, seed, folder, finished, note)
         for line in lines:
             sender.add(line)
         sender.hold()

@@ -1,10 +1,12 @@
 """Which steps trackers get, and when; that none of them stops a run. Real services are in test_trackers.py."""
 
+import math
 import sys
 import threading
 from itertools import product
 from typing import ClassVar
 
+import msgspec
 import pytest
 
 from magrounding import registry
@@ -20,7 +22,7 @@ from magrounding.play.evaluate import MANUALS, PLAYS
 from magrounding.play.owner import RunOwner
 from magrounding.play.run_folder import METRICS_FILE, RunFolder, SeedFolder
 from magrounding.registry import Registry, TrackerEntry
-from magrounding.storage import read_json
+from magrounding.storage import json_text, read_json
 from tests.experiment.tiny_runs import killed_run, phases_of, quiet, tiny_settings
 from tests.experiment.tracker_readers import read_tensorboard
 
@@ -110,6 +112,28 @@ def sender_of(folder, *trackers, say=lambda sentence: None, finished=False):
 def shown():
     (found,) = Kept.shown.values()
     return found
+
+
+def test_what_is_not_finite_is_left_out_both_ways_and_told(tmp_path):
+    """While a run trained trackers got NaN and infinity, which its file does not keep."""
+    said, folder = [], tmp_path / "run"
+    lines = [line(10, loss=math.nan, win_rate=0.5), line(20, loss=math.inf, win_rate=0.75), line(30, loss=0.25)]
+    for each in (lines, [msgspec.json.decode(json_text(each)) for each in lines]):
+        sender = sender_of(folder, "Kept", say=said.append)
+        for one in each:
+            sender.add(one)
+        sender.hold()
+        sender.close(finished=True)
+        found = shown()
+        assert found == [
+            (10, {"s1/reinforce/win_rate": 0.5}),
+            (20, {"s1/reinforce/win_rate": 0.75}),
+            (30, {"s1/reinforce/loss": 0.25}),
+        ]
+        Kept.shown.clear()
+        folder = tmp_path / "another"
+    assert len(said) == 2
+    assert all("loss" in each and "win_rate" not in each for each in said)
 
 
 def test_a_step_is_sent_once_it_is_whole_and_held_by_a_checkpoint(tmp_path):
