@@ -167,6 +167,8 @@ class TextView:
         if field.name == INVENTORY and self.spec.words and array.dtype.kind in "iu":
             return [f"holds {self.held(array.ravel().tolist())}"]
         rows = array.reshape(-1, array.shape[-1] if array.ndim else 1).tolist()
+        if array.dtype.kind in "iu" and (field.low, field.high) == (PAD, len(self.spec.words) - 1):  # ids of words
+            rows = [[self.word(i) if i != PAD else NOTHING for i in row] for row in rows]
         return [f"{field.name}: {' '.join(map(str, row))}" for row in rows]
 
     def direction(self, column: int, seen: Observation) -> str:

@@ -157,11 +157,11 @@ def _film(folder: Path, team: Team, settings: RunConfig, stage: str) -> str:
     options = settings.stage_options(stage, held_out)
     try:
         with using(ThreadPlan()), closing(make(settings.env, render_mode="rgb_array", **options)) as env:
-            frames, won = play_game(team, env, 0, greedy=True)
+            frames, _, won = play_game(team, env, 0, greedy=True)
     except MagroundingError as error:  # a world without pictures
         print(f"the model card shows no game: {error}")
         return ""
     ending = GIF if len(frames) <= _FILMED else PNG
     write_atomic(folder / f"game{ending}", film(frames, ending, _MILLISECONDS))
-    end = f"{'won' if won else 'lost'} after {len(frames) - 1} steps"
+    end = ending(won, len(frames) - 1)
     return f"![A game of the team](game{ending})\n\nGame 0 of `{held_out}`, not chosen: {end}."

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -71,7 +72,7 @@ def _check_all(arguments: Arguments, header: Header, episodes: list[SavedEpisode
 
 
 def _show(arguments: Arguments, header: Header, episode: SavedEpisode) -> None:
-    end = f"{'won' if episode.won else 'lost'} after {episode.length} steps"
+    end = ending(episode.won, episode.length)
     entry = env_entry(header.env)
     mode = text_mode(entry.configure(**header.options)) if arguments.out is None else "rgb_array"
     with closing(make(header.env, render_mode=mode, **header.options)) as env:
@@ -81,12 +82,12 @@ def _show(arguments: Arguments, header: Header, episode: SavedEpisode) -> None:
         for actions in episode.actions:
             chosen = actions_of(env, actions)
             frames.append(picture_of(env))
-            texts.append(_actions_in_words(header, chosen, infos))
+            texts.append(actions_in_words(chosen, header.actions, infos, header.players))
             _, _, _, _, infos = env.step(chosen)
         frames.append(picture_of(env))
         texts.append("won" if episode.won else "lost")
     if arguments.out is None or arguments.out.suffix.lower() != PAGE:
-        show_film(frames, end, arguments.out, arguments.milliseconds, quiet=arguments.quiet)
+        show_film(frames, texts[:-1], end, arguments.out, arguments.milliseconds, quiet=arguments.quiet)
         return
     lines = [f"{name}: {_words(rules[name])}" for name in _RULES if name in rules]
     about = "\n".join([*lines, f"text: {header.source}"] if header.source else lines)
@@ -100,21 +101,48 @@ def text_mode(config: EnvConfig) -> str:
     return "ansi" if is_simulator(config) else "ansi_full"
 
 
-def show_film(frames: Sequence[Any], end: str, out: Path | None, milliseconds: int, *, quiet: bool) -> None:
-    """Print the frames of a game, or write a film of them, and say how it ended."""
+def ending(won: bool, steps: int) -> str:
+    """Return how a game ended, in words."""
+    return f"{'won' if won else 'lost'} after {steps} step{'s' * (steps != 1)}"
+
+
+def show_film(
+    frames: Sequence[Any], moves: Sequence[str], end: str, out: Path | None, milliseconds: int, *, quiet: bool
+) -> None:
+    """Print the frames of a game and the moves between them, or write a film of them, and say how it ended."""
     if out is None:
-        print("\n\n".join(map(str, frames)), f"\nThe game is {end}.", sep="\n")
+        print(*_in_text(frames, moves), f"The game is {end}.", sep="\n\n")
         return
     write_atomic(out, film(frames, out.suffix.lower(), milliseconds))
     print(out if quiet else f"{out}: {end}")
 
 
-def _actions_in_words(header: Header, chosen: dict[str, int], infos: dict[str, Any]) -> str:
+def _in_text(frames: Sequence[Any], moves: Sequence[str]) -> Iterator[str]:
+    """What stays the same throughout a game, such as its manual, once; then what changes, and the moves.
+
+    Below the name of an agent nothing is taken out: nobody could tell whose it is.
+    """
+    parts = [str(frame).split("\n\n") for frame in frames]
+    common = takewhile(lambda part: not part.startswith("AGENT "), parts[0])
+    same = [part for part in common if "\n" in part and all(part in each for each in parts)]
+    yield from same
+    before: list[str] = []
+    for each, move in zip(parts, [*moves, ""], strict=True):
+        now = [part for part in each if part not in same]
+        yield from (*(now if now != before else ()), *filter(None, [move]))
+        before = now
+
+
+def actions_in_words(
+    chosen: Mapping[str, int], names: Sequence[str], infos: Mapping[str, Any], players: Sequence[str] = ()
+) -> str:
+    """Return a line for each agent's action; without names it is one of the choices in `infos`."""
     lines = []
     for agent, action in chosen.items():
         choices = infos.get(agent, {}).get("text", {}).get("choices", ())
-        name = header.actions[action] if header.actions else choices[action] if action < len(choices) else str(action)
-        lines.append(f"{agent} ({header.players[int(agent.rpartition('_')[2])]}): {name}")
+        name = names[action] if names else choices[action] if action < len(choices) else str(action)
+        who = f" ({players[int(agent.rpartition('_')[2])]})" if players else ""
+        lines.append(f"{agent}{who}: {name}")
     return "\n".join(lines)
 
 

@@ -15,7 +15,7 @@ from magrounding.cli.command import CommandLine, derived
 from magrounding.cli.game_arguments import ActionArguments, QuietArguments
 from magrounding.cli.options import configure, parse_env_options
 from magrounding.cli.play import find_terminal, run_terminal
-from magrounding.cli.replay import show_film, text_mode
+from magrounding.cli.replay import actions_in_words, ending, show_film, text_mode
 from magrounding.envs.make import make
 from magrounding.errors import ConfigurationError, check_choice
 from magrounding.experiment.config import read_config
@@ -29,6 +29,7 @@ from magrounding.play.team import Team, TeamMemory
 from magrounding.pretrained import PREFIX, find_run
 from magrounding.registry import describe
 from magrounding.schema import Count, Natural
+from magrounding.spec import FixedActions
 from magrounding.storage import check_place
 from magrounding.threads import ThreadPlan, using
 
@@ -119,9 +120,9 @@ def _watch_run(arguments: Arguments, run: str, greedy: bool) -> None:
         return
     mode = text_mode(configure(entry, options)) if arguments.out is None else "rgb_array"
     with using(ThreadPlan()), closing(make(settings.env, render_mode=mode, **options)) as env:
-        frames, won = play_game(team, env, arguments.game, greedy=greedy)
-    end = f"{'won' if won else 'lost'} after {len(frames) - 1} steps"
-    show_film(frames, end, arguments.out, arguments.milliseconds, quiet=arguments.quiet)
+        frames, moves, won = play_game(team, env, arguments.game, greedy=greedy)
+    end = ending(won, len(moves))
+    show_film(frames, moves, end, arguments.out, arguments.milliseconds, quiet=arguments.quiet)
 
 
 def _show_on(terminal: type[Terminal], session: Session, arguments: Arguments) -> None:
@@ -129,15 +130,18 @@ def _show_on(terminal: type[Terminal], session: Session, arguments: Arguments) -
         run_terminal(terminal(session, pause=arguments.milliseconds / 1000, paused=True))
 
 
-def play_game(team: Team, env: ParallelEnv, seed: int, *, greedy: bool) -> tuple[list[Any], bool]:
-    """Play an episode; return the picture before each step and at the end, and whether it was won."""
+def play_game(team: Team, env: ParallelEnv, seed: int, *, greedy: bool) -> tuple[list[Any], list[str], bool]:
+    """Play an episode; return the picture before each step and at the end, the moves, and whether it was won."""
     seen, infos = env.reset(seed=seed)
-    memory, frames = team.initial_memory(1), []
+    memory, frames, moves = team.initial_memory(1), [], []
+    kind = team.spec.actions
+    names = kind.names if isinstance(kind, FixedActions) else ()
     while env.agents:
         actions, memory = team.act(seen, memory, infos if frames else None, greedy=greedy, explain=True)
         frames.append(picture_of(env, _claims(team, memory, env)))
+        moves.append(actions_in_words(actions, names, infos))
         seen, _, _, _, infos = env.step(actions)
-    return [*frames, picture_of(env)], any(info.get("won", False) for info in infos.values())
+    return [*frames, picture_of(env)], moves, any(info.get("won", False) for info in infos.values())
 
 
 def _claims(team: Team, memory: TeamMemory, env: ParallelEnv) -> np.ndarray | None:
