@@ -8,6 +8,7 @@ from PIL import Image
 
 from magrounding.cli import watch
 from magrounding.cli.command import CommandLine
+from magrounding.cli.replay import ending, show_film
 from magrounding.play import film
 from magrounding.play.team import Team
 from tests.experiment.tiny_runs import tiny_run
@@ -27,14 +28,23 @@ def run(*arguments):
 def test_a_game_in_text(capsys):
     assert run("--run", TEAM, "--game", 3) == 0
     shown = capsys.readouterr().out
-    steps = shown.count("\nmanual:") - 1
+    steps = shown.count("\nstep ") - 1
     assert steps > 1
+    assert shown.count("manual:") == 1
+    assert shown.count("agent_0: ") == shown.count("agent_1: ") == steps  # the moves between two pictures
     assert shown.endswith(f"The game is won after {steps} steps.\n")
     assert "claimed by" not in shown
     run("--run", TEAM, "--game", 3)
     assert capsys.readouterr().out == shown
     run("--run", TEAM, "--game", 4)
     assert capsys.readouterr().out != shown
+
+
+def test_what_belongs_to_an_agent_stays_below_its_name(capsys):
+    frames = ["MANUAL\nred cures\n\nAGENT a\n\nYOU\nill\n\nAGENT b\n\nYOU\nill"] * 2
+    show_film(frames, ["a: red\nb: red"], ending(True, 1), None, 600, quiet=False)
+    shown = capsys.readouterr().out
+    assert shown == f"{frames[0]}\n\na: red\nb: red\n\nThe game is won after 1 step.\n"
 
 
 def test_who_takes_what(dividing, monkeypatch, capsys):
