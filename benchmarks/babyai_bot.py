@@ -1,4 +1,4 @@
-"""How often minigrid's bot gives up off its own path: `python -m benchmarks.babyai_bot --games 60`.
+"""Count how often minigrid's bot gives up off its path: `python -m benchmarks.babyai_bot --games 60`.
 
 In every game of every level half of the steps are a random action, the others the bot's. Once it has given up it labels
 every action until the episode ends. Prints a table.
@@ -28,7 +28,7 @@ class Arguments:
     levels: str = ",".join(env_entry("babyai").stages)
     """Which, separated by commas."""
     seed: int = 0
-    """Of the games and of the random actions."""
+    """Seed of the games and of the random actions."""
 
 
 def run(arguments: Arguments, line: CommandLine) -> None:

@@ -212,7 +212,7 @@ def test_networks_know_no_learning(part):
 
 
 def test_training_knows_no_world_and_no_model():
-    no_network = ("", ".gradient_step", ".policy", ".transfer", ".weights")
+    no_network = ("", ".gradient_step", ".own_defaults", ".policy", ".transfer", ".weights")
     allowed = {f"magrounding.agents{name}" for name in no_network}
     found = [
         f"{name_of(path)}:{line} imports {module}"

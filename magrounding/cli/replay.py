@@ -118,9 +118,9 @@ def show_film(
 
 
 def _in_text(frames: Sequence[Any], moves: Sequence[str]) -> Iterator[str]:
-    """What stays the same throughout a game, such as its manual, once; then what changes, and the moves.
+    """Yield what stays the same throughout a game, such as its manual, once; then what changes, and the moves.
 
-    Below the name of an agent nothing is taken out: nobody could tell whose it is.
+    Below the name of an agent nothing is taken out: it would no longer be clear whose it is.
     """
     parts = [str(frame).split("\n\n") for frame in frames]
     common = takewhile(lambda part: not part.startswith("AGENT "), parts[0])
