@@ -188,8 +188,9 @@ def test_crowds_stay_in_their_cell(together, size):
     full, empty = rgb_array(scene(size, crowd)).astype(int), rgb_array(scene(size, ())).astype(int)
     board = 820
     rows, columns = np.nonzero((full != empty).any(axis=-1)[:, :board])
-    cell = min(130, 800 // (size - 1))
-    left, top = 20 + (800 - cell * (size - 1)) // 2 - cell // 2, (840 - cell * (size - 1)) // 2 - cell // 2
+    shown = size - 1.5  # of the ring of walls, a quarter of a cell
+    cell = min(130, int(800 / shown))
+    left, top = 20 + (800 - cell * shown) / 2 - cell * 0.75, (840 - cell * shown) / 2 - cell * 0.75
     assert left + 2 * cell - 6 <= columns.min()
     assert columns.max() <= left + 3 * cell + 6
     assert top + 2 * cell - 6 <= rows.min()
@@ -256,3 +257,20 @@ def test_rings_in_the_colours_of_those_that_claim_an_entity():
     assert drawn[0] > 20
     assert drawn[1] > drawn[0]  # it has a whole ring besides
     assert drawn[2] == 0
+
+
+@pytest.mark.parametrize("size", [8, 12])
+@pytest.mark.parametrize("together", [1, 2, 3])
+def test_labels_cover_no_figure(size, together, monkeypatch):
+    figures = (
+        Figure(2, 2, "monster", "wolf", "lightning"),
+        Figure(2, 2, "item", "morningstar", "grandmasters"),
+        Figure(2, 2, "agent", "1"),
+    )[:together]
+    empty, labelled = rgb_array(scene(size, ())), rgb_array(scene(size, figures))
+    monkeypatch.setattr("magrounding.envs.drawing.picture._write", lambda *_: None)
+    bare = rgb_array(scene(size, figures))
+    drawn = (bare != empty).any(-1)[:, :820]
+    assert drawn.sum() > 100
+    assert (labelled != bare).any()
+    assert (labelled != bare).any(-1)[:, :820][drawn].mean() < 0.005

@@ -21,6 +21,7 @@ _PANEL = _MARGIN + _BOARD + 32  # left edge of the panel
 _PANEL_WIDTH = WIDTH - _PANEL - _MARGIN
 _LARGEST_CELL, _SMALLEST_LABELLED_CELL, _SMALLEST_LABEL = 130, 56, 10
 _MOST_CELLS = _BOARD // 8
+_RING = 0.25  # of a cell: one course of stones of a closed ring of walls is shown, as no agent stands there
 _SPACE = 0.32  # between words, of the size of the letters
 
 _BACKGROUND, _MUTED, _FAINT, _RULE = "#f6f2e9", "#6a6870", "#a3a0a0", "#dcd5c5"
@@ -58,9 +59,8 @@ def _board(walls: bytes, shape: tuple[int, int]) -> tuple[Image.Image, int, int]
     """Floor and walls (read-only), the side of a cell in pixels, and how many of them are cut off at each edge."""
     solid = np.frombuffer(walls, np.bool_).reshape(shape)
     ring = solid[[0, -1]].all() and solid[:, [0, -1]].all()
-    # A closed ring of walls is shown at half its width: no agent stands there.
-    cell = min(_LARGEST_CELL, _BOARD // (max(shape) - int(ring)))
-    inset = cell // 2 if ring else 0
+    cell = min(_LARGEST_CELL, int(_BOARD / (max(shape) - 2 * (1 - _RING) * ring)))
+    inset = round(cell * (1 - _RING)) if ring else 0
     image = Image.new("RGB", (cell * shape[1], cell * shape[0]), INK)
     draw = ImageDraw.Draw(image)
     for row, column in np.ndindex(*shape):
@@ -94,18 +94,18 @@ def _draw_cell(
         figure = figures[0]
         lines = _label(figure, inventories) if labelled else []
         line_height = cell * 0.165
-        side = round(min(cell * 0.9, cell * 0.97 - line_height * len(lines)))
+        side = round(min(cell * 0.9, cell * 0.94 - line_height * len(lines)))
         _paste(image, figure, x + (cell - side) // 2, y + round(cell * 0.02), side, inventories)
         for k, line in enumerate(lines):
             _write(image, x + cell / 2, y + cell * 0.98 - line_height * (len(lines) - k - 0.5), line, cell, cell, "mm")
     elif len(figures) <= 3 and labelled:
         band = cell // len(figures)
         for k, figure in enumerate(figures):
-            side = min(band, round(cell * 0.42)) - 2
+            side = min(band, round(cell * 0.38)) - 2
             middle = y + k * band + band // 2
             _paste(image, figure, x + 2, middle - side // 2, side, inventories)
-            lines = _label(figure, inventories)
-            room = cell - side - 10
+            lines = [] if figure.kind == "agent" else _label(figure, inventories)  # its item is in its hand
+            room = cell - side - 12
             for m, line in enumerate(lines):
                 height = middle + (m - (len(lines) - 1) / 2) * cell * 0.15
                 _write(image, x + side + 8, height, line, cell * 0.85, room, "lm")
@@ -148,10 +148,10 @@ def _paste(image: Image.Image, figure: Figure, x: int, y: int, side: int, invent
 def _write(image: Image.Image, x: float, y: float, line: Line, scale: float, room: float, anchor: str) -> None:
     """One line of a label, as large as its room allows."""
     text, colour, ground = line
-    size = _fitting(text, max(9, round(scale * 0.155)), _SMALLEST_LABEL, room - 2)
+    size = _fitting(text, max(9, round(scale * 0.155)), _SMALLEST_LABEL, room)
+    while anchor == "lm" and len(text) > 1 and font(size).getlength(text) > room:
+        text = text[:-2] + "…"  # rather cut off than over a figure, or in the next cell
     draw, length = ImageDraw.Draw(image), font(size).getlength(text)
-    if anchor == "lm":
-        x -= max(0.0, length - room)  # rather over the figure beside it than into the next cell
     if ground is None:
         draw.text((x, y), text, colour, font(size), anchor=anchor, stroke_width=2, stroke_fill=_FLOOR[0])
         return

@@ -71,7 +71,8 @@ export function drawBoard(svg, frame, game, overlays) {
   }
   frame.figures.forEach((figure, k) => {
     const [x, y, side] = where[k], alone = side === CELL, agent = "agent" in figure;
-    const room = alone && !agent ? .74 : .94, inner = side * room;
+    const words = alone && !agent ? [figure.quality, figure.name].filter(Boolean) : [];
+    const inner = side * (.94 - .17 * words.length);
     if (claimed[k]) rings(parts, where[k], claimed[k], game.colours);
     const picture = shape("image", {
       href: `/sprite/${figure.sprite}`, x: x + (side - inner) / 2, y: y + side * .02, width: inner, height: inner,
@@ -80,15 +81,12 @@ export function drawBoard(svg, frame, game, overlays) {
     const turn = TURNS[(figure.quality ?? "").replace("facing ", "")];
     if (agent && turn !== undefined)
       shape("path", {d: "M34 -16L50 0L34 16z", fill: "var(--ink)", transform: `translate(${x + side / 2} ${y + side / 2}) rotate(${turn}) scale(${side / CELL})`}, parts);
-    if (alone && !agent) {
-      const words = [figure.quality, figure.name].filter(Boolean);
-      words.forEach((word, line) => shape("text", {
-        x: x + side / 2, y: y + side * .96 - (words.length - 1 - line) * 17, "font-size": Math.min(17, CELL / (.66 * word.length)),
-      }, parts, word));
-    }
+    words.forEach((word, line) => shape("text", {
+      x: x + side / 2, y: y + side * .96 - (words.length - 1 - line) * 17, "font-size": Math.min(17, CELL / (.66 * word.length)),
+    }, parts, word));
   });
   const closed = frame.walls.every((row, k) => (k % (rows - 1) ? row[0] + row[columns - 1] : row).match(/^#+$/));
-  const cut = closed ? CELL / 2 : 0;  // a closed ring of walls is shown at half its width: nobody stands there
+  const cut = closed ? .75 * CELL : 0;  // a closed ring of walls is shown at a quarter of its width: nobody stands there
   svg.setAttribute("viewBox", `${cut} ${cut} ${columns * CELL - 2 * cut} ${rows * CELL - 2 * cut}`);
   svg.setAttribute("aria-label", describe(frame));
   svg.replaceChildren(parts);
