@@ -58,7 +58,7 @@ export function drawBoard(svg, frame, game, overlays) {
   }
   shape("path", {d: other, class: "floor-2"}, parts);
   shape("path", {d: walls, class: "wall"}, parts);
-  shape("path", {d: unseen, class: "unseen"}, parts);
+  shape("path", {d: unseen, class: "fog"}, parts);
   const where = places(frame.figures), claimed = {};
   if (overlays.claims)
     for (const [agent, taken] of Object.entries(frame.claims)) for (const k of taken) (claimed[k] ??= []).push(+agent);

@@ -5,6 +5,16 @@ const at = id => document.getElementById(id);
 const FEW = 12;  // moves that each have a key; more are chosen from a list
 const LISTED = 80;  // of them, how many are shown at once
 const FIRST = 3;  // options that are shown without being asked for
+const QUICK = {env: "ma_rtfm", options: {stage: "s5", agents: 2}, players: ["human", "pretrained:ma_rtfm-s5-2agents"], seed: null, pace: 0};
+const WORLDS = {  // names of worlds, beside their ids
+  rtfm: "RTFM: monsters, weapons, a manual", ma_rtfm: "RTFM for several agents", rock_paper_scissors: "Rock, paper, scissors",
+  messenger: "Messenger: carry a message", ma_messenger: "Messenger for several agents", babyai: "BabyAI: follow an instruction", alfworld: "ALFWorld: housework in words",
+  scienceworld: "ScienceWorld: experiments in words", nethack: "NetHack: a dungeon", touchdown: "Touchdown: walk through a city",
+};
+const PLAYERS = {human: "a person", random: "random moves", oracle: "the oracle: a script that knows all"};
+const playerName = name => PLAYERS[name] ?? name.replace("pretrained:", "trained team ");
+const worldName = env => WORLDS[env] ? `${WORLDS[env]} (${env})` : env;
+const OPTIONS = {max_cycles: "steps at most", split: "set of games"};
 const ARROWS = {ArrowUp: "up", ArrowDown: "down", ArrowLeft: "left", ArrowRight: "right"};
 const SIGNS = {up: "↑", down: "↓", left: "←", right: "→"};
 
@@ -75,10 +85,11 @@ const HEARD = {
     }
     if (fresh) state.frames = [];
     state.keys = keysOf(message.game.actions);
-    at("where").textContent = `${message.game.env} · ${state.mine.length ? `you are agent ${state.mine.join(" and ")}` : "you are watching"}`;
+    at("where").textContent = `${worldName(message.game.env)} · ${state.mine.length ? `you are agent ${state.mine.join(" and ")}` : "you are watching"}`;
     at("link").value = `${location.origin}/game/${state.code}`;
     at("saved").href = `/game/${state.code}/saved`;
     show("game");
+    at("making").textContent = "";
     complain();
     state.onJoined?.();
   },
@@ -104,6 +115,7 @@ const HEARD = {
   refused(message) {
     if (message.code === "no_game" && !state.onRefused) { state.gone = true; return lobby(message.sentence); }
     if (message.ref !== undefined) delete state.chosen[message.ref];
+    at("making").textContent = "";
     complain(message.sentence);
     state.onRefused?.(message);
     refreshMoves();
@@ -136,16 +148,23 @@ export async function lobby(sentence = "") {
   at("where").textContent = "";
   complain(sentence);
   offers ??= await ask("/offers");
-  at("env").replaceChildren(...offers.worlds.map(each => make("option", each.env, {value: each.env})));
+  at("env").replaceChildren(...offers.worlds.map(each => make("option", worldName(each.env), {value: each.env})));
   at("env").onchange = showOptions;
+  const quick = offers.worlds.find(each => each.env === QUICK.env && QUICK.players.every(name => each.players.some(player => player.name === name))
+    && Object.keys(QUICK.options).every(name => each.options.some(option => option.name === name)));
+  at("now-part").hidden = !quick;
+  if (quick) at("env").value = QUICK.env;
   showOptions();
+  if (!quick) return;
+  at("option-stage").value = JSON.stringify(QUICK.options.stage);
+  at("player-1").value = QUICK.players[1];
 }
 
 const world = () => offers.worlds.find(each => each.env === at("env").value);
 
 function showOptions() {
   const fields = world().options.map(option => {
-    const id = `option-${option.name}`, name = option.name.replaceAll("_", " ");
+    const id = `option-${option.name}`, name = OPTIONS[option.name] ?? option.name.replaceAll("_", " ");
     const field = option.values
       ? make("select", option.values.map(value => make("option", String(value), {value: JSON.stringify(value), selected: value === option.default})), {id})
       : make("input", [], {id, type: "number", min: option.least, max: option.most, value: option.default, placeholder: "its own"});
@@ -164,13 +183,12 @@ function showPlayers() {
   const ally = fits.find(each => each.name === "oracle") ?? fits.find(each => each.name === "random");
   at("players").replaceChildren(...Array.from({length: Math.min(agents, 16)}, (_, agent) => make("label", [
     `Agent ${agent} `,
-    make("select", fits.map(each => make("option", each.name === "human" ? "a person" : each.name, {value: each.name, selected: each.name === (agent ? ally.name : "human")})), {id: `player-${agent}`}),
+    make("select", fits.map(each => make("option", playerName(each.name), {value: each.name, selected: each.name === (agent ? ally.name : "human")})), {id: `player-${agent}`}),
   ])));
 }
 
 async function create(event) {
   event.preventDefault();
-  complain();
   const options = {};
   for (const option of world().options) {
     const value = at(`option-${option.name}`).value;
@@ -178,8 +196,14 @@ async function create(event) {
   }
   const players = [...at("players").querySelectorAll("select")].map(each => each.value);
   const clock = at("new").elements.pace.value === "clock", seed = at("seed").value;
+  begin({env: at("env").value, options, players, seed: seed === "" ? null : +seed, pace: clock ? +at("seconds").value : 0});
+}
+
+async function begin(game) {
+  complain();
+  at("making").textContent = "The game is being made. The first one takes some seconds.";
   if (state.socket?.readyState !== WebSocket.OPEN) await connect();
-  send({type: "create", env: at("env").value, options, players, seed: seed === "" ? null : +seed, pace: clock ? +at("seconds").value : 0});
+  send({type: "create", ...game});
 }
 
 export async function enter(code, agent = null) {
@@ -369,7 +393,7 @@ export function refresh() {
   at("overlays").hidden = !(known || (state.replay && drawn));
   at("agents").replaceChildren(...game.players.map((player, agent) => {
     const held = frame.holds?.[agent], figure = frame.figures?.find(each => each.agent === agent);
-    const who = player.startsWith("human") ? (state.mine.includes(agent) ? "you" : player.replace("human", "a person")) : player;
+    const who = player.startsWith("human") ? (state.mine.includes(agent) ? "you" : player.replace("human", "a person")) : playerName(player);
     return make("li", [figure ? picture(figure.sprite) : null, `agent ${agent}, ${who}${held === null ? "" : held ? `: holds ${held}` : ""}`],
       {class: [held === null ? "dead" : "", state.mine.includes(agent) ? "you" : ""].join(" ").trim() || null});
   }));
@@ -417,6 +441,7 @@ async function open(event) {
 // ---------------------------------------------------------------- all begins here
 
 at("new").onsubmit = create;
+at("now").onclick = () => begin(QUICK);
 at("file").onchange = open;
 at("step").oninput = () => lookAt(+at("step").value);
 at("back").onclick = () => lookAt(state.shown - 1);
