@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -33,6 +34,8 @@ from magrounding.experiment.jobs.runner import run_jobs
 from magrounding.experiment.jobs.seeds import seed_jobs
 from magrounding.experiment.presets import default_preset
 from magrounding.experiment.progress import Display
+from magrounding.experiment.reports.run import outcome_table
+from magrounding.experiment.results import results_of
 from magrounding.play.demonstrations import digests
 from magrounding.play.run_folder import RunFolder
 from magrounding.schema import NonNegative, Positive, assign, diff, has
@@ -146,7 +149,18 @@ def run(arguments: Arguments, line: CommandLine) -> None:
             raise
         again = _resuming(replace(arguments, only_seeds=None), line, folder, "--learning", error.remedy)
         raise Diverged(f"{error}; go on with, e.g.: {again}") from None
-    print(run.report if arguments.quiet else f"report: {run.report}")
+    print(run.report if arguments.quiet else ended(run))
+
+
+def ended(run: RunFolder) -> str:
+    """Return what a person reads after training: results, the report's place, and commands that come next."""
+    name = shlex.quote(str(run))
+    return (
+        f"\n{outcome_table(results_of(run)).markdown()}\n\nreport: {run.report}\n"
+        f"next: magrounding watch --run {name} --out game.gif\n"
+        f"      magrounding evaluate --run {name}\n"
+        f"      magrounding serve --player mine=run:{name}"
+    )
 
 
 def train_side_by_side(arguments: Arguments, config: RunConfig, run: RunFolder, display: Display) -> None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 import time
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Collection
 from contextlib import ExitStack, closing
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import numpy as np
@@ -57,6 +58,10 @@ class Position:
         self.best = -math.inf if self.best is None else self.best  # JSON has no −∞
 
 
+_STEADY = 10
+"""Updates of an algorithm from which its speed is known; the first ones compile."""
+
+
 def is_finished(settings: RunConfig, folder: SeedFolder) -> bool:
     """Return whether the whole curriculum of a seed is learnt; CheckpointError where its state is damaged."""
     if not folder.checkpoint.exists():
@@ -98,7 +103,7 @@ class SeedRun:
         self._games: list[FinishedEpisodes] = []  # since the last line of metrics
         self._losses: list[list[dict[str, float]]] = []
         self._last_save = self._last_tick = time.monotonic()
-        self._speed = 0.0
+        self._rates: defaultdict[str, deque[float]] = defaultdict(lambda: deque(maxlen=4 * _STEADY))
 
     @property
     def stage(self) -> str:
@@ -284,10 +289,13 @@ class SeedRun:
         self._losses.append(losses)
         for fault in session.new_faults():
             self._log.write({**self._line("fault"), **fault})
-        seconds = self._tick()
-        speed = session.steps_per_update / seconds
-        self._speed = 0.9 * self._speed + 0.1 * speed if self._speed else speed
+        self._rates[self.phase.learner.algorithm].append(self._tick() / session.steps_per_update)
         self._show()
+
+    @property
+    def _speed(self) -> float:
+        """Steps a second of the last updates; single slow ones, which compile or follow an evaluation, do not count."""
+        return 1 / median(self._rates[self.phase.learner.algorithm])
 
     def _tick(self) -> float:
         """Add the wall time since the last call to `seconds`, and return it."""
@@ -365,18 +373,24 @@ class SeedRun:
         self._display.show(f"seed {self.seed} {name}", part, numbers)
 
     def _seconds_left(self) -> float | None:
-        """Seconds of training left at the present speed, if no phase ends early; None where it is unknown."""
+        """Seconds left at the speed of each algorithm so far, if no phase ends early; None where one is not known yet.
+
+        Evaluations and saving take the share that they have taken until now.
+        """
         later = [phase for stage in self.settings.stages[self.at.stage :] for phase in self.settings.of_stage(stage)]
         total = 0.0
         for i, phase in enumerate(later[self.at.phase :]):
-            steps, minutes = phase.until.steps, phase.until.minutes
-            spans = [] if steps is None else [max(0, steps - (self.at.steps if i == 0 else 0)) / self._speed]
+            steps, minutes, rates = phase.until.steps, phase.until.minutes, self._rates[phase.learner.algorithm]
+            if len(rates) < _STEADY:
+                return None
+            spans = [] if steps is None else [max(0, steps - (self.at.steps if i == 0 else 0)) * median(rates)]
             if minutes is not None:
                 spans.append(max(0.0, 60 * minutes - (self._training_seconds() - self.at.began_at if i == 0 else 0.0)))
             if not spans:
                 return None
             total += min(spans)
-        return total
+        beside = sum(self._clock.spent.get(what, 0.0) for what in ("evaluation", "saving"))
+        return total * (1 + beside / self._training_seconds())
 
     def _save(self, session: StageSession | None) -> None:
         """Write the checkpoint; without a session, one between two phases."""

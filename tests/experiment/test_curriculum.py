@@ -3,6 +3,7 @@
 import io
 import json
 import re
+import shlex
 from itertools import count, product
 
 import numpy as np
@@ -11,6 +12,7 @@ import torch
 from rich.console import Console
 
 import magrounding as mg
+from magrounding.cli.train import ended
 from magrounding.errors import CheckpointError, ConfigurationError, MagroundingError
 from magrounding.experiment.config import read_config
 from magrounding.experiment.curriculum import run_curriculum
@@ -19,10 +21,19 @@ from magrounding.experiment.phase import Promotion
 from magrounding.experiment.progress import Display, duration
 from magrounding.experiment.stage import StageSession
 from magrounding.play.evaluate import MANUALS, PLAYS, REPORT_SEED, evaluate
-from magrounding.play.run_folder import METRICS_FILE
+from magrounding.play.run_folder import METRICS_FILE, RunFolder
 from magrounding.storage import read_json, write_json
 from magrounding.training.ppo import PPOConfig
-from tests.experiment.tiny_runs import killed_run, phases_of, quiet, timeless, tiny_settings, weights_of
+from tests.experiment.tiny_runs import (
+    IMITATION,
+    LEARNER,
+    killed_run,
+    phases_of,
+    quiet,
+    timeless,
+    tiny_settings,
+    weights_of,
+)
 from tests.full import in_full, in_the_full_suite
 
 FOLDER_OF_A_RUN = {
@@ -337,6 +348,30 @@ def test_the_display_is_live_on_a_terminal():
 
 def test_durations():
     assert [duration(s) for s in (None, 12.4, 200, 3725)] == ["unknown time", "12 s", "3 min 20 s", "1 h 02 min"]
+
+
+def test_no_time_is_estimated_before_the_speed_of_every_algorithm_is_known(tmp_path):
+    shown = []
+
+    class Shown(Display):
+        def show(self, title, part, numbers, row=""):
+            shown.append((title.split()[-1], numbers[0] != f"{duration(None)} left"))
+
+    phases = phases_of({"*": Promotion(steps=450)}, IMITATION, LEARNER)  # 30 steps an update
+    run_curriculum(
+        tiny_settings(stages=("s1", "s2"), phases=phases, every=None, final_sets=("eval",)), tmp_path, display=Shown()
+    )
+    known = [know for _, know in shown]
+    assert [title for title, _ in shown] == 2 * (15 * ["imitate"] + 15 * ["reinforce"])
+    assert known == 24 * [False] + 36 * [True]
+
+
+def test_a_trained_run_ends_with_its_results_and_what_can_be_typed_next(finished):
+    text = ended(RunFolder(finished))
+    assert re.findall(r"^\| (s\d) \|", text, re.MULTILINE) == ["s1", "s3"]
+    commands = [shlex.split(command) for command in re.findall(r"magrounding (.+)", text)]
+    assert [command[0] for command in commands] == ["watch", "evaluate", "serve"]
+    assert all(command[2].removeprefix("mine=run:") == str(finished) for command in commands)
 
 
 def test_metrics_lines_are_json(finished):

@@ -15,7 +15,7 @@ from magrounding.experiment.reports import HOW_TO_READ
 from magrounding.experiment.results import TEXT, RunResults, results_of
 from magrounding.experiment.statistics import Statistics
 from magrounding.experiment.tables import Cell, Table, interval, page, percent, text_of
-from magrounding.play.evaluate import FAULTS, PLAYS, TRUE_MANUAL
+from magrounding.play.evaluate import FAULTS, GREEDY, PLAYS, TRUE_MANUAL
 from magrounding.play.lineup import ORACLE, RANDOM
 from magrounding.play.run_folder import CURVES_FILE, RunFolder
 from magrounding.storage import write_atomic
@@ -81,6 +81,21 @@ def results_table(run: RunResults) -> Table:
             "share of the oracle": share,
             "papers": papers,
             "facts read": lambda at: team(at, "fact_accuracy"),
+        },
+    )
+
+
+def outcome_table(run: RunResults) -> Table:
+    """Stage × phase on games that are kept from training: the team, the most likely actions, and other players."""
+    held_out = run.settings.entry.evaluation.held_out_set
+    return Table.of(
+        [at for at in run.reported() if at[2] == held_out(at[0])],
+        {
+            "stage": lambda at: run.settings.stage_name(at[0]),
+            "learnt by": lambda at: run.learnt_by(*at[:2]),
+            "set": lambda at: at[2],
+            f"team, {GREEDY}": lambda at: run.after(*at, GREEDY),
+            **{player: lambda at, player=player: run.baseline(at[0], at[2], player) for player in PLAYERS},
         },
     )
 
