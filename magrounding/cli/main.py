@@ -37,7 +37,6 @@ COMMANDS = {
     "completion": "Print a script that completes commands and options in bash or zsh.",
 }
 """Name → what it does."""
-SERVER = "serve"
 MODULES = {name: f"magrounding.cli.{name.replace('-', '_')}" for name in COMMANDS}
 
 
@@ -51,7 +50,7 @@ def main() -> int:
         return 0
     if name not in COMMANDS:
         return run_command(lambda: refuse(name))
-    if name == SERVER:  # who opens a page waits for its address
+    if name == "serve":  # who opens a page waits for its address
         print("starting: PyTorch and the environments are loaded first, which takes seconds", file=sys.stderr)
     return CommandLine(f"{NAME} {name}", tuple(arguments)).run(import_module(MODULES[name]))
 

@@ -156,10 +156,8 @@ def ended(run: RunFolder) -> str:
     """Return what a person reads after training: results, the report's place, and commands that come next."""
     name = shlex.quote(str(run))
     return (
-        f"\n{outcome_table(results_of(run)).markdown()}\n\nreport: {run.report}\n"
-        f"next: magrounding watch --run {name} --out game.gif\n"
-        f"      magrounding evaluate --run {name}\n"
-        f"      magrounding serve --player mine=run:{name}"
+        f"\n{outcome_table(results_of(run)).markdown()}\n\nreport: {run.report}\nnext: magrounding watch --run {name} "
+        f"--out game.gif\n      magrounding evaluate --run {name}\n      magrounding serve --player mine=run:{name}"
     )
 
 

@@ -373,10 +373,7 @@ class SeedRun:
         self._display.show(f"seed {self.seed} {name}", part, numbers)
 
     def _seconds_left(self) -> float | None:
-        """Seconds left at the speed of each algorithm so far, if no phase ends early; None where one is not known yet.
-
-        Evaluations and saving take the share that they have taken until now.
-        """
+        """Seconds left at the speed of each algorithm so far, if no phase ends early; None where one is not known."""
         later = [phase for stage in self.settings.stages[self.at.stage :] for phase in self.settings.of_stage(stage)]
         total = 0.0
         for i, phase in enumerate(later[self.at.phase :]):
@@ -389,8 +386,7 @@ class SeedRun:
             if not spans:
                 return None
             total += min(spans)
-        beside = sum(self._clock.spent.get(what, 0.0) for what in ("evaluation", "saving"))
-        return total * (1 + beside / self._training_seconds())
+        return total * (1 + self._clock.spent.get("evaluation", 0.0) / self._training_seconds())
 
     def _save(self, session: StageSession | None) -> None:
         """Write the checkpoint; without a session, one between two phases."""

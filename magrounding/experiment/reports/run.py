@@ -87,9 +87,8 @@ def results_table(run: RunResults) -> Table:
 
 def outcome_table(run: RunResults) -> Table:
     """Stage × phase on games that are kept from training: the team, the most likely actions, and other players."""
-    held_out = run.settings.entry.evaluation.held_out_set
     return Table.of(
-        [at for at in run.reported() if at[2] == held_out(at[0])],
+        [at for at in run.reported() if at[2] == run.settings.entry.evaluation.held_out_set(at[0])],
         {
             "stage": lambda at: run.settings.stage_name(at[0]),
             "learnt by": lambda at: run.learnt_by(*at[:2]),
