@@ -37,6 +37,8 @@ COMMANDS = {
     "completion": "Print a script that completes commands and options in bash or zsh.",
 }
 """Name → what it does."""
+STARTING = {"serve": "starting: PyTorch and the environments are loaded first, which takes seconds\n"}
+"""Name → the first line of a command whose reader waits for an address."""
 MODULES = {name: f"magrounding.cli.{name.replace('-', '_')}" for name in COMMANDS}
 
 
@@ -50,8 +52,7 @@ def main() -> int:
         return 0
     if name not in COMMANDS:
         return run_command(lambda: refuse(name))
-    if name == "serve":  # who opens a page waits for its address
-        print("starting: PyTorch and the environments are loaded first, which takes seconds", file=sys.stderr)
+    sys.stderr.write(STARTING.get(name, ""))
     return CommandLine(f"{NAME} {name}", tuple(arguments)).run(import_module(MODULES[name]))
 
 
