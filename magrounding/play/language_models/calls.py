@@ -14,12 +14,13 @@ from io import FileIO
 from pathlib import Path
 from typing import Annotated
 
+import msgspec
 from msgspec import Meta
 
 from magrounding.brief import brief
-from magrounding.errors import CheckpointError, ConfigurationError
-from magrounding.schema import Natural, NonNegative, Options, load
-from magrounding.storage import LINES, json_text, naming, parse_json, read_bytes, reason, write_atomic
+from magrounding.errors import CheckpointError
+from magrounding.schema import Natural, NonNegative
+from magrounding.storage import LINES, naming, read_bytes, reason, write_atomic
 
 CALLS_FILE = "calls.jsonl"
 MOVE, FACT = "move", "fact"
@@ -27,8 +28,7 @@ MOVE, FACT = "move", "fact"
 Count64 = Annotated[int, Meta(ge=0, le=2**62)]
 
 
-@dataclass(frozen=True)
-class Call(Options):
+class Call(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One question and its reply: a line of `calls.jsonl`.
 
     Attributes:
@@ -40,7 +40,7 @@ class Call(Options):
         model, temperature, max_tokens: of sampling.
         settings: a hash of all options that replies depend on.
         prompt, prompt_hash: the template.
-        reply: all that the model wrote; "" where the call failed.
+        reply: what the model wrote, of a very long one its end; "" where the call failed.
         finish: the endpoint's reason for the reply's end.
         read, cached, written, reasoning: tokens, see `endpoint.Tokens`.
         seconds: until the reply was there, further tries included.
@@ -73,7 +73,7 @@ class Call(Options):
     reasoning: Natural = 0
     seconds: NonNegative = 0.0
     tries: Natural = 1
-    faults: Mapping[str, int] = field(default_factory=dict)
+    faults: dict[str, int] = {}
     price: float | None = None
     refused: str = ""
     failure: str = ""
@@ -106,7 +106,7 @@ class Calls:
         """Append a call; OSError of the disk, with the file's name."""
         if self._path is None:
             return
-        line = (json_text(asdict(call), compact=True) + "\n").encode()
+        line = msgspec.json.encode(call) + b"\n"
         with self._lock, naming(self._path):
             if self._resume:
                 self._known[call.key] = call
@@ -223,10 +223,10 @@ def _read(path: Path) -> list[Call]:
     if lines and not lines[-1].endswith(b"\n"):
         lines.pop()
         write_atomic(path, b"".join(lines))
-    calls = []
+    calls, decoder = [], msgspec.json.Decoder(Call)
     for number, line in enumerate(lines, 1):
         try:
-            calls.append(load(Call, parse_json(line)))
-        except (ValueError, ConfigurationError):
+            calls.append(decoder.decode(line))
+        except (ValueError, RecursionError):  # msgspec's errors are ValueErrors
             raise CheckpointError(f"{path}, line {number} is damaged, or the file holds no calls") from None
     return calls

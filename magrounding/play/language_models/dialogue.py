@@ -13,13 +13,15 @@ import numpy as np
 from magrounding.play.action_names import action_name
 from magrounding.play.language_models.chats import example_games, in_form
 from magrounding.play.language_models.endpoint import Message
-from magrounding.play.language_models.prompts import Prompt, read_move, spelt
+from magrounding.play.language_models.prompts import Prompt, answer_of, read_move, spelt
 from magrounding.spec import MASK, EnvSpec, TextChoices
 from magrounding.text_view import Happened, TextView, joined
 from magrounding.vector import Observation, observation_of
 
 NO_OPS = "stay", "wait", "done"
 """Names of actions that do nothing."""
+_LONGEST = 2**13
+"""Letters of a reply that is read again: of a longer one its move alone, or its end."""
 _DIGITS = 4
 """Decimals of a reward, which may be a difference of two sums in single precision."""
 
@@ -59,31 +61,52 @@ class Dialogue:
         self.rules = joined({title: seen.pop(title) for title in titles if title in seen})
         self._now, self._mask = joined(seen), legal_mask(spec, obs, row, agent)
         self._names = _names(spec, obs, row, agent, self._mask)
+        self._compose()
+        self.action, self.refused = None, 0
+
+    def refusal(self, reply: str, finish: str = "") -> str:
+        """Return why a reply to the last request is not played; "" for a legal move."""
+        return read_move(reply, self._form, *self._names, finish)[1]
+
+    def answer(self, reply: str, finish: str = "") -> None:
+        """Take the reply to `messages`: it sets `action`, or the reason of its refusal is added to `messages`.
+
+        `finish` is the endpoint's reason for the end of the reply.
+        """
+        self.action, reason = read_move(reply, self._form, *self._names, finish)
+        said = answer_of(reply)
+        if self.action is None:
+            self.refused += 1
+            again = self._prompt.fill("again", self._form, reason=reason)
+            said = said[-_LONGEST:] or "-"
+            self.messages += [{"role": "assistant", "content": said}, {"role": "user", "content": again}]
+            if self.refused == 1:
+                return
+            self.action = no_op(self._view.spec, self._mask)
+            said = in_form(self._view.spec.actions.names[self.action], self._form)
+        elif len(said) > _LONGEST:
+            said = in_form(next(name for name, k in self._names[0].items() if k == self.action), self._form)
+        self._past.append((self._now, said))
+        if len(self._past) >= 2 * self._history:
+            del self._past[: len(self._past) - self._history]
+
+    def shorten(self) -> bool:
+        """Leave the older half of the steps before this one out of `messages`, for good; False where there is none."""
+        if not self._past:
+            return False
+        again = self.messages[2 + 2 * len(self._past) :]
+        del self._past[: (len(self._past) + 1) // 2]
+        self._compose()
+        self.messages += again
+        return True
+
+    def _compose(self) -> None:
+        """Begin the request of a step."""
         self.messages = [{"role": "system", "content": self._instructions}]
         for text, reply in (*self._past, (self._now, "")):
             text = f"{self.rules}\n\n{text}" if self.rules and len(self.messages) == 1 else text
             self.messages.append({"role": "user", "content": text})
             self.messages += [{"role": "assistant", "content": reply}] if reply else []
-        self.action, self.refused = None, 0
-
-    def refusal(self, reply: str) -> str:
-        """Return why a reply to the last request is not played; "" for a legal move."""
-        return read_move(reply, self._form, *self._names)[1]
-
-    def answer(self, reply: str) -> None:
-        """Take the reply to `messages`: it sets `action`, or the reason of its refusal is added to `messages`."""
-        self.action, reason = read_move(reply, self._form, *self._names)
-        if self.action is None:
-            self.refused += 1
-            again = self._prompt.fill("again", self._form, reason=reason)
-            self.messages += [{"role": "assistant", "content": reply or "-"}, {"role": "user", "content": again}]
-            if self.refused == 1:
-                return
-            self.action = no_op(self._view.spec, self._mask)
-            reply = in_form(self._view.spec.actions.names[self.action], self._form)
-        self._past.append((self._now, reply))
-        if len(self._past) >= 2 * self._history:
-            del self._past[: len(self._past) - self._history]
 
 
 def instructions(prompt: Prompt, form: str, env: str, options: Mapping[str, Any]) -> str:

@@ -6,17 +6,20 @@ No key is in any text that leaves this module: what a server writes is searched 
 from __future__ import annotations
 
 import random
+import re
+import socket
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from magrounding.errors import MagroundingError, needed
-from magrounding.play.language_models.models import LanguageModel
-from magrounding.play.language_models.prompts import JSON
+from magrounding.errors import ConfigurationError, MagroundingError, needed
+from magrounding.play.language_models.models import LIMIT, NEW_LIMIT, SYSTEM, LanguageModel
+from magrounding.play.language_models.prompts import CUT, JSON, kept
 from magrounding.storage import json_text, parse_json
 
 if TYPE_CHECKING:
@@ -26,12 +29,28 @@ Message = Mapping[str, str]
 """A message of a chat: `role` and `content`."""
 
 TIMEOUT, CONNECTION, GARBAGE = "timeout", "connection", "garbage"
+THOUGHTS, WINDOW, FORM = "thoughts", "window", "form"
 """Kinds of faults, beside the status of a reply that is none: no reply in time; no connection, or one that broke off;
-a reply that is no chat completion."""
+a reply that is no chat completion; one that is all thoughts; a request longer than the model's window; and one whose
+form was refused. After the last two another request is sent, which is no retry."""
 _LONGEST_WAIT = 8.0
-_MOST = 2**22
-"""Bytes of a reply."""
-_LONGEST_REASON = 200
+_LEAST, _A_TOKEN, _MOST = 2**16, 2**7, 2**22
+"""Bytes of a reply: of one without tokens, of each token, and at most."""
+_LONGEST_REASON, _READ = 200, 2**13
+"""Letters of an error, as it is shown, and of those in which its meaning is looked for."""
+_FORMS = 8
+"""Changes of form after which a call fails."""
+_TOO_LONG = re.compile(
+    r"context.{0,9}(length|size|window)|(prompt|input|request) is too long|input token count|inputs` tokens"
+)
+_NO_SYSTEM = re.compile(
+    r"system.{0,40}(role|message|prompt|instruct|support)|role.{0,80}system|roles must alternate|only user"
+    r"|developer instruction"
+)
+_UNSUPPORTED = re.compile(
+    r"unsupported|not support|unrecognized|unknown|unexpected|not permitted|extra|deprecated|only "
+)
+"""Words, in lower case, by which endpoints refuse a request for its length, a message of the system, or a field."""
 _AGAIN = (408, 425, 429)
 _HIDDEN = "[key]"
 
@@ -90,6 +109,28 @@ class _Fault(Exception):
         self.kind, self.words, self.again, self.wait = kind, words, again, wait
 
 
+class _Line:
+    """A client of one connection, `stream`: one client of many looks through all of them for each request."""
+
+    def __init__(self, client: httpx2.Client) -> None:
+        self.client, self.stream, self.ended = client, None, False
+
+    def note(self, event: str, info: Mapping[str, Any]) -> None:
+        """Take note of a new connection: httpx2 calls this before and after all that it does."""
+        if event.endswith(("connect_tcp.complete", "start_tls.complete")):
+            self.stream = info["return_value"]
+            if self.ended:
+                self.stream.close()
+                raise OSError
+
+    def end(self) -> None:
+        """End what is under way in another thread."""
+        self.ended = True
+        if self.stream is not None:
+            with suppress(OSError):
+                self.stream.get_extra_info("socket").shutdown(socket.SHUT_RDWR)
+
+
 class Endpoint:
     """The endpoint of a language model, for any number of threads.
 
@@ -100,7 +141,8 @@ class Endpoint:
 
     Raises:
         MissingExtra: httpx2 is not installed.
-        ConfigurationError: its key is not in the environment.
+        ConfigurationError: its key is not in the environment, or no client can be made of its address, of the proxy
+            that the environment names, or of the certificates.
     """
 
     def __init__(
@@ -117,98 +159,160 @@ class Endpoint:
         self._headers = {"Content-Type": "application/json", "Accept-Encoding": "identity"}
         if self._key:
             self._headers["Authorization"] = f"Bearer {self._key}"
-        self._url = httpx2.URL(f"{model.base_url.rstrip('/')}/chat/completions")
-        self._certificates = httpx2.create_ssl_context()
-        self._idle: list[httpx2.Client] = []
+        self._names = dict(model.names)
+        self._most = min(_MOST, _LEAST + _A_TOKEN * model.max_tokens)
+        try:
+            self._url = httpx2.URL(f"{model.base_url.rstrip('/')}/chat/completions")
+            self._certificates = httpx2.create_ssl_context()
+            self._idle = [self._make_line()]
+        except (httpx2.InvalidURL, ImportError, ValueError, OSError) as error:
+            raise ConfigurationError(
+                f"no connection to {model.model} can be made ({error}): look at its base_url, and at the proxies and "
+                "certificates that HTTP_PROXY, HTTPS_PROXY, ALL_PROXY, NO_PROXY, SSL_CERT_FILE and SSL_CERT_DIR name"
+            ) from None
         self._closed = False
 
-    def complete(self, messages: Sequence[Message]) -> Completion:
-        """Return the reply to a chat; EndpointFailed after the last try."""
-        payload = json_text(self._request(messages)).encode()
+    def complete(
+        self, messages: Sequence[Message], shorter: Callable[[], Sequence[Message] | None] = lambda: None
+    ) -> Completion:
+        """Return the reply to a chat; EndpointFailed after the last try.
+
+        `shorter` gives what to ask instead where it is longer than the model's window: faults[WINDOW] says how often.
+        """
         faults: Counter[str] = Counter()
-        for tried in range(1, self._model.retries + 2):
+        tried = retried = 0
+        while True:
+            tried, names = tried + 1, self._names
             try:
                 with self._turn:
-                    content = self._try(payload)
+                    content = self._try(json_text(self._request(messages, names)).encode(), names)
                 return self._completion(content, tried, faults)
             except _Fault as fault:
                 faults[fault.kind] += 1
-                if not fault.again or tried > self._model.retries:
+                words = fault.words
+                if fault.kind == WINDOW:
+                    if shortened := shorter():
+                        messages = shortened
+                        continue
+                    words = f"a step alone is longer than the model's window: {words}"
+                if fault.kind == FORM and faults[FORM] <= _FORMS:
+                    continue
+                if not fault.again or retried == self._model.retries:
                     times = "once" if tried == 1 else f"{tried} times"
-                    sentence = f"the endpoint of {self._model.model} was asked {times} in vain: {fault.words}"
+                    sentence = f"the endpoint of {self._model.model} was asked {times} in vain: {words}"
                     raise EndpointFailed(self._plain(sentence), tried, faults) from None
-                wait = min(_LONGEST_WAIT, self._model.wait * 2 ** (tried - 1)) * random.uniform(0.75, 1.25)
+                wait = min(_LONGEST_WAIT, self._model.wait * 2.0**retried) * random.uniform(0.75, 1.25)
+                retried += 1
                 self._sleep(max(wait, min(fault.wait, self._model.timeout)))
-        raise AssertionError("the last try returns or raises")
 
     def close(self) -> None:
         """Close all connections; those of calls under way as soon as these end."""
         self._closed = True
         with suppress(IndexError):  # another thread may take the last
             while True:
-                self._idle.pop().close()
+                self._idle.pop().client.close()
 
-    @contextmanager
-    def _client(self) -> Iterator[httpx2.Client]:
-        """Lend a client of one connection: one client of many looks through all of them for each request."""
-        try:
-            client = self._idle.pop()
-        except IndexError:
-            client = self._http.Client(headers=self._headers, verify=self._certificates, follow_redirects=False)
-        try:
-            yield client
-        finally:
-            self._idle.append(client)
-            if self._closed:
-                self.close()
+    def _make_line(self) -> _Line:
+        return _Line(self._http.Client(headers=self._headers, verify=self._certificates, follow_redirects=False))
 
-    def _request(self, messages: Sequence[Message]) -> dict[str, Any]:
+    def _request(self, messages: Sequence[Message], names: Mapping[str, str]) -> dict[str, Any]:
         model = self._model
-        form = {"response_format": {"type": "json_object"}} if model.reply == JSON else {}
-        how = {"temperature": model.temperature, "max_tokens": model.max_tokens}
-        return {"model": model.model, "messages": list(messages), **how, **form, **model.body}
+        how: dict[str, Any] = {"temperature": model.temperature, LIMIT: model.max_tokens}
+        how |= {"response_format": {"type": "json_object"}} if model.reply == JSON else {}
+        sent = {name: value for field, value in how.items() if (name := names.get(field, field))}
+        return {"model": model.model, "messages": _with_role(messages, names.get(SYSTEM, SYSTEM)), **sent, **model.body}
 
-    def _try(self, payload: bytes) -> Any:
-        """Send a question and return the JSON of its answer, or raise a _Fault."""
-        seconds, http = self._model.timeout, self._http
-        end, data = time.monotonic() + seconds, bytearray()
-        late = _Fault(TIMEOUT, f"no whole reply came in {seconds:g} s")
+    def _try(self, payload: bytes, names: Mapping[str, str]) -> Any:
+        """Send a question and return the JSON of its answer, or raise a _Fault.
+
+        It is sent in a thread of its own, which is left behind at the deadline: timeouts of sockets are of each part
+        that is received, and looking up a name has none.
+        """
         try:
-            with (
-                self._client() as client,
-                client.stream("POST", self._url, content=payload, timeout=seconds) as response,
-            ):
-                for part in response.iter_raw():
-                    data += part
-                    if time.monotonic() > end:  # a server that sends a byte now and then
-                        raise late
-                    if len(data) > _MOST:
-                        raise _Fault(GARBAGE, f"its reply has more than {_MOST:,} bytes")
-        except http.TimeoutException:
-            raise late from None
-        except (http.HTTPError, http.InvalidURL, http.StreamError, OSError) as error:
-            words = "the connection broke off" if isinstance(error, http.ProtocolError) else "there is no connection"
-            raise _Fault(CONNECTION, words) from None
-        if response.status_code != 200:
-            raise self._refused(response.status_code, response.headers.get("Retry-After", ""), bytes(data))
+            line = self._idle.pop()
+        except IndexError:
+            line = self._make_line()
+        answer: Future[Any] = Future()
+
+        def ask() -> None:
+            try:
+                answer.set_result(self._send(line, payload, names))
+            except BaseException as error:
+                answer.set_exception(error)
+
+        threading.Thread(target=ask, daemon=True).start()
+        try:
+            return answer.result(self._model.timeout)
+        except TimeoutError:
+            raise self._late() from None
+        finally:
+            if answer.done():
+                self._idle.append(line)
+                if self._closed:
+                    self.close()
+            else:
+                line.end()
+                answer.add_done_callback(lambda _: line.client.close())
+
+    def _late(self) -> _Fault:
+        return _Fault(TIMEOUT, f"no whole reply came in {self._model.timeout:g} s")
+
+    def _send(self, line: _Line, payload: bytes, names: Mapping[str, str]) -> Any:
+        """Likewise, without a deadline of the whole."""
+        http, how = self._http, {"timeout": self._model.timeout, "extensions": {"trace": line.note}}
+        while True:
+            old, status, data = line.stream, 0, bytearray()
+            try:
+                with line.client.stream("POST", self._url, content=payload, **how) as response:
+                    status = response.status_code
+                    for part in response.iter_raw():
+                        data += part
+                        if len(data) > self._most:
+                            raise _Fault(GARBAGE, f"its reply has more than {self._most:,} bytes")
+                break
+            except http.TimeoutException:
+                raise self._late() from None
+            except (http.HTTPError, http.InvalidURL, http.StreamError, OSError, ValueError) as error:
+                if old is not None and line.stream is old and not (status or line.ended):
+                    line.stream = None  # the server had closed it while it was idle: a new one, once
+                    continue
+                words = (
+                    "the connection broke off" if isinstance(error, http.ProtocolError) else "there is no connection"
+                )
+                raise _Fault(CONNECTION, words) from None
+        if status != 200:
+            raise self._refused(status, response.headers.get("Retry-After", ""), bytes(data), names)
         try:
             return parse_json(bytes(data))
         except ValueError:
             raise _Fault(GARBAGE, "its reply is not JSON") from None
 
-    def _refused(self, status: int, wait: str, data: bytes) -> _Fault:
-        words = ""
-        with suppress(ValueError, LookupError, TypeError):
-            error = parse_json(data)["error"]
-            words = str(error.get("message", "") if isinstance(error, dict) else error)
+    def _refused(self, status: int, wait: str, data: bytes, names: Mapping[str, str]) -> _Fault:
+        """Return the fault that an endpoint's error is; remember the form that it asks for."""
+        words = about = ""
+        with suppress(ValueError, LookupError, TypeError, AttributeError):
+            error = parse_json(data)
+            error = error.get("error") or error
+            about = json_text(error)[:_READ].lower()
+            words = str(
+                next(filter(None, map(error.get, ("message", "detail"))), "") if isinstance(error, dict) else error
+            )
         seconds = float(wait) if wait.isdecimal() and len(wait) < 6 else 0.0
         again = status in _AGAIN or status >= 500
-        return _Fault(str(status), f"status {status}{': ' if words else ''}{words}", again=again, wait=seconds)
+        words = f"status {status}{': ' if words else ''}{words}"
+        if status in (400, 413, 422, 500):
+            if _TOO_LONG.search(about):
+                return _Fault(WINDOW, words, again=False)
+            if form := _other_form(about, names):
+                self._names = {**self._names, **form}
+                return _Fault(FORM, words, again=again)
+        return _Fault(str(status), words, again=again, wait=seconds)
 
     def _completion(self, content: Any, tries: int, faults: Mapping[str, int]) -> Completion:
         try:
             choice = content["choices"][0]
-            text = choice["message"].get("content")
+            message = choice["message"]
+            text = message.get("content")
             if isinstance(text, list):  # parts of a message, as some servers send them
                 text = "".join(part["text"] for part in text if part.get("type") == "text")
             if text is not None and not isinstance(text, str):
@@ -217,7 +321,11 @@ class Endpoint:
         except (KeyError, IndexError, TypeError, AttributeError):
             raise _Fault(GARBAGE, "its reply is no chat completion") from None
         tokens = _tokens(content.get("usage"))
-        return Completion(self._hide(text or ""), self._plain(finish), tokens, tries, dict(faults))
+        thoughts = message.get("reasoning_content") or message.get("reasoning") or tokens.reasoning
+        if finish == CUT and not text and thoughts:
+            asked = self._model.max_tokens
+            raise _Fault(THOUGHTS, f"all of its tokens were spent on thoughts: raise {LIMIT}, which is {asked:,}")
+        return Completion(kept(self._hide(text or "")), self._plain(finish), tokens, tries, dict(faults))
 
     def _hide(self, text: str) -> str:
         """Return a text of the server's without the key, and without what no file in UTF-8 can hold."""
@@ -226,8 +334,32 @@ class Endpoint:
 
     def _plain(self, text: str) -> str:
         """Return a text of the server's as a short line without control characters."""
-        line = " ".join("".join(each if each.isprintable() else " " for each in self._hide(text)).split())
+        text = self._hide(text)[:_READ]
+        line = " ".join("".join(each if each.isprintable() else " " for each in text).split())
         return line if len(line) <= _LONGEST_REASON else f"{line[:_LONGEST_REASON]}…"
+
+
+def _with_role(messages: Sequence[Message], role: str) -> list[Message]:
+    """Return messages whose instructions have another role; "" puts them into the first message of the user."""
+    if role == SYSTEM or messages[0]["role"] != SYSTEM:
+        return list(messages)
+    first, *others = messages
+    if role:
+        return [{**first, "role": role}, *others]
+    return [{**others[0], "content": f"{first['content']}\n\n{others[0]['content']}"}, *others[1:]]
+
+
+def _other_form(about: str, names: Mapping[str, str]) -> dict[str, str]:
+    """Return the names that an error, in lower case, asks for instead of those of a request; {} for another error."""
+    if names.get(SYSTEM, SYSTEM) and _NO_SYSTEM.search(about):
+        return {SYSTEM: ""}
+    if _UNSUPPORTED.search(about):
+        for ours in LIMIT, "temperature", "response_format":
+            name = names.get(ours, ours)
+            if name and name in about:
+                other = {LIMIT: NEW_LIMIT, NEW_LIMIT: LIMIT * (LIMIT in about)}.get(name, "") if ours == LIMIT else ""
+                return {ours: other}
+    return {}
 
 
 def _tokens(usage: Any) -> Tokens:

@@ -5,21 +5,34 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import urlsplit
 
+from msgspec import Meta
+
 from magrounding.errors import ConfigurationError
 from magrounding.play.language_models.prompts import REPLIES, Prompt
-from magrounding.schema import Count, Natural, NonNegative, OneOf, Options, Positive, load
-from magrounding.storage import NOTE, digest, parse_toml, read_text, reason, user_path
+from magrounding.schema import Count, Natural, NonNegative, OneOf, Options, load
+from magrounding.storage import NOTE, digest, json_text, parse_toml, read_text, reason, user_path
 
 PRICES = "in", "cached", "out"
 """Kinds of tokens that a price is of."""
 _OURS = ("messages", "model", "stream", "temperature", "max_tokens", "response_format", "n")
 """Entries of a request that have options of their own, or that replies are read by."""
+LIMIT, NEW_LIMIT, SYSTEM = "max_tokens", "max_completion_tokens", "system"
+NAMED = LIMIT, "temperature", "response_format", SYSTEM
+"""Fields of a request, and a role, that have other names at some endpoints."""
+_A_DAY = 86400
+_LABEL = r"[A-Za-z0-9_-]{1,63}"
+_HOST = re.compile(rf"(?:{_LABEL}\.)*(?!\d+\.?$){_LABEL}\.?")
+"""Name of a machine: its last part is no number."""
+_ADDRESS = re.compile(r"[!-~]{1,2000}")
 _VARIABLE = re.compile(r"[A-Z][A-Z0-9_]*")
+_NAME = re.compile(r"\w{0,64}")
 _MILLION = 1_000_000
 
 
@@ -45,6 +58,9 @@ class LanguageModel(Options):
             endpoint is asked for).
         price: of a million tokens, by kind: in, cached (those of `in` that the endpoint had computed before), out.
         body: more entries of each request, e.g. top_p or reasoning_effort.
+        names: names at the endpoint of max_tokens, temperature, response_format and of the role `system`, where it has
+            others: { max_tokens = "max_completion_tokens", system = "developer" }. "" leaves a field out, and puts the
+            instructions into the first message of the user. Forms that an endpoint asks for are learnt without it.
     """
 
     model: str
@@ -52,14 +68,15 @@ class LanguageModel(Options):
     api_key_env: str = ""
     temperature: NonNegative = 0.0
     max_tokens: Count = 512
-    timeout: Positive = 30.0
-    retries: Natural = 2
+    timeout: Annotated[float, Meta(gt=0, le=_A_DAY)] = 30.0
+    retries: Annotated[int, Meta(ge=0, le=1000)] = 2
     wait: NonNegative = 0.5
     history: Natural = 4
     prompt: str = "naive"
     reply: Annotated[str, OneOf(REPLIES, "form of a reply")] = "marks"
     price: Mapping[str, NonNegative] = field(default_factory=dict)
     body: Mapping[str, Any] = field(default_factory=dict)
+    names: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def owner(cls) -> str:
@@ -70,7 +87,8 @@ class LanguageModel(Options):
         try:
             parts = urlsplit(self.base_url)
             proper = parts.scheme in ("http", "https") and bool(parts.hostname) and not (parts.query or parts.fragment)
-            proper = proper and parts.username is None and parts.port != 0
+            proper = proper and parts.username is None and parts.port != 0 and _is_host(parts.hostname or "")
+            proper = proper and bool(_ADDRESS.fullmatch(self.base_url))
         except ValueError:
             proper = False
         if not self.model or not proper:  # the address is not repeated: it may hold a key
@@ -87,11 +105,20 @@ class LanguageModel(Options):
                 f"price has the entries {', '.join(PRICES)}, and body none that are options, got {', '.join(unknown)}"
             )
 
+        wrong = sorted({*self.names} - {*NAMED}) + [each for each in self.names.values() if not _NAME.fullmatch(each)]
+        if wrong:
+            raise ConfigurationError(f'names are of {", ".join(NAMED)}, each a word or "", got {", ".join(wrong)}')
+        try:
+            json_text(self.body)
+        except (TypeError, ValueError) as error:
+            raise ConfigurationError(f"body holds only what JSON can say: {error}") from None
+
     @property
     def settings(self) -> dict[str, Any]:
         """Everything that replies depend on; where the model is served does not count."""
         names = "model", "temperature", "max_tokens", "history", "reply", "body"
-        return {**{name: getattr(self, name) for name in names}, "prompt": Prompt.load(self.prompt).hash}
+        more = {"names": self.names} if self.names else {}
+        return {**{name: getattr(self, name) for name in names}, "prompt": Prompt.load(self.prompt).hash, **more}
 
     @property
     def settings_hash(self) -> str:
@@ -113,6 +140,12 @@ class LanguageModel(Options):
         if not key or not key.isascii() or not key.isprintable() or " " in key:
             raise ConfigurationError(f"{self.api_key_env}, which has to hold the key of {self.model}, is not set")
         return key
+
+
+def _is_host(name: str) -> bool:
+    with suppress(ValueError):
+        return bool(ip_address(name))
+    return len(name) < 254 and bool(_HOST.fullmatch(name))
 
 
 def read_models(path: str | Path) -> dict[str, LanguageModel]:

@@ -14,7 +14,7 @@ from magrounding.capabilities import HasFacts, find_capability
 from magrounding.errors import ConfigurationError, check_choice
 from magrounding.play.language_models.calls import FACT, MOVE, Call, Calls
 from magrounding.play.language_models.dialogue import Dialogue, instructions, legal_mask, no_op, outcome
-from magrounding.play.language_models.endpoint import Endpoint, EndpointFailed, Message
+from magrounding.play.language_models.endpoint import WINDOW, Endpoint, EndpointFailed, Message
 from magrounding.play.language_models.facts import ask_fact
 from magrounding.play.language_models.models import LanguageModel
 from magrounding.play.language_models.prompts import Prompt, read_move
@@ -214,8 +214,9 @@ class LanguageTeam:
 
     def _ask_move(self, game: _Memory, agent: int, dialogue: Dialogue) -> int:
         while dialogue.action is None:
-            call = self._call(game, agent, MOVE, dialogue.refused, dialogue.messages, dialogue.refusal)
-            dialogue.answer(call.reply)
+            attempt, asked = dialogue.refused, dialogue.messages
+            call = self._call(game, agent, MOVE, attempt, asked, dialogue.refusal, dialogue=dialogue)
+            dialogue.answer(call.reply, call.finish)
         return dialogue.action
 
     def _ask_fact(self, game: _Memory, agent: int, rules: str, row: int) -> None:
@@ -230,8 +231,8 @@ class LanguageTeam:
         known = {answer: k for k, answer in enumerate(asked.answers)}
         right = {k for k, answer in enumerate(asked.answers) if answer in asked.right}
 
-        def refused(reply: str) -> str:
-            return read_move(reply, form, known, known)[1]
+        def refused(reply: str, finish: str) -> str:
+            return read_move(reply, form, known, known, finish)[1]
 
         def is_right(reply: str) -> bool:
             return read_move(reply, form, known, known)[0] in right
@@ -245,10 +246,18 @@ class LanguageTeam:
         question: str,
         attempt: int,
         messages: Sequence[Message],
-        refused: Callable[[str], str],
+        refused: Callable[[str, str], str],
         is_right: Callable[[str], bool] | None = None,
+        dialogue: Dialogue | None = None,
     ) -> Call:
-        """Return the call of a question: one that is on record, or a new one; EndpointFailed where it failed."""
+        """Return the call of a question: one that is on record, or a new one; EndpointFailed where it failed.
+
+        A dialogue is shortened where it is longer than the model's window.
+        """
+
+        def shorter() -> Sequence[Message] | None:
+            return dialogue.messages if dialogue is not None and dialogue.shorten() else None
+
         player = self._players[agent]
         place = {"seed": game.seed, "agent": agent, "step": game.step, "question": question, "attempt": attempt}
         who = {"lineup": self._lineup, "player": player.name}
@@ -258,8 +267,11 @@ class LanguageTeam:
         if call is None:
             if self._models.stopped:
                 raise EndpointFailed("language models are asked no more")
-            call = self._ask(player, messages, {"key": key, **who, **place}, refused, is_right)
+            call = self._ask(player, messages, {"key": key, **who, **place}, shorter, refused, is_right)
             self._models.calls.add(call)
+        else:
+            for _ in range(call.faults.get(WINDOW, 0)):
+                shorter()
         if call.failure:
             raise EndpointFailed(call.failure, call.tries, call.faults)
         return call
@@ -269,7 +281,8 @@ class LanguageTeam:
         player: ModelPlayer,
         messages: Sequence[Message],
         place: dict[str, Any],
-        refused: Callable[[str], str],
+        shorter: Callable[[], Sequence[Message] | None],
+        refused: Callable[[str, str], str],
         is_right: Callable[[str], bool] | None,
     ) -> Call:
         model, began = player.model, time.monotonic()
@@ -283,7 +296,7 @@ class LanguageTeam:
             "prompt_hash": player.prompt.hash,
         }
         try:
-            reply = player.endpoint.complete(messages)
+            reply = player.endpoint.complete(messages, shorter)
         except EndpointFailed as failed:
             seconds = time.monotonic() - began
             fault = {"tries": failed.tries, "faults": failed.faults, "failure": str(failed)}
@@ -298,7 +311,7 @@ class LanguageTeam:
             tries=reply.tries,
             faults=reply.faults,
             price=model.cost(tokens.read, tokens.cached, tokens.written),
-            refused=refused(reply.text),
+            refused=refused(reply.text, reply.finish),
             right=None if is_right is None else is_right(reply.text),
         )
 

@@ -8,15 +8,19 @@ instructions; `again`, after a reply that names no legal move; `fact`, a questio
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from string import Template
+from typing import Any
+
+import msgspec
 
 from magrounding.errors import ConfigurationError, check_choice
-from magrounding.storage import NOTE, parse_json, read_text, reason, user_path
+from magrounding.storage import NOTE, read_text, reason, user_path
 
 PROMPTS = "naive", "chain_of_thought", "few_games"
 """Templates of the package."""
@@ -29,9 +33,18 @@ _FORMS = {
 }
 _ENDING = ".txt"
 _PACKAGE = "magrounding.play.language_models"
-_MARKED = re.compile(r"<move>(.*?)</move>", re.DOTALL | re.IGNORECASE)
+_THOUGHTS = ("<think>", "</think>"), ("<thinking>", "</thinking>"), ("[THINK]", "[/THINK]")
+_MOST_THOUGHTS = 1000
 _LONGEST = 80
 """Letters of a move that is none, as it is repeated."""
+CUT = "length"
+"""The endpoint's reason for the end of a reply that reached its limit of tokens."""
+_BEGINNING, _MOST = 2**10, 2**18
+"""Letters at the beginning and at the end of a longer reply that are read."""
+_MOST_KEPT, _END = 60_000, 10_000
+"""Bytes of a reply as JSON that are kept at most, and letters at the end of a longer one: six bytes each at most."""
+_OBJECTS, _BEHIND = 64, 2**14
+"""Braces that an object of JSON is looked for at, and letters at the end of a reply in which these are."""
 
 
 @dataclass(frozen=True)
@@ -87,35 +100,76 @@ def spelt(name: str) -> str:
     return " ".join(name.lower().split())
 
 
-def read_move(reply: str, form: str, legal: Mapping[str, int], known: Mapping[str, int]) -> tuple[int | None, str]:
-    """Read the move of a reply.
+def answer_of(reply: str) -> str:
+    """Return a reply without the thoughts before it, which may lack their first mark or, cut off, their last."""
+    if len(reply) > _MOST:
+        reply = f"{reply[:_BEGINNING]}\n{reply[-_MOST:]}"
+    for begin, end in _THOUGHTS:
+        first, *others = reply.split(begin, _MOST_THOUGHTS)
+        parts = [each.rpartition(end) for each in others]
+        reply = first.rpartition(end)[2] + "".join(after for _, ended, after in parts if ended)
+    return reply
+
+
+def kept(reply: str) -> str:
+    """Return what is kept of a reply, and read: all of it, or the end of its answer where it is too long."""
+    return reply if len(msgspec.json.encode(reply)) <= _MOST_KEPT else answer_of(reply)[-_END:]
+
+
+def read_move(
+    reply: str, form: str, legal: Mapping[str, int], known: Mapping[str, int], finish: str = ""
+) -> tuple[int | None, str]:
+    """Read the move of a reply, in a time that its length bounds, whatever it holds.
 
     Args:
-        reply: all that the model wrote; of several moves the last counts, as models think aloud.
+        reply: all that the model wrote; thoughts are set apart, and of several moves the last counts.
         form: of REPLIES.
         legal, known: name → number of the legal actions, and of all that there are, `spelt`.
+        finish: the endpoint's reason for its end.
 
     Returns:
         its number, or None with the reason why there is none.
     """
-    if form == MARKS:
-        found = _MARKED.findall(reply)
-        if not found:
-            return None, "there is no move between <move> and </move>"
-        move = found[-1]
-    else:
-        try:
-            content = parse_json(reply)
-        except ValueError:
-            return None, "it is not JSON"
-        move = content.get("move") if isinstance(content, dict) else None
-        if isinstance(move, int) and not isinstance(move, bool):
-            move = str(move)
-        if not isinstance(move, str):
-            return None, 'the object has no entry "move" that is a text'
+    move, why = (_marked if form == MARKS else _in_json)(answer_of(reply))
+    if why:
+        return None, f"{why}, as it was cut at its limit of tokens" if finish == CUT else why
     name = spelt(move).strip("\"'`*")
     for each in (name, name.rstrip(" .!")):
         if each in legal:
             return legal[each], ""
     shown = ascii(name if len(name) <= _LONGEST else f"{name[:_LONGEST]}…")
     return None, f"{shown} is {'not legal now' if name in known else 'none of the moves'}"
+
+
+def _marked(text: str) -> tuple[str, str]:
+    """Return the move between marks, or the reason why there is none."""
+    before, end, _ = text.lower().rpartition("</move>")
+    _, begin, move = before.rpartition("<move>")
+    return (move.partition("</move>")[0], "") if begin and end else ("", "there is no move between <move> and </move>")
+
+
+def _in_json(text: str) -> tuple[str, str]:
+    """Likewise of an object of JSON, which other words or a fence may enclose."""
+    try:
+        content = json.loads(text[text.find("{") : text.rfind("}") + 1] or text)
+    except (ValueError, RecursionError):
+        content = _last_object(text[-_BEHIND:])
+    if content is None:
+        return "", "it is not JSON"
+    move = content.get("move") if isinstance(content, dict) else None
+    if isinstance(move, int) and not isinstance(move, bool):
+        move = str(move)
+    return (move, "") if isinstance(move, str) else ("", 'the object has no entry "move" that is a text')
+
+
+def _last_object(text: str) -> Any:
+    """Return the last object of JSON that has a move, or else one that has none; None without any."""
+    found, decoder = None, json.JSONDecoder()
+    for brace in [each.start() for each in re.finditer("{", text)][: -_OBJECTS - 1 : -1]:
+        try:
+            found = decoder.raw_decode(text, brace)[0]
+        except (ValueError, RecursionError):
+            continue
+        if "move" in found:
+            break
+    return found
