@@ -27,7 +27,7 @@ from magrounding.experiment.markdown import code
 from magrounding.experiment.match import Results, play_match
 from magrounding.experiment.progress import Display
 from magrounding.experiment.reports import HOW_TO_READ
-from magrounding.experiment.reports.match import calls_text, summaries
+from magrounding.experiment.reports.match import calls_text, check_replies, summaries
 from magrounding.experiment.statistics import Interval
 from magrounding.experiment.tables import Cell, Table, page, percent, with_interval
 from magrounding.play.actor import begin_memory, has_expert
@@ -157,6 +157,8 @@ def run(arguments: Arguments, line: CommandLine) -> None:
     write_json(arguments.out / f"{NAME}.json", {**about, "worlds": content})
     write_atomic(arguments.out / f"{NAME}.md", report)
     print(arguments.out / f"{NAME}.md" if arguments.quiet else f"{report}\nreport: {arguments.out / NAME}.md")
+    for results in (each for of in found.values() for each in of.values()):
+        check_replies(results.games)
 
 
 def _world(arguments: Arguments, name: str, controls: Sequence[str], asked: Sequence[str], models: Any) -> World:

@@ -21,7 +21,7 @@ from magrounding.cli.options import choose_workers, configure, first_seed
 from magrounding.errors import ConfigurationError
 from magrounding.experiment.match import MATCH_SEED, play_match
 from magrounding.experiment.progress import Display
-from magrounding.experiment.reports.match import match_report, plot_match, to_json
+from magrounding.experiment.reports.match import check_replies, match_report, plot_match, to_json
 from magrounding.play.lineup import Lineup
 from magrounding.registry import describe
 from magrounding.schema import Count, Natural
@@ -78,3 +78,4 @@ def run(arguments: Arguments, line: CommandLine) -> None:
     write_atomic(folder / f"{NAME}.png", plot_match(results))
     write_atomic(folder / f"{NAME}.md", report)
     print(folder / f"{NAME}.md" if arguments.quiet else f"{report}\nreport: {folder / NAME}.md")
+    check_replies(results.games)

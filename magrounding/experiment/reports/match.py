@@ -16,9 +16,11 @@ from magrounding.experiment.reports.run import listed
 from magrounding.experiment.statistics import RESAMPLES, Interval, mean_interval
 from magrounding.experiment.tables import Cell, Table, page, percent, with_interval
 from magrounding.play.language_models.calls import CallTotals
+from magrounding.play.language_models.endpoint import EndpointFailed
 from magrounding.play.saved_games import SavedEpisode
 from magrounding.registry import env_entry
 
+_MEND = "mend that, and name another folder with --out"
 _RATING = Scale("rating", 1.0, "rating (Elo)")
 
 
@@ -59,6 +61,13 @@ def summaries(results: Results) -> dict[str, dict[str, Any]]:
 def endings(games: Sequence[SavedEpisode]) -> dict[str, int]:
     """Reason → number of the games that were ended before their end."""
     return dict(Counter(game.ended_by for game in games if game.ended_by))
+
+
+def check_replies(games: Mapping[str, Sequence[SavedEpisode]]) -> None:
+    """Raise EndpointFailed for a line-up of which every game was ended, as it got no reply."""
+    for name, played in games.items():
+        if all(game.ended_by for game in played):
+            raise EndpointFailed(f"no game of {name} came to its end: {played[0].ended_by}; {_MEND}")
 
 
 def calls_text(calls: Mapping[str, CallTotals], games: Mapping[str, Sequence[SavedEpisode]]) -> str:
