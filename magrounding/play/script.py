@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from os import PathLike
@@ -19,7 +18,6 @@ from magrounding.vocabulary import plain_text
 
 ANY, AGAIN = "?", "*"
 _COMMENT = "#"
-_TIMES = re.compile(r"(?P<move>.*?)\s*\*\s*(?P<times>\d+)")
 _LONGEST = 100_000
 """Moves that a script has at most, repetitions counted."""
 
@@ -60,8 +58,8 @@ class Script:
             if move == AGAIN:
                 repeats = True
                 continue
-            times = _TIMES.fullmatch(move)
-            name, count = (times["move"], _number(times["times"])) if times else (move, 1)
+            before, _, times = move.rpartition(AGAIN)
+            name, count = (before.rstrip(), _number(times.strip())) if times.strip().isdecimal() else (move, 1)
             if not name or not count or len(moves) + count > _LONGEST:
                 raise ConfigurationError(
                     f"{source}, line {number}: expected a move and how often, 1 to {_LONGEST:,} in all, got {move!r}"

@@ -34,22 +34,18 @@ THOUGHTS, WINDOW, FORM = "thoughts", "window", "form"
 a reply that is no chat completion; one that is all thoughts; a request longer than the model's window; and one whose
 form was refused. After the last two another request is sent, which is no retry."""
 _LONGEST_WAIT = 8.0
-_LEAST, _A_TOKEN, _MOST = 2**16, 2**7, 2**22
+_LEAST, _A_TOKEN, _MOST = 2**16, 2**8, 2**21
 """Bytes of a reply: of one without tokens, of each token, and at most."""
 _LONGEST_REASON, _READ = 200, 2**13
 """Letters of an error, as it is shown, and of those in which its meaning is looked for."""
 _FORMS = 8
 """Changes of form after which a call fails."""
-_TOO_LONG = re.compile(
-    r"context.{0,9}(length|size|window)|(prompt|input|request) is too long|input token count|inputs` tokens"
-)
+_TOO_LONG = re.compile("context.{0,9}(length|size|window)|(prompt|input|request) is too long|input token count")
 _NO_SYSTEM = re.compile(
-    r"system.{0,40}(role|message|prompt|instruct|support)|role.{0,80}system|roles must alternate|only user"
-    r"|developer instruction"
+    r"system\W{1,3}(role|message|prompt|instruction).{0,20}(not|n't|unsupp)|not (supp|allow).{0,20}system|only user|"
+    r"role\W{1,3}system.{0,20}not|(invalid|unknown) role.{0,9}system|roles must alternate|developer instruction"
 )
-_UNSUPPORTED = re.compile(
-    r"unsupported|not support|unrecognized|unknown|unexpected|not permitted|extra|deprecated|only "
-)
+_UNSUPPORTED = re.compile("unsupported|not support|unrecognized|unknown|unexpected|not permitted|deprecated|only ")
 """Words, in lower case, by which endpoints refuse a request for its length, a message of the system, or a field."""
 _AGAIN = (408, 425, 429)
 _HIDDEN = "[key]"
@@ -244,7 +240,7 @@ class Endpoint:
         try:
             return answer.result(self._model.timeout)
         except TimeoutError:
-            raise self._late() from None
+            raise _Fault(TIMEOUT, f"no whole reply came in {self._model.timeout:g} s") from None
         finally:
             if answer.done():
                 self._idle.append(line)
@@ -253,9 +249,6 @@ class Endpoint:
             else:
                 line.end()
                 answer.add_done_callback(lambda _: line.client.close())
-
-    def _late(self) -> _Fault:
-        return _Fault(TIMEOUT, f"no whole reply came in {self._model.timeout:g} s")
 
     def _send(self, line: _Line, payload: bytes, names: Mapping[str, str]) -> Any:
         """Likewise, without a deadline of the whole."""
@@ -271,15 +264,13 @@ class Endpoint:
                             raise _Fault(GARBAGE, f"its reply has more than {self._most:,} bytes")
                 break
             except http.TimeoutException:
-                raise self._late() from None
+                raise TimeoutError from None
             except (http.HTTPError, http.InvalidURL, http.StreamError, OSError, ValueError) as error:
                 if old is not None and line.stream is old and not (status or line.ended):
                     line.stream = None  # the server had closed it while it was idle: a new one, once
                     continue
-                words = (
-                    "the connection broke off" if isinstance(error, http.ProtocolError) else "there is no connection"
-                )
-                raise _Fault(CONNECTION, words) from None
+                broke = isinstance(error, http.ProtocolError)
+                raise _Fault(CONNECTION, "the connection broke off" if broke else "there is no connection") from None
         if status != 200:
             raise self._refused(status, response.headers.get("Retry-After", ""), bytes(data), names)
         try:
@@ -294,9 +285,7 @@ class Endpoint:
             error = parse_json(data)
             error = error.get("error") or error
             about = json_text(error)[:_READ].lower()
-            words = str(
-                next(filter(None, map(error.get, ("message", "detail"))), "") if isinstance(error, dict) else error
-            )
+            words = str(error.get("message") or error.get("detail", "") if isinstance(error, dict) else error)
         seconds = float(wait) if wait.isdecimal() and len(wait) < 6 else 0.0
         again = status in _AGAIN or status >= 500
         words = f"status {status}{': ' if words else ''}{words}"
@@ -341,11 +330,9 @@ class Endpoint:
 
 def _with_role(messages: Sequence[Message], role: str) -> list[Message]:
     """Return messages whose instructions have another role; "" puts them into the first message of the user."""
-    if role == SYSTEM or messages[0]["role"] != SYSTEM:
-        return list(messages)
     first, *others = messages
-    if role:
-        return [{**first, "role": role}, *others]
+    if role or first["role"] != SYSTEM or not others:
+        return [{**first, "role": role}, *others] if role and first["role"] == SYSTEM else list(messages)
     return [{**others[0], "content": f"{first['content']}\n\n{others[0]['content']}"}, *others[1:]]
 
 

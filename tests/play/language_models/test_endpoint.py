@@ -118,7 +118,7 @@ def test_a_reply_without_end(ends):
 
     with serving(Served(lambda body: flood())) as served:
         end, _ = ends(served, retries=0, timeout=30.0)
-        with pytest.raises(EndpointFailed, match="more than 131,072 bytes"):
+        with pytest.raises(EndpointFailed, match="more than 196,608 bytes"):
             end.complete(ASK)
 
 
