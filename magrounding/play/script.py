@@ -58,8 +58,8 @@ class Script:
             if move == AGAIN:
                 repeats = True
                 continue
-            before, _, times = move.rpartition(AGAIN)
-            name, count = (before.rstrip(), _number(times.strip())) if times.strip().isdecimal() else (move, 1)
+            before, star, times = map(str.strip, move.rpartition(AGAIN))
+            name, count = (before, _number(times)) if star and times.isdecimal() else (move, 1)
             if not name or not count or len(moves) + count > _LONGEST:
                 raise ConfigurationError(
                     f"{source}, line {number}: expected a move and how often, 1 to {_LONGEST:,} in all, got {move!r}"

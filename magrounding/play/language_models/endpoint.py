@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from magrounding.errors import ConfigurationError, MagroundingError, needed
-from magrounding.play.language_models.models import LIMIT, NEW_LIMIT, SYSTEM, LanguageModel
+from magrounding.play.language_models.models import LIMIT, NAMED, NEW_LIMIT, SYSTEM, LanguageModel
 from magrounding.play.language_models.prompts import CUT, JSON, kept
 from magrounding.storage import json_text, parse_json
 
@@ -38,8 +38,6 @@ _LEAST, _A_TOKEN, _MOST = 2**16, 2**8, 2**21
 """Bytes of a reply: of one without tokens, of each token, and at most."""
 _LONGEST_REASON, _READ = 200, 2**13
 """Letters of an error, as it is shown, and of those in which its meaning is looked for."""
-_FORMS = 8
-"""Changes of form after which a call fails."""
 _TOO_LONG = re.compile("context.{0,9}(length|size|window)|(prompt|input|request) is too long|input token count")
 _NO_SYSTEM = re.compile(
     r"system\W{1,3}(role|message|prompt|instruction).{0,20}(not|n't|unsupp)|not (supp|allow).{0,20}system|only user|"
@@ -191,7 +189,7 @@ class Endpoint:
                         messages = shortened
                         continue
                     words = f"a step alone is longer than the model's window: {words}"
-                if fault.kind == FORM and faults[FORM] <= _FORMS:
+                if fault.kind == FORM and faults[FORM] <= 2 * len(NAMED):  # each has two other forms at most
                     continue
                 if not fault.again or retried == self._model.retries:
                     times = "once" if tried == 1 else f"{tried} times"
@@ -341,9 +339,8 @@ def _other_form(about: str, names: Mapping[str, str]) -> dict[str, str]:
     if names.get(SYSTEM, SYSTEM) and _NO_SYSTEM.search(about):
         return {SYSTEM: ""}
     if _UNSUPPORTED.search(about):
-        for ours in LIMIT, "temperature", "response_format":
-            name = names.get(ours, ours)
-            if name and name in about:
+        for ours in NAMED[:-1]:
+            if (name := names.get(ours, ours)) and name in about:
                 other = {LIMIT: NEW_LIMIT, NEW_LIMIT: LIMIT * (LIMIT in about)}.get(name, "") if ours == LIMIT else ""
                 return {ours: other}
     return {}

@@ -5,9 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
-from ipaddress import ip_address
 from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import urlsplit
@@ -27,9 +25,8 @@ LIMIT, NEW_LIMIT, SYSTEM = "max_tokens", "max_completion_tokens", "system"
 NAMED = LIMIT, "temperature", "response_format", SYSTEM
 """Fields of a request, and a role, that have other names at some endpoints."""
 _A_DAY = 86400
-_LABEL = r"[A-Za-z0-9_-]{1,63}"
-_HOST = re.compile(rf"(?:{_LABEL}\.)*(?!\d+\.?$){_LABEL}\.?")
-"""Name of a machine: its last part is no number."""
+_HOST = re.compile(r"(?=.{1,253}$)(?:[\w-]{1,63}\.)*(?!\d+\.?$)[\w-]{1,63}\.?|\d{1,3}(?:\.\d{1,3}){3}", re.ASCII)
+"""Name of a machine, whose last part is no number, or its numbers; those of IPv6 are checked by `urlsplit`."""
 _ADDRESS = re.compile(r"[!-~]{1,2000}")
 _VARIABLE = re.compile(r"[A-Z][A-Z0-9_]*")
 _NAME = re.compile(r"\w{0,64}")
@@ -87,8 +84,8 @@ class LanguageModel(Options):
         try:
             parts = urlsplit(self.base_url)
             proper = parts.scheme in ("http", "https") and bool(parts.hostname) and not (parts.query or parts.fragment)
-            proper = proper and parts.username is None and parts.port != 0 and _is_host(parts.hostname or "")
-            proper = proper and bool(_ADDRESS.fullmatch(self.base_url))
+            proper = proper and parts.username is None and parts.port != 0 and bool(_ADDRESS.fullmatch(self.base_url))
+            proper = proper and (":" in (parts.hostname or "") or bool(_HOST.fullmatch(parts.hostname or "")))
         except ValueError:
             proper = False
         if not self.model or not proper:  # the address is not repeated: it may hold a key
@@ -104,9 +101,7 @@ class LanguageModel(Options):
             raise ConfigurationError(
                 f"price has the entries {', '.join(PRICES)}, and body none that are options, got {', '.join(unknown)}"
             )
-
-        wrong = sorted({*self.names} - {*NAMED}) + [each for each in self.names.values() if not _NAME.fullmatch(each)]
-        if wrong:
+        if wrong := [f"{k} = {v}" for k, v in self.names.items() if k not in NAMED or not _NAME.fullmatch(v)]:
             raise ConfigurationError(f'names are of {", ".join(NAMED)}, each a word or "", got {", ".join(wrong)}')
         try:
             json_text(self.body)
@@ -140,12 +135,6 @@ class LanguageModel(Options):
         if not key or not key.isascii() or not key.isprintable() or " " in key:
             raise ConfigurationError(f"{self.api_key_env}, which has to hold the key of {self.model}, is not set")
         return key
-
-
-def _is_host(name: str) -> bool:
-    with suppress(ValueError):
-        return bool(ip_address(name))
-    return len(name) < 254 and bool(_HOST.fullmatch(name))
 
 
 def read_models(path: str | Path) -> dict[str, LanguageModel]:
