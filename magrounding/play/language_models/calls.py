@@ -28,7 +28,7 @@ MOVE, FACT = "move", "fact"
 Count64 = Annotated[int, Meta(ge=0, le=2**62)]
 
 
-class Call(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Call(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
     """One question and its reply: a line of `calls.jsonl`.
 
     Attributes:
@@ -73,7 +73,7 @@ class Call(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     reasoning: Natural = 0
     seconds: NonNegative = 0.0
     tries: Natural = 1
-    faults: dict[str, int] = {}
+    faults: Mapping[str, int] = {}
     price: float | None = None
     refused: str = ""
     failure: str = ""

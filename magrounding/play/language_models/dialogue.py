@@ -74,19 +74,19 @@ class Dialogue:
         `finish` is the endpoint's reason for the end of the reply.
         """
         self.action, reason = read_move(reply, self._form, *self._names, finish)
-        said = answer_of(reply)
+        answer = answer_of(reply)
         if self.action is None:
             self.refused += 1
             again = self._prompt.fill("again", self._form, reason=reason)
-            said = said[-_LONGEST:] or "-"
-            self.messages += [{"role": "assistant", "content": said}, {"role": "user", "content": again}]
+            answer = answer[-_LONGEST:] or "-"
+            self.messages += [{"role": "assistant", "content": answer}, {"role": "user", "content": again}]
             if self.refused == 1:
                 return
             self.action = no_op(self._view.spec, self._mask)
-            said = in_form(self._view.spec.actions.names[self.action], self._form)
-        elif len(said) > _LONGEST:
-            said = in_form(next(name for name, k in self._names[0].items() if k == self.action), self._form)
-        self._past.append((self._now, said))
+            answer = in_form(self._view.spec.actions.names[self.action], self._form)
+        elif len(answer) > _LONGEST:
+            answer = in_form(next(name for name, k in self._names[0].items() if k == self.action), self._form)
+        self._past.append((self._now, answer))
         if len(self._past) >= 2 * self._history:
             del self._past[: len(self._past) - self._history]
 

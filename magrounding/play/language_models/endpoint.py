@@ -183,17 +183,14 @@ class Endpoint:
                 return self._completion(content, tried, faults)
             except _Fault as fault:
                 faults[fault.kind] += 1
-                words = fault.words
-                if fault.kind == WINDOW:
-                    if shortened := shorter():
-                        messages = shortened
-                        continue
-                    words = f"a step alone is longer than the model's window: {words}"
+                if fault.kind == WINDOW and (shortened := shorter()):
+                    messages = shortened
+                    continue
                 if fault.kind == FORM and faults[FORM] <= 2 * len(NAMED):  # each has two other forms at most
                     continue
                 if not fault.again or retried == self._model.retries:
                     times = "once" if tried == 1 else f"{tried} times"
-                    sentence = f"the endpoint of {self._model.model} was asked {times} in vain: {words}"
+                    sentence = f"the endpoint of {self._model.model} was asked {times} in vain: {fault.words}"
                     raise EndpointFailed(self._plain(sentence), tried, faults) from None
                 wait = min(_LONGEST_WAIT, self._model.wait * 2.0**retried) * random.uniform(0.75, 1.25)
                 retried += 1
@@ -289,7 +286,7 @@ class Endpoint:
         words = f"status {status}{': ' if words else ''}{words}"
         if status in (400, 413, 422, 500):
             if _TOO_LONG.search(about):
-                return _Fault(WINDOW, words, again=False)
+                return _Fault(WINDOW, f"a step alone is longer than the model's window: {words}", again=False)
             if form := _other_form(about, names):
                 self._names = {**self._names, **form}
                 return _Fault(FORM, words, again=again)
@@ -310,8 +307,7 @@ class Endpoint:
         tokens = _tokens(content.get("usage"))
         thoughts = message.get("reasoning_content") or message.get("reasoning") or tokens.reasoning
         if finish == CUT and not text and thoughts:
-            asked = self._model.max_tokens
-            raise _Fault(THOUGHTS, f"all of its tokens were spent on thoughts: raise {LIMIT}, which is {asked:,}")
+            raise _Fault(THOUGHTS, f"all its tokens were spent on thoughts: raise {LIMIT} = {self._model.max_tokens}")
         return Completion(kept(self._hide(text or "")), self._plain(finish), tokens, tries, dict(faults))
 
     def _hide(self, text: str) -> str:
@@ -321,8 +317,7 @@ class Endpoint:
 
     def _plain(self, text: str) -> str:
         """Return a text of the server's as a short line without control characters."""
-        text = self._hide(text)[:_READ]
-        line = " ".join("".join(each if each.isprintable() else " " for each in text).split())
+        line = " ".join("".join(each if each.isprintable() else " " for each in self._hide(text)[:_READ]).split())
         return line if len(line) <= _LONGEST_REASON else f"{line[:_LONGEST_REASON]}…"
 
 
