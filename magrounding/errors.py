@@ -31,6 +31,10 @@ class RegistrationError(ConfigurationError):
     """A name that no package registers here, or a package that cannot be loaded: files that name it may be whole."""
 
 
+class Unplayable(ConfigurationError):
+    """Games that a team's networks cannot play, such as those of a map they were not built for."""
+
+
 class InvalidAction(MagroundingError, ValueError):
     """An action outside its space (an action that is merely masked is a legal no-op)."""
 

@@ -15,7 +15,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from magrounding.agents.language import TextEncoder, join_statements
-from magrounding.agents.policy import Accepts, Batch, Policy, PolicyOutput, TextEncoding, check_grid, mask_logits
+from magrounding.agents.policy import Accepts, Batch, Policy, PolicyOutput, TextEncoding, mask_logits
 from magrounding.errors import ConfigurationError
 from magrounding.schema import Count, Options
 from magrounding.spec import COLUMNS, Directions, EnvSpec
@@ -125,7 +125,6 @@ class PanoRead(Policy):
     def forward(self, batch: Batch) -> PolicyOutput:
         reading, shape = batch.texts["instruction"], batch.restarts.shape
         observation = {name: each.flatten(0, 1) for name, each in batch.observation.items()}
-        check_grid(self.grid_shape, observation[self.grid])
         text, index = reading.encoding, reading.index.flatten()
         looks_at, columns = observation["position"][:, 1].long(), observation[COLUMNS][:, : self.directions].long()
         seen = self.sight(observation[self.grid], looks_at, text["ids"].index_select(0, index))  # [N, L, S]

@@ -189,7 +189,7 @@ class Policy(nn.Module, ABC):
         word_rows: parameters with a row for each word, or piece of a word: name → the spelling of each row. For another
             vocabulary the network is built anew as `type(self)(spec, self.config)`, and rows are copied by spelling
             (`agents.remapping`). Empty: no parameter is about a word. None: it is bound to its vocabulary.
-        grid_shape: (H, W, K) of the only grids that it takes; None: any.
+        grid_shape: (H, W, K) of the only grids that it takes, teams refuse others; None: any.
         needs: of LABELS, OTHERS, STATE, REASONS, the inputs of its `losses`.
         divisible: several threads may compute the episodes of a minibatch; False for batch normalisation, and for many
             small operations one after another, which gain nothing.
@@ -314,13 +314,6 @@ def evaluating(*networks: nn.Module) -> Iterator[None]:
 def mask_logits(logits: Tensor, action_mask: Tensor) -> Tensor:
     """Set the logits […, A] of masked actions to the dtype's minimum: probability exactly 0 and no infinity."""
     return torch.where(action_mask.bool(), logits, torch.finfo(logits.dtype).min)
-
-
-def check_grid(made: tuple[int, ...] | None, grid: Tensor) -> None:
-    """Raise a ConfigurationError where grids [N, H, W, K] are not of a network's `grid_shape`."""
-    if made is not None and grid.shape[1:] != made:
-        own, got = (" × ".join(map(str, shape)) for shape in (made, grid.shape[1:]))
-        raise ConfigurationError(f"this network is made for a grid of {own} and cannot look at one of {got}")
 
 
 def shares(weights: Tensor) -> Tensor:

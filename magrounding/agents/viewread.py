@@ -19,7 +19,7 @@ from magrounding.agents.language import TextEncoder, distinct_ids, join_statemen
 from magrounding.agents.level import ShownLevel
 from magrounding.agents.modules import DocumentAttention, unroll
 from magrounding.agents.places import DISPLACEMENT, Places
-from magrounding.agents.policy import Accepts, Batch, Policy, PolicyOutput, TextEncoding, check_grid, mask_logits
+from magrounding.agents.policy import Accepts, Batch, Policy, PolicyOutput, TextEncoding, mask_logits
 from magrounding.agents.ways import Found, Ways
 from magrounding.errors import ConfigurationError
 from magrounding.schema import Count, Natural, Options
@@ -167,7 +167,6 @@ class ViewRead(Policy):
         reading, shape = batch.texts["mission"], batch.restarts.shape
         mission, text = reading.index.flatten(), reading.encoding
         grid = batch.observation[self.grid].flatten(0, 1)
-        check_grid(self.grid_shape, grid)
         before, found = batch.memory, None
         if self.places:
             before, known = (None, None) if before is None else before.split((self.config.hidden, self.places.size), 1)

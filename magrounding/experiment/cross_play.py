@@ -51,10 +51,11 @@ def cross_play(
     teams = {f"{a} with {b}": _placements(one.teams[a], other.teams[b]) for a, b in pairs}
     return [
         {"run": " with ".join(members), "set": name, "play": play, "seed": pair, "members": members}
-        | _over_places([one.play(team, name, play, episodes) for team in placements])
+        | _over_places([*filter(None, played)])
         for name in sets
         for play in plays
         for pair, placements in teams.items()
+        if all(played := [one.play(team, name, play, episodes) for team in placements])
     ]
 
 

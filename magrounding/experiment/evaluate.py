@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from traceback import format_exception
 from typing import Any
 
+from magrounding.errors import Unplayable
 from magrounding.experiment.config import RunConfig
 from magrounding.experiment.interrupt import StopRequest
 from magrounding.experiment.progress import Display
@@ -33,15 +35,16 @@ Place = tuple[str, str, str]
 class Evaluations:
     """Evaluations of one seed's weights; each logs a line for every set, way of playing and text.
 
-    Sets whose games the networks cannot tell apart (`EvaluationPlan.aliases`) are played once. `write` appends a line
-    to the seed's metrics and returns it, with the entries that every line has.
+    Sets whose games the networks cannot tell apart (`EvaluationPlan.aliases`) are played once. A set that they cannot
+    play is left out, with a line that says why. `write` appends a line of a kind to the seed's metrics and returns it,
+    with the entries that every line has.
     """
 
     def __init__(
         self,
         settings: RunConfig,
         seed: int,
-        write: Callable[[Line], Line],
+        write: Callable[[str, Line], Line],
         display: Display,
         stop: StopRequest,
     ) -> None:
@@ -54,7 +57,7 @@ class Evaluations:
         The selection set is played with reassigned manuals too, where the phase ends with how much is read.
         """
         config = self._settings.evaluation
-        texts = [(name, TRUE_MANUAL) for name in config.watched_sets if session.plays(name)]
+        texts = [(name, TRUE_MANUAL) for name in config.watched_sets]
         if session.phase.until.reading is not None:
             texts.append((config.selection_set, REASSIGNED))
         places = [(name, config.selection_play, text) for name, text in texts]
@@ -63,11 +66,10 @@ class Evaluations:
     def after(self, session: StageSession) -> None:
         """Play each set in both ways after a phase, and one of them with wrong texts."""
         settings = self._settings
-        sets = settings.evaluation_sets(session.stage, session.phase)
-        texts = [(name, TRUE_MANUAL) for name in sets if session.plays(name)]
+        texts = [(name, TRUE_MANUAL) for name in settings.evaluation_sets(session.stage, session.phase)]
         *_, last = settings.walk()
         read = settings.entry.evaluation.reading_set
-        if (settings.evaluation.read_always or (session.stage, session.phase) == last) and session.plays(read):
+        if settings.evaluation.read_always or (session.stage, session.phase) == last:
             texts += [(read, manual) for manual in settings.wrong_manuals]
         self._evaluate(session, AFTER, [(name, play, text) for name, text in texts for play in PLAYS])
 
@@ -77,18 +79,26 @@ class Evaluations:
         most, seed = (config.report_games, REPORT_SEED) if when == AFTER else (config.selection_games, SELECTION_SEED)
         results: dict[Place, Line] = {}
         played: dict[Place, Line] = {}
+        refused: set[str] = set()
         for name, play, text in places:
             games = most if text == TRUE_MANUAL else plan.baseline_games(most)
             alias = plan.played_as(name, depends_on_names=session.depends_on_names), play, text
-            if alias not in played:
+            if alias not in played and name not in refused:
                 stage = self._settings.stage_name(session.stage)
                 what = f"seed {self._seed}  {stage} {session.phase.name}: {name}, {play}"
                 what = what if text == TRUE_MANUAL else f"{what}, {text}"
-                with self._stop.immediate(), self._display.games(what, games) as advance:
-                    played[alias] = session.evaluate(name, games, seed, play == GREEDY, text, advance).summary()
-            where = {"set": name, "when": when, "play": play, "manual": text}
-            results[name, play, text] = self._write({**where, **played[alias]})
-        for play in dict.fromkeys(play for _, play, _ in places):
+                try:
+                    with self._stop.immediate(), self._display.games(what, games) as advance:
+                        played[alias] = session.evaluate(name, games, seed, play == GREEDY, text, advance).summary()
+                except Unplayable as error:
+                    refused.add(name)
+                    self._display.say(f"{what}: left out, as {error}")
+                    if when == AFTER:
+                        self._write("unplayed", {"set": name, **why(error)})
+            if alias in played:
+                where = {"set": name, "when": when, "play": play, "manual": text}
+                results[name, play, text] = self._write("evaluation", {**where, **played[alias]})
+        for play in dict.fromkeys(play for _, play, _ in results):
             self._say(session, play, {(name, text): each for (name, how, text), each in results.items() if how == play})
         return results
 
@@ -118,6 +128,11 @@ _TEAMS: Mapping[str, Callable[[VectorEnv], Actor]] = {
     OVERLAP: lambda vec: OverlapTeam(vec.spec),
     ORACLE: lambda vec: make_expert(vec),
 }
+
+
+def why(error: Unplayable) -> dict[str, str]:
+    """The reason for which a set is left out, for logs: the sentence, and the place in the network."""
+    return {"reason": str(error), "traceback": "".join(format_exception(error))}
 
 
 def compared(env: str, spec: EnvSpec) -> tuple[str, ...]:

@@ -125,7 +125,7 @@ class SeedRun:
             stack.callback(lambda: self._sender.close(finished=self.at.finished))  # whatever ended the run
             self._log = stack.enter_context(MetricsLog(self.folder, self.at.metrics_size, self._sender.add))
             self._sender.hold()
-            self._evaluations = Evaluations(self.settings, self.seed, self._write_evaluation, self._display, self._stop)
+            self._evaluations = Evaluations(self.settings, self.seed, self._write_result, self._display, self._stop)
             self._last_tick = time.monotonic()
             while not self.at.finished:
                 what = self.settings, self.stage, self.at.phase, self.seed
@@ -329,8 +329,8 @@ class SeedRun:
             "training_seconds": round(self._training_seconds(), 2),
         }
 
-    def _write_evaluation(self, result: dict[str, Any]) -> dict[str, Any]:
-        line = {**self._line("evaluation"), **result}
+    def _write_result(self, kind: str, result: dict[str, Any]) -> dict[str, Any]:
+        line = {**self._line(kind), **result}
         self._log.write(line)
         return line
 

@@ -197,12 +197,6 @@ class StageSession:
         self.clock.add("evaluation", since)
         return result
 
-    def plays(self, evaluation_set: str) -> bool:
-        """Return whether the networks can look at the maps of an evaluation set."""
-        shapes = {player.policy.grid_shape for player in self.players} - {None}
-        options = self.settings.stage_options(self.stage, evaluation_set)
-        return not shapes or shapes == {self.settings.entry.describe(**options).grid.shape}
-
     @property
     def depends_on_names(self) -> bool:
         """Some network of the team depends on names (`Team`)."""

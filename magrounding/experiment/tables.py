@@ -73,7 +73,7 @@ def tidy(lines: Iterable[Mapping[str, Any]], **given: Any) -> Iterator[Row]:
     """
     for line in lines:
         kind = line.get("kind")
-        if kind == "fault":
+        if kind in ("fault", "unplayed"):
             continue
         known = {**given, **{name: value for name, value in line.items() if name in _FIELDS}}
         row = Row(**{**known, "when": line.get("when") or _KINDS.get(str(kind), AFTER)})

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -12,11 +11,10 @@ from typing import Any
 import torch
 
 from magrounding.brief import brief
-from magrounding.envs.make import make_vec
 from magrounding.envs.published import PublishedResult
-from magrounding.errors import CheckpointError, ConfigurationError, check_choice
+from magrounding.errors import CheckpointError, ConfigurationError, Unplayable, check_choice
 from magrounding.experiment.config import RunConfig, read_config
-from magrounding.experiment.evaluate import Line, play_baselines
+from magrounding.experiment.evaluate import Line, play_baselines, why
 from magrounding.experiment.progress import Display
 from magrounding.experiment.results import published_tables
 from magrounding.experiment.tables import Row, Summary, data_frame, tidy
@@ -40,6 +38,7 @@ class EvaluatedRun:
         teams: seed → team.
         games: options of the environment, the same for all runs.
         display: shows how far games are.
+        unplayed: evaluation set → why a team of it could not play there, see `why`.
     """
 
     __repr__ = brief
@@ -51,6 +50,7 @@ class EvaluatedRun:
     teams: Mapping[int, Team]
     games: Mapping[str, Any]
     display: Display = field(default_factory=lambda: Display(quiet=True), compare=False)
+    unplayed: dict[str, dict[str, str]] = field(default_factory=dict, init=False, compare=False)
     _played: dict[Any, Line] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
@@ -77,24 +77,20 @@ class EvaluatedRun:
         games = DescribedEnv(self.settings.env, self.options(), spec)
         return replace(self, teams={seed: team.for_games(games) for seed, team in self.teams.items()})
 
-    def look_at(self, evaluation_set: str) -> None:
-        """Let a team decide one step in a game of an evaluation set; ConfigurationError where its networks cannot."""
-        team = next(iter(self.teams.values()))
-        with closing(make_vec(self.settings.env, 1, **self.options(evaluation_set))) as vec:
-            observation, info = vec.reset(seed=0)
-            team.act(observation, team.initial_memory(1), info)
-
-    def play(self, team: Team, evaluation_set: str, play: str, episodes: int) -> Line:
-        """The summary of a team, this run's or a mixed one, in the games of an evaluation set or of its alias."""
+    def play(self, team: Team, evaluation_set: str, play: str, episodes: int) -> Line | None:
+        """The summary of a team, this run's or a mixed one, in the games of a set or its alias; None if `unplayed`."""
         plan = self.settings.entry.evaluation
         key = plan.played_as(evaluation_set, depends_on_names=team.depends_on_names), team, play, episodes
-        if key not in self._played:
+        if key not in self._played and evaluation_set not in self.unplayed:
             env, options = self.settings.env, self.options(evaluation_set)
             with self.display.games(f"{self.name}: {evaluation_set}, {play}", episodes) as advance:
                 how = {"greedy": play == GREEDY, "diagnose": True, "workers": self.settings.workers}
-                result = evaluate(team, env, options, episodes, REPORT_SEED, on_progress=advance, **how)
-                self._played[key] = result.summary()
-        return self._played[key]
+                try:
+                    result = evaluate(team, env, options, episodes, REPORT_SEED, on_progress=advance, **how)
+                    self._played[key] = result.summary()
+                except Unplayable as error:
+                    self.unplayed[evaluation_set] = why(error)
+        return self._played.get(key)
 
 
 PLACE = ("run", "set", "play", "seed", "members")
@@ -213,7 +209,7 @@ def zero_shot(
     Of each set (by default all) so many episodes are played, the first of them those of the runs' own reports.
 
     Raises:
-        ConfigurationError: a set that does not exist, or whose maps a network cannot look at; fewer than one game.
+        ConfigurationError: a set that does not exist, or only such as no network can play; fewer than one game.
     """
     first = evaluated[0]
     entry = first.settings.entry
@@ -221,16 +217,16 @@ def zero_shot(
     chosen = sets_known if sets is None else tuple(dict.fromkeys(sets))
     for name in chosen:
         check_choice(f"evaluation set of {entry.id}", name, sets_known)
-    for name in chosen:  # before hours of play
-        for run in evaluated:
-            run.look_at(name)
     results = [
-        {"run": run.name, "set": name, "play": play, "seed": str(seed), **run.play(team, name, play, episodes)}
+        {"run": run.name, "set": name, "play": play, "seed": str(seed), **line}
         for name in chosen
         for play in plays
         for run in evaluated
         for seed, team in run.teams.items()
+        if (line := run.play(team, name, play, episodes))
     ]
+    if not results:
+        raise ConfigurationError(first.unplayed[chosen[0]]["reason"])
     own, others, ablations = published_tables(first.played)
     how = {"diagnose": True, "workers": first.settings.workers, "display": first.display, "lineups": lineups}
     baselines = {name: play_baselines(entry.id, first.options(name), name, episodes, **how) for name in chosen}

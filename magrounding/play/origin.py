@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from magrounding.brief import brief
-from magrounding.errors import ConfigurationError, DataNotFound
+from magrounding.errors import ConfigurationError, DataNotFound, Unplayable
 from magrounding.registry import ENVS
 from magrounding.spec import EnvSpec, Field, FixedActions, Grid, Mask, Text
 
@@ -61,11 +61,11 @@ class Origin:
     env: str = ""
     options: Mapping[str, Any] = field(default_factory=dict)
 
-    def refuse(self, was_shown: str, *, expected: str = "") -> ConfigurationError:
+    def refuse(self, was_shown: str, *, expected: str = "") -> Unplayable:
         """Return the error for an environment or observation that does not fit."""
         agents = f"{self.num_agents} agent{'s' if self.num_agents > 1 else ''}"
         knows = f"this team was trained on {self.env or 'games'} with {agents}{f' and {expected}' if expected else ''}"
-        return ConfigurationError(f"{knows}; it was shown {was_shown}: let it play games like those")
+        return Unplayable(f"{knows}; it was shown {was_shown}: let it play games like those")
 
     def check_games(self, spec: EnvSpec, env: str = "") -> None:
         """Raise a ConfigurationError for an environment that differs in more than size, stage, split or sentences."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from types import MappingProxyType
 from typing import Any
 
@@ -12,7 +13,7 @@ import torch
 from magrounding.agents.own_defaults import own_defaults
 from magrounding.agents.policy import MARKS, Policy, common_diagnostics
 from magrounding.agents.remapping import remap_embeddings
-from magrounding.errors import ConfigurationError
+from magrounding.errors import ConfigurationError, MagroundingError, Unplayable
 from magrounding.play.origin import Origin
 from magrounding.play.player import Player, Shown, shown_to
 from magrounding.spec import MASK, EnvSpec
@@ -109,8 +110,8 @@ class Team:
             actions [B, n] int64 for a vector env, {agent: int} for the agents a single env shows; and the memory.
 
         Raises:
-            ConfigurationError: games of other agents, words, fields or actions than it was trained for, a memory of
-                other games, or what is no observation.
+            Unplayable: games of other agents, words, fields or actions than it was trained for, or a network fails.
+            ConfigurationError: a memory of other games, or what is no observation.
         """
         if not isinstance(obs, Mapping) or not isinstance(info, Mapping | None):
             raise ConfigurationError(
@@ -128,7 +129,8 @@ class Team:
 
         def choose_for(i: int) -> np.ndarray:
             shown = shown_to(i, obs, self.spec, document)
-            return memory[i].choose(shown, restarts, rows=rows, greedy=greedy, explain=explain).action
+            with self._network(i, shown):
+                return memory[i].choose(shown, restarts, rows=rows, greedy=greedy, explain=explain).action
 
         actions = np.zeros((num_envs, self.num_agents), np.int64)
         for i, action in enumerate(map_agents(choose_for, range(self.num_agents))):
@@ -278,8 +280,25 @@ class Team:
             texts = {text.name: own.pop(text.name) for text in self.spec.texts}
             shown = Shown(own, texts, None if key is None else np.array([key], np.int64))
             player = memory[places[agent]]
-            actions[agent] = int(player.choose(shown, restarts, greedy=greedy, explain=explain).action[0])
+            with self._network(places[agent], shown):
+                actions[agent] = int(player.choose(shown, restarts, greedy=greedy, explain=explain).action[0])
         return actions
+
+    @contextmanager
+    def _network(self, agent: int, shown: Shown) -> Iterator[None]:
+        """Raise Unplayable where an agent's network fails, or is made for maps of another size."""
+        policy, seen = self.policies[agent], {**shown.observation, **shown.texts}
+        pairs = ((f.name, seen[f.name].shape[1:], f.shape) for f in self.spec.fields)
+        other = ", ".join(f"{name!r} is {[*shape]}, not {[*own]}" for name, shape, own in pairs if shape != own)
+        refusal = f"{type(policy).__name__} cannot play these games: {other}"
+        if policy.grid_shape is not None and policy.grid_shape != seen[self.spec.grid.name].shape[1:]:
+            raise Unplayable(refusal)
+        try:
+            yield
+        except (MagroundingError, MemoryError, OSError, torch.OutOfMemoryError):
+            raise
+        except Exception as error:
+            raise Unplayable(f"{refusal}{'; ' * bool(other)}{type(error).__name__}: {error}") from error
 
     def _with_mask(self, seen: Any, about: Mapping[str, Any]) -> Any:
         """An observation with the mask of a game that need not show one: as in its infos, else every action counts."""

@@ -12,7 +12,6 @@ from benchmarks import zero_shot
 from magrounding.experiment import evaluate as evaluation
 from magrounding.experiment.metrics import read_metrics
 from magrounding.experiment.phase import Promotion
-from magrounding.experiment.zero_shot import EvaluatedRun
 from magrounding.play.run_folder import METRICS_FILE
 from magrounding.play.scripted import RandomTeam
 from magrounding.storage import read_json, write_json
@@ -202,15 +201,21 @@ def test_runs_that_see_other_things(finished, monkeypatch, capsys, tmp_path):
     assert "other was trained to read and see other things than the games of run show" in capsys.readouterr().err
 
 
-def test_maps_that_a_network_is_not_made_for(monkeypatch, capsys, tmp_path):
+def test_maps_that_a_network_is_not_made_for(finished, monkeypatch, capsys, tmp_path):
+    """They cost a dash, beside a run that plays them too; only what nobody plays is refused."""
     learner = QmixConfig(replay_steps=300, unroll=5, batch=4, updates=0.25, state_maps=4)
     options = {"maps": 4, "hidden": 8, "embedding": 4}
     few = {"phases": phases_of({"*": Promotion(steps=60)}, learner), "network": options}
     blind = tiny_run(tmp_path / "blind", "s1", agent="qmix", **few)
-    assert run(monkeypatch, "--run", blind, "--episodes", 4, "--splits", "eval") == 0
-    monkeypatch.setattr(EvaluatedRun, "play", None)  # nothing is played in vain
-    assert run(monkeypatch, "--run", blind, *FEW) == 2
-    assert "made for a grid of 8 × 8 × 4 and cannot look at one of 10 × 10 × 4" in capsys.readouterr().err
+    assert run(monkeypatch, "--run", finished, blind, *FEW, "--stage", "s1", "--out", tmp_path) == 0
+    sets = read_json(tmp_path / "zero_shot.json")["sets"]
+    assert {name: [*each["runs"]] for name, each in sets.items()} == {"eval": ["run", "blind"], "eval_10x10": ["run"]}
+    assert {name: [*each["unplayed"]] for name, each in sets.items()} == {"eval": [], "eval_10x10": ["blind"]}
+    about = sets["eval_10x10"]["unplayed"]["blind"]
+    assert about["reason"] in capsys.readouterr().out
+    assert about["reason"] in (tmp_path / "zero_shot.md").read_text(encoding="utf-8")
+    assert run(monkeypatch, "--run", blind, "--splits", "eval_10x10") == 2
+    assert about["reason"] in capsys.readouterr().err
 
 
 def test_the_command_is_written_down(finished, monkeypatch, tmp_path):

@@ -22,7 +22,7 @@ from magrounding.experiment.results import read_results
 from magrounding.experiment.stage import StageSession
 from magrounding.play.evaluate import PLAYS, REPORT_SEED, SELECTION_SEED, evaluate
 from magrounding.play.run_folder import METRICS_FILE
-from magrounding.registry import ENVS
+from magrounding.registry import AGENTS, ENVS
 from tests.experiment.tiny_runs import IMITATION, LEARNER, phases_of, tiny_run, tiny_settings
 
 
@@ -166,13 +166,20 @@ def test_bars_have_a_total_and_are_for_terminals():
         assert plain.getvalue() == ""
 
 
-def test_sets_with_maps_that_a_network_cannot_look_at_are_left_out(tmp_path):
+@pytest.mark.parametrize("agent", ["emma", "flat"])
+def test_a_set_that_a_network_cannot_play_costs_a_dash(tmp_path, monkeypatch, agent):
+    """There was no report of a network of one's own that failed there, after all of its training."""
+    monkeypatch.setitem(AGENTS._entries, "flat", mg.AgentEntry("flat", "tests.play.test_team:Flat"))
     brief = {"phases": phases_of({"*": Promotion(steps=30)}), "network": {}}
-    folder = tiny_run(tmp_path / "run", "s1", agent="emma", final_sets=("eval", "eval_10x10"), seeds=(0,), **brief)
+    folder = tiny_run(tmp_path / "run", "s1", agent=agent, final_sets=("eval", "eval_10x10"), seeds=(0,), **brief)
     lines = read_metrics(folder / METRICS_FILE)
     assert {line["set"] for line in lines if line.get("when") == "after"} == {"eval"}
+    (line,) = (line for line in lines if line["kind"] == "unplayed")
+    assert (line["set"], line["traceback"].startswith("Traceback")) == ("eval_10x10", True)
     told = report(read_results(folder))
     assert "| s1 | reinforcement alone | eval_10x10 | – | – | – |" in told
+    assert line["reason"] in told
+    assert {row.set for row in read_results(folder).measured if row.player == "team"} == {"", "eval"}
 
 
 @pytest.mark.parametrize("agent", ["emma", "endi_dis_emma"])

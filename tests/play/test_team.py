@@ -1,5 +1,6 @@
 """Teams act alike in a vector env and in a single one, and scripted teams beside them."""
 
+from contextlib import nullcontext
 from dataclasses import replace
 
 import numpy as np
@@ -8,8 +9,9 @@ import torch
 
 import magrounding as mg
 from magrounding.agents.building import build_policy
+from magrounding.agents.policy import Policy, PolicyOutput
 from magrounding.agents.weights import load_weights, save_weights, weights_file
-from magrounding.errors import CheckpointError, ConfigurationError, InvalidAction
+from magrounding.errors import CheckpointError, ConfigurationError, InvalidAction, Unplayable
 from magrounding.play.lineup import Lineup
 from magrounding.play.loading import load_team
 from magrounding.play.player import Player
@@ -173,6 +175,34 @@ def test_teams_that_cannot_be_mixed(team):
     for change in ({"words": ("other",)}, {"fields": team.spec.fields[:-1]}, {"actions": fewer}):
         with pytest.raises(ConfigurationError, match="read other words, or observe other things"):
             mixed_team([team, Team(team.policies, replace(team.spec, **change))])
+
+
+class Flat(Policy):
+    """A network that has a weight for each cell, as one's own may have."""
+
+    def __init__(self, spec):
+        super().__init__(spec)
+        self.choose = torch.nn.Linear(int(np.prod(spec.grid.shape)), spec.num_actions)
+
+    def encode(self, name, ids):
+        return {}
+
+    def forward(self, batch):
+        logits = self.choose(batch.observation["grid"].float().flatten(2))
+        return PolicyOutput(logits, logits[..., 0])
+
+
+@pytest.mark.parametrize("agent", ["flat", "qmix", "emma"])
+def test_maps_that_a_network_is_not_made_for(team, agent):
+    """Such a network says so (`grid_shape`), or fails."""
+    spec = team.spec
+    players = Team([Flat(spec) if agent == "flat" else build_policy(agent, spec, {}, k) for k in (0, 1)], spec)
+    for size, fits in ((spec.grid.height, True), (spec.grid.height + 2, False)):
+        options = {**OPTIONS, "size": size}
+        begun = mg.make_vec("ma_rtfm", 1, **options).reset(seed=0), mg.make("ma_rtfm", **options).reset(seed=0)
+        for observation, info in begun:
+            with nullcontext() if fits else pytest.raises(Unplayable):
+                players.act(observation, players.initial_memory(1), info)
 
 
 RECORD = {"env": "ma_rtfm", "vocabulary": "v"}

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from magrounding.agents.document_policy import DocumentPolicy, Inputs
 from magrounding.agents.emma.occupied import Occupied
-from magrounding.agents.policy import Accepts, PolicyOutput, TextEncoding, check_grid, mask_logits
+from magrounding.agents.policy import Accepts, PolicyOutput, TextEncoding, mask_logits
 from magrounding.errors import ConfigurationError
 from magrounding.schema import Count, Options
 from magrounding.spec import EnvSpec
@@ -121,7 +121,6 @@ class SymbolPolicy(DocumentPolicy):
     ) -> tuple[Occupied, Tensor]:
         """Return the occupied cells of the present and remembered frames, and the memory after it."""
         grid = observation["grid"]
-        check_grid(self._shape, grid)
         before = self.initial_memory(len(grid)) if memory is None else memory
         frames = self.add_frame(before, grid)
         return Occupied.find(frames, self.occupant, document), frames[:, 1:]

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from magrounding.agents.document_policy import Inputs
 from magrounding.agents.modules import around, distance_map, embed_cells
-from magrounding.agents.policy import Accepts, TextEncoding, check_grid, mask_logits
+from magrounding.agents.policy import Accepts, TextEncoding, mask_logits
 from magrounding.agents.qmix.q_network import QNetwork
 from magrounding.schema import Count, Natural, Options
 from magrounding.spec import EnvSpec
@@ -45,15 +45,13 @@ class GridEncoder(nn.Module):
         self, shape: tuple[int, ...], vocabulary_size: int, embedding: int, extra: int, maps: int, out: int
     ) -> None:
         super().__init__()
-        self.grid_shape = shape
         self.words = nn.Embedding(vocabulary_size, embedding, padding_idx=0)
         self.first = nn.Conv2d(embedding + extra, maps, 3, padding=1)
         self.second = nn.Conv2d(maps, maps, 3, padding=1)
-        self.flat = nn.Linear(maps * self.grid_shape[0] * self.grid_shape[1], out)
+        self.flat = nn.Linear(maps * shape[0] * shape[1], out)
 
     def forward(self, grid: Tensor, extra: Tensor | None = None) -> Tensor:
-        """Return [N, out] of grid [N, H, W, K] and extra [N, E, H, W]; ConfigurationError for another size of map."""
-        check_grid(self.grid_shape, grid)
+        """Return [N, out] of grid [N, H, W, K] and extra [N, E, H, W]."""
         maps = embed_cells(self.words, grid)
         if extra is not None:
             maps = torch.cat((maps, extra), 1)

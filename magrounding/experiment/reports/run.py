@@ -44,6 +44,7 @@ def report(run: RunResults) -> str:
         "## Results",
         f"Better way of playing on training games: **{run.better_play}**. {settings.entry.evaluation.note}".strip(),
         results_table(run).markdown(),
+        unplayed(run),
         f"![learning curves]({CURVES_FILE})",
         reading and f"## Do they read?\n\n{reading}",
         "## Budget",
@@ -97,6 +98,14 @@ def outcome_table(run: RunResults) -> Table:
             **{player: lambda at, player=player: run.baseline(at[0], at[2], player) for player in PLAYERS},
         },
     )
+
+
+def unplayed(run: RunResults) -> str:
+    """The reasons for which sets were not played, a line each; "": all were."""
+    name = run.settings.stage_name
+    lines = (line for seed in run.settings.seeds for line in run.select("unplayed", seed))
+    reasons = (f"* {line['set']} after {name(line['stage'])} {line['phase']}: {code(line['reason'])}" for line in lines)
+    return "\n".join(dict.fromkeys(reasons))
 
 
 def reading_table(run: RunResults) -> Table:

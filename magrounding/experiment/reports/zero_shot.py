@@ -58,9 +58,11 @@ def zero_shot_report(found: ZeroShot, picture: str, command: str) -> str:
 def tables(found: ZeroShot) -> str:
     """Results of all on all sets, mixed teams, and everything else set by set."""
     summaries = [*found.results, *found.together, *(each for of in found.baselines.values() for each in of.values())]
+    left = [f"* {shown(run.name)} in {n}: {code(w['reason'])}" for run in found.runs for n, w in run.unplayed.items()]
     return page(
         "## Scores" if found.measure == "score" else "## Win rates",
         overview(found).markdown(),
+        "\n".join(left),
         *(("## Cross-play", cross_table(found).markdown()) if found.together else ()),
         *(part for name in found.sets for part in (f"## {name}", set_table(found, name).markdown())),
         lost_games(summaries),
@@ -171,6 +173,7 @@ def to_json(found: ZeroShot, command: str, versions: dict[str, str]) -> dict[str
             name: {
                 "options": first.options(name),
                 "runs": of(found.results, name),
+                "unplayed": {run.name: run.unplayed[name] for run in found.runs if name in run.unplayed},
                 "cross_play": of(found.together, name),
                 "baselines": dict(found.baselines[name]),
                 "published": [paper._asdict() for paper in found.published[name]],
