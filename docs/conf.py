@@ -37,6 +37,7 @@ nb_execution_show_tb = True
 napoleon_use_ivar = True  # fields of a class are described once, in its docstring
 autodoc_member_order = "bysource"
 autodoc_typehints = "description"
+autodoc_typehints_description_target = "documented_params"  # fields are no parameters once more
 autodoc_default_options = {"members": True, "undoc-members": False}
 autodoc_preserve_defaults = True
 default_role = "code"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,8 @@ REPORTS = "reports"
 """Folder below `docs/` into which a build copies `benchmarks/results`, whose reports are pages of the site."""
 _OUTSIDE = re.compile(r"\[([^\]]*)\]\(((?:\.\./)+)([^)#\s]*)(#[^)\s]*)?\)")
 _RESULTS = "benchmarks/results/"
+_FIELDS = re.compile(r"^    (\w+(?:, \w+)*): (.*)$")
+_LETTER = re.compile(r"(: [A-Z])\.$")
 _PAGES = {"CHANGELOG.md": "changelog.md", "CONTRIBUTING.md": "contributing.md", "README.md": "index.md"}
 _WHOLE = {"changelog": "CHANGELOG.md", "contributing": "CONTRIBUTING.md"}
 """Pages that are files beside `docs/`."""
@@ -67,6 +70,37 @@ def escape_stars(app: Sphinx, what: str, name: str, thing: Any, options: Any, li
         )
 
 
+def skip_field(app: Sphinx, what: str, name: str, thing: Any, skip: bool, options: Any) -> bool | None:
+    """Leave out a field as a member of its own: the docstring of its class describes it."""
+    is_member = callable(thing) or isinstance(thing, property | cached_property)
+    return True if what == "class" and not is_member else None
+
+
+def each_field(app: Sphinx, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
+    """Give each of the fields that a docstring describes together its own entry; "B." alone begins no list."""
+    found: list[str] = []
+    fields: tuple[str, ...] = ()
+    within, block = False, list[str]()
+    for line in [*lines, ""]:
+        match = _FIELDS.match(line)
+        if fields and (match or not line.startswith("        ")):
+            found += [each for field in fields for each in (f"    {field}: {block[0]}", *block[1:])]
+            fields = ()
+        if within and match:
+            fields, block = tuple(match[1].split(", ")), [match[2]]
+        elif fields:
+            block.append(line)
+        else:
+            found.append(line)
+        within = line == "Attributes:" or (within and (line.startswith("    ") or not line))
+    lines[:] = [_LETTER.sub(r"\1\\.", line) for line in found[:-1]]
+
+
+def protocol_signature(app: Sphinx, what: str, name: str, thing: Any, *more: Any) -> tuple[str, str] | None:
+    """Show no arguments of a protocol: nobody makes one."""
+    return ("", "") if getattr(thing, "_is_protocol", False) else None
+
+
 def inline_math(self: Any, node: nodes.math) -> None:
     """Write a formula within a line."""
     self.body.append(latex2mathml.tex2mathml(node.astext(), as_block=False))
@@ -84,5 +118,8 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("builder-inited", copy_reports)
     app.connect("source-read", lead_home)
     app.connect("autodoc-process-docstring", escape_stars, priority=400)  # before napoleon, which writes stars itself
+    app.connect("autodoc-process-docstring", each_field, priority=300)
+    app.connect("autodoc-process-signature", protocol_signature)
+    app.connect("autodoc-skip-member", skip_field)
     app.add_html_math_renderer("mathml", (inline_math, None), (block_math, None))
     return {"parallel_read_safe": True, "parallel_write_safe": True}
