@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -179,9 +179,18 @@ class CompiledWorld(BatchedWorld, Generic[Config]):
         return {f"{part}.{name}": array for part, arrays in parts.items() for name, array in arrays.items()}
 
 
-def salt_of(*configuration: Any) -> int:
+def salt_of(kind: Any, names: str, *options: Any) -> int:
     """56 bits that distinguish documents of configurations: a cache of encodings may see several of one seed."""
-    return int.from_bytes(hashlib.sha256(repr(configuration).encode()).digest()[:7], "big")
+    # Batches sort texts by them, which orders sums of floats: a new option, at its default, must not move them.
+    shown = ", ".join(f"{name}={getattr(kind, name)!r}" for name in names.split())
+    written = f"({type(kind).__name__}({shown}), {(*options, *added(kind, names))!r})"
+    return int.from_bytes(hashlib.sha256(written.encode()).digest()[:7], "big")
+
+
+def added(settings: Any, names: str) -> tuple[tuple[str, Any], ...]:
+    """(name, value) of the fields of a dataclass that are not among `names` and not at their default."""
+    others = (each for each in fields(settings) if each.name not in names.split())
+    return tuple((each.name, value) for each in others if (value := getattr(settings, each.name)) != each.default)
 
 
 @inner_njit

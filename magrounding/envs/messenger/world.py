@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from magrounding.envs.compiled import OUTCOME_NAMES, CompiledWorld, salt_of
+from magrounding.envs.compiled import OUTCOME_NAMES, CompiledWorld, added, salt_of
 from magrounding.envs.messenger import arrays, kernels
 from magrounding.envs.messenger.entities import ENTITIES
 from magrounding.envs.messenger.games import MessengerGame
@@ -12,6 +12,8 @@ from magrounding.envs.messenger.manual import STATEMENTS, STREAM, find_corpus, s
 from magrounding.envs.messenger.sentences import sentences_of
 from magrounding.envs.messenger.splits import SPLITS, triples
 from magrounding.envs.render import Figure, Scene, sorted_figures
+
+_STAGE = "max_cycles cells centre moves delivers decoys begins_with_message says_nothing pick_up team"
 
 
 class MessengerWorld(CompiledWorld[MessengerGame]):
@@ -72,9 +74,9 @@ def _make_tables(game: MessengerGame) -> arrays.Tables:
 def _make_rules(game: MessengerGame) -> arrays.Rules:
     stage = game.kind
     corpus = find_corpus(game.corpus).digest  # a folder may hold other files tomorrow
-    options = game.agents, game.split, game.limit, game.manual, corpus, game.game_id
-    if game.layout != STATEMENTS:  # which names its documents as when there was no other
-        options = *options, game.layout
+    layout = () if game.layout == STATEMENTS else (game.layout,)  # documents are named as when there was no other
+    options = game.agents, game.split, game.limit, game.manual, corpus, game.game_id, *layout
+    later = added(game, "agents split max_cycles manual corpus game_id layout omission stage")
     return arrays.Rules(
         agents=game.agents,
         decoys=int(stage.decoys),
@@ -91,6 +93,6 @@ def _make_rules(game: MessengerGame) -> arrays.Rules:
         mixed=SPLITS[game.split].combinations == "mixed",
         reassigned=game.manual == "reassigned",
         game_id=game.game_id,
-        salt=salt_of(stage, options),
+        salt=salt_of(stage, _STAGE, *options, *later),
         omission=float(game.omission),
     )

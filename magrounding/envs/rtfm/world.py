@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
-
 import numpy as np
 
 from magrounding.capabilities import Relate
-from magrounding.envs.compiled import OUTCOME_NAMES, CompiledWorld, salt_of
+from magrounding.envs.compiled import OUTCOME_NAMES, CompiledWorld, added, salt_of
 from magrounding.envs.render import Figure, Scene, sorted_figures
 from magrounding.envs.rtfm import arrays, kernels
 from magrounding.envs.rtfm.facts import MOST_FACTS, RELATIONS, Fact, fact_accuracy, name_facts
@@ -17,6 +15,12 @@ from magrounding.envs.rtfm.tables import make_claims, make_tables
 from magrounding.envs.rtfm.tasks import PROSE_SPLITS, SPLITS
 from magrounding.envs.rtfm.text import LAYOUTS
 from magrounding.vocabulary import PAD
+
+_TASK = "group moving language distractor_monster distractor_item letters layout constructions"
+_OPTIONS = (  # like _TASK in the order in which salts have them
+    "agents size split max_cycles sight occupants death drop_mode chase_range "
+    "resample_text shuffle_manual manual layout constructions"
+)
 
 
 class RTFMWorld(CompiledWorld[RtfmGame]):
@@ -105,10 +109,10 @@ class RTFMWorld(CompiledWorld[RtfmGame]):
 
 def _make_rules(game: RtfmGame, digest: str | None) -> arrays.Rules:
     n, task = game.agents, game.kind
-    named = [each.name for each in fields(RtfmGame) if each.name not in (*game.adjustable, "templates")]
-    options = tuple(getattr(game, name) for name in named)
+    options = tuple(getattr(game, name) for name in _OPTIONS.split())
     if digest is not None:  # which names documents as when there was no such option; the file may be another tomorrow
         options = *options, digest
+    later = added(game, f"{_OPTIONS} task stage templates omission distraction decoys")
     return arrays.Rules(
         agents=n,
         monsters=task.monsters(n),
@@ -133,7 +137,7 @@ def _make_rules(game: RtfmGame, digest: str | None) -> arrays.Rules:
         sight_squared=-1.0 if game.sight is None else float(game.sight) ** 2,
         chase_squared=-1.0 if game.chase_range is None else float(game.chase_range) ** 2,
         side=SPLITS[game.split],
-        salt=salt_of(task, options),
+        salt=salt_of(task, _TASK, *options, *later),
         omission=float(game.omission),
         distraction=float(game.distraction),
         decoys=float(game.decoys),
