@@ -20,6 +20,8 @@
 #   make test-kills  kill a run at twenty random moments: it has to end as if nothing had happened, bit for bit
 #   make campaign    an hour of random kills, damaged files, hostile clients, busy and full machines; it goes on where it
 #                    was stopped, and writes a page of figures: make campaign ARGS="--minutes 10 --seed 7"
+#   make golden      compare what is played and learnt with golden digests, bit for bit (two minutes of a core); ARGS=--write
+#                    records them anew
 #   make docs        build the documentation site into docs/_build/html, strictly; its notebooks are executed
 #   make test-docs   run every block of code of README and pages, as readers would, and build the site
 #   make lint        ruff and pyright; `make format` lets ruff mend what it can
@@ -36,7 +38,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-full test-browser test-ray test-clients test-trackers test-sweeps test-llm test-lowest test-kills campaign fuzz docs test-docs lint format clean
+.PHONY: help setup demo test test-full test-browser test-ray test-clients test-trackers test-sweeps test-llm test-lowest test-kills campaign golden fuzz docs test-docs lint format clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -137,6 +139,9 @@ test-lowest: $(VENV)-lowest/.installed
 
 test-kills: setup
 	MAGROUNDING_KILLS=20 $(BIN)/python -m pytest tests/experiment/test_kill_campaign.py $(ARGS)
+
+golden: setup
+	$(BIN)/python -m tests.golden $(ARGS)
 
 campaign: setup
 	$(BIN)/python -m benchmarks.campaign $(ARGS)
