@@ -24,7 +24,7 @@
 #                    records them anew
 #   make docs        build the documentation site into docs/_build/html, strictly; its notebooks are executed
 #   make test-docs   run every block of code of README and pages, as readers would, and build the site
-#   make lint        ruff and pyright; `make format` lets ruff mend what it can
+#   make lint        ruff, pyright, and the size of each room (budget.toml); `make format` lets ruff mend what it can
 #   make clean       remove the virtual environment and every cache
 #
 # Another interpreter: make PYTHON=python3.12 test. More arguments for pytest: make test ARGS="-m 'not slow' -x".
@@ -162,6 +162,7 @@ lint: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/pyright --pythonpath $(BIN)/python
+	$(BIN)/python -m tools.budget
 
 format: setup
 	$(BIN)/ruff check --fix .
