@@ -14,7 +14,6 @@ from magrounding.play.team import Team
 from tests.agents.samples import batch_of, documents_of, make_sample, make_spec, narrow_options, seen_by
 
 TXT2PI = ("txt2pi", "txt2pi_no_task_attn", "txt2pi_no_vis_attn")
-SILENT = ("film", "conv", "emma_game_id")
 
 
 def games(env, agent, rows=6, **options):
@@ -48,14 +47,6 @@ def test_shares_of_what_is_written_add_up_to_one(agent):
     assert (found >= 0).all()
     assert (found[:, 2] == 0).all()
     torch.testing.assert_close(found.sum(1), torch.ones(8))
-
-
-@pytest.mark.parametrize("agent", SILENT)
-def test_who_attends_to_nothing_tells_nothing(agent):
-    options = {"game_id": True} if agent == "emma_game_id" else {}
-    policy, observation, texts = games("messenger", agent, stage="s1", **options)
-    with pytest.raises(KeyError):
-        aux(policy, observation, texts)
 
 
 def test_emma_tells_the_attention_of_what_is_in_sight():

@@ -10,7 +10,6 @@ import torch
 import magrounding as mg
 from magrounding.agents.building import make_policy
 from magrounding.agents.policy import Batch, Reading, evaluating
-from magrounding.errors import ConfigurationError
 from magrounding.experiment.config import make_config
 from magrounding.experiment.stage import StageSession
 from magrounding.play.player import Player, shown_to
@@ -81,57 +80,6 @@ def test_linear_maps_start_with_rows_of_norm_one_and_no_bias(make):
     for each in linear:
         torch.testing.assert_close(each.weight.norm(dim=1), torch.ones(len(each.weight)))
         assert not each.bias.any()
-
-
-@BOTH
-def test_it_acts_within_the_mask(make):
-    policy, seen = fresh(make), observe()
-    output = play(policy, seen, policy.initial_memory(GAMES))
-    assert output.logits.shape == (STEPS, GAMES, 7)
-    assert output.value.shape == (STEPS, GAMES)
-    assert output.memory.shape == (STEPS, GAMES, 2, 10)
-    assert (output.logits.softmax(-1)[seen[0]["action_mask"] == 0] == 0).all()
-
-
-@BOTH
-def test_every_parameter_learns(make):
-    policy = fresh(make)
-    output = play(policy, observe())
-    (output.logits.softmax(-1)[..., 0].sum() + output.value.square().sum()).backward()
-    still = [name for name, each in policy.named_parameters() if each.grad is None or not each.grad.any()]
-    assert still == []
-
-
-@BOTH
-def test_many_steps_at_once_are_single_steps_one_after_another(make):
-    policy, seen = fresh(make), observe()
-    memory = policy.initial_memory(GAMES)
-    with torch.no_grad():
-        every = play(policy, seen, memory)
-        for t in range(STEPS):
-            single = play(policy, seen, memory, slice(t, t + 1))
-            memory = single.memory[0]
-            torch.testing.assert_close(single.logits[0], every.logits[t], rtol=1e-4, atol=1e-5)
-            torch.testing.assert_close(memory, every.memory[t], rtol=1e-4, atol=1e-5)
-
-
-@BOTH
-def test_a_restart_forgets_what_was_before(make):
-    policy, seen, other = fresh(make).eval(), observe(), observe()
-    other[0]["grid"][:2] = 1
-    with torch.no_grad():
-        before, after = play(policy, seen), play(policy, other)
-    torch.testing.assert_close(before.memory[2:, 1], after.memory[2:, 1])
-    assert not torch.allclose(before.memory[2:, 0], after.memory[2:, 0], atol=1e-6)  # game 0 has no restart
-
-
-@BOTH
-def test_padding_of_the_mission_changes_nothing(make):
-    policy, seen = fresh(make), observe()
-    longer = torch.cat((seen[1], torch.full((1, seen[1].shape[1]), VOCABULARY["red"])))
-    with torch.no_grad():
-        one, other = play(policy, seen), play(policy, (seen[0], longer, *seen[2:]))
-    torch.testing.assert_close(one.value, other.value, rtol=1e-4, atol=1e-5)
 
 
 @BOTH
@@ -239,11 +187,3 @@ def test_whoever_does_not_learn_plays_in_evaluation_mode():
     player.choose(shown_to(0, obs, vec.spec, None), np.ones(3, np.bool_), learning=True)
     assert not torch.equal(policy.stem[1].running_mean, kept)
     vec.close()
-
-
-def test_other_worlds_are_refused():
-    renamed = dataclasses.replace(SPEC, words=(*SPEC.words[:-1], "elsewhere"))
-    with pytest.raises(ConfigurationError, match="numbers of its cells"):
-        make_policy("babyai_small", renamed)
-    with pytest.raises(ConfigurationError, match="even"):
-        LARGE(SPEC, words=7)

@@ -3,13 +3,11 @@
 from dataclasses import replace
 
 import numpy as np
-import pytest
 import torch
 
 import magrounding as mg
 from magrounding.agents.building import make_policy
 from magrounding.agents.policy import Batch
-from magrounding.errors import ConfigurationError
 from magrounding.play.actor import make_expert
 from magrounding.play.evaluate import play
 from magrounding.play.player import Player
@@ -61,32 +59,6 @@ def cut(batch, steps):
 
 
 @torch.no_grad()
-def test_all_steps_at_once_are_the_steps_one_by_one():
-    policy = make("choiceread", **SMALL)
-    trajectory, batch = unrolled(policy)
-    assert trajectory.restarts[1:].any(), "an episode begins within the unroll"
-    logits = policy(batch).logits
-    torch.testing.assert_close(logits[:-1], torch.from_numpy(trajectory.logits), rtol=1e-4, atol=1e-5)
-    first = policy(cut(batch, slice(0, 3)))
-    assert first.memory is not None
-    later = policy(cut(batch, slice(3, None))._replace(memory=first.memory[-1]))
-    torch.testing.assert_close(later.logits, logits[3:], rtol=1e-4, atol=1e-5)
-
-
-@torch.no_grad()
-def test_what_was_said_before_is_remembered():
-    policy = make("choiceread", **SMALL)
-    _, batch = unrolled(policy)
-    late = cut(batch, slice(2, 3))
-    late = late._replace(restarts=torch.zeros_like(late.restarts))
-    memory = policy(cut(batch, slice(0, 2))).memory
-    assert memory is not None
-    with_memory, fresh = policy(late._replace(memory=memory[-1])), policy(late)
-    offered = late.observation["action_mask"].bool()
-    assert not torch.allclose(with_memory.logits[offered], fresh.logits[offered])
-
-
-@torch.no_grad()
 def test_padding_changes_nothing_and_what_is_not_offered_is_impossible():
     policy = make("choiceread", **SMALL)
     _, batch = unrolled(policy)
@@ -124,28 +96,6 @@ def test_where_nothing_is_offered_there_is_a_value_all_the_same():
     assert (every.logits == torch.finfo(torch.float32).min).all()
 
 
-def test_every_weight_learns():
-    policy = make("choiceread", **SMALL)
-    _, batch = unrolled(policy)
-    output = policy(batch)
-    (output.logits.log_softmax(-1)[..., 0].sum() + output.value.sum()).backward()
-    unmoved = [name for name, each in policy.named_parameters() if each.grad is None or not each.grad.any()]
-    assert set(unmoved) <= {"score.bias"}, "which is the same for all choices"
-
-
-def test_worlds_that_it_cannot_read_are_refused():
-    def without(name):
-        return replace(SPEC, fields=tuple(field for field in SPEC.fields if field.name != name))
-
-    for name in ("task", "said"):
-        with pytest.raises(ConfigurationError, match="for the whole episode and one of the moment"):
-            make_policy("choiceread", without(name))
-    with pytest.raises(ConfigurationError, match="looks at choices"):
-        make_policy("choiceread", without(CHOICES))
-    with pytest.raises(ConfigurationError, match="hidden of ChoiceReadConfig takes an integer"):
-        make_policy("choiceread", SPEC, hidden=0)
-
-
 def test_a_history_is_not_read_and_every_other_text_is():
     more = (Text("history", (3, 4), 0, 9), Text("rules", (2, 5), 0, 9, shared=True, lifetime=EPISODE))
     policy = make_policy("choiceread", replace(SPEC, fields=(*SPEC.fields, *more)), **SMALL)
@@ -180,10 +130,3 @@ def test_it_fetches_what_it_was_never_asked_for():
     chance = wins(RandomTeam(1, MOST, obey_mask=True), TEST)
     assert chance < 0.3
     assert wins(ShuffledManuals(team, "task"), TEST) < 0.3, "with the task of another game"
-
-
-def test_every_weight_of_sir_learns_from_texts_alone():
-    options = {"embedding": 16, "hidden": 16, "width": 32, "channels": (8, 8), "state": True}
-    policy = learnt("sir", 3, **options)
-    assert policy.reads["document"] == ("manual", "task"), "what to do is what it reads as the goal"
-    assert all(each.grad is not None for each in policy.parameters())

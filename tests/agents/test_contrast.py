@@ -1,7 +1,6 @@
 """Grounding by contrast: what is on the board is what the manual speaks of."""
 
 import numpy as np
-import pytest
 import torch
 
 import magrounding as mg
@@ -13,7 +12,6 @@ from magrounding.envs.messenger.arrays import KIND
 from magrounding.envs.messenger.entities import ENTITIES
 from magrounding.envs.messenger.manual import CELLS, our_corpus
 from magrounding.envs.messenger.splits import triples
-from magrounding.errors import ConfigurationError
 from tests.agents.samples import documents_of, seen_by
 
 
@@ -114,15 +112,3 @@ def test_a_meaning_reaches_the_policy_and_unseen_words_say_next_to_nothing():
     with torch.no_grad():
         policy.reader.meanings.weight.normal_()
     assert (logits() - before).abs().max() > 0.01
-
-
-def test_who_has_no_such_loss_says_so():
-    vec, board, texts = boards()
-    plain = make_policy("relread", vec.spec)
-    assert not plain.contrasts
-    assert reader(vec.spec).contrasts
-    with pytest.raises(ConfigurationError, match="set its option similarity"):
-        plain.contrast(board, plain.encode_text(*texts))
-    other = make_policy("conv", vec.spec)
-    with pytest.raises(ConfigurationError, match="no contrastive loss"):
-        other.contrast(board, other.encode_text(*texts))

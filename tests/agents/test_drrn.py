@@ -21,7 +21,7 @@ from magrounding.agents.drrn.pieces import (
 from magrounding.agents.drrn.prefix_tree import TreeGRU, grow_tree
 from magrounding.agents.policy import Batch, Reading
 from magrounding.agents.weights import fit_weights
-from magrounding.errors import CheckpointError, ConfigurationError, MissingExtra
+from magrounding.errors import CheckpointError, ConfigurationError
 from magrounding.spec import CHOICES
 from tests.many_choices import SPEC
 from tests.training import order_game, text_games
@@ -230,12 +230,6 @@ def test_pieces_travel_with_the_weights(tmp_path):
         make_policy("drrn", order_game.SPEC, vocabulary=str(file), pieces=5)
     with pytest.raises(ConfigurationError, match="does not say its words"):
         make_policy("drrn", text_games.spec_of(), vocabulary=str(file))
-
-
-def test_without_the_package_no_pieces_are_made(monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, "sentencepiece", None)
-    with pytest.raises(MissingExtra, match=r"pip install 'magrounding\[pieces\]'"):
-        train_pieces(["a key"], 100, across_words=False)
 
 
 @pytest.mark.parametrize("across_words", [False, True])

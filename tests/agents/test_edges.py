@@ -1,7 +1,7 @@
 """Words that share a fact are found in sentences that hold several, or deny some; then relread reads them as rows."""
 
 from functools import partial
-from itertools import pairwise, permutations
+from itertools import permutations
 from unittest.mock import Mock
 
 import numpy as np
@@ -17,7 +17,7 @@ from magrounding.agents.running_text import edges_kernels, edges_learning
 from magrounding.agents.running_text.assumptions import MADE_UP, made_up
 from magrounding.agents.running_text.edges import Edges, make_segments, signs_of
 from magrounding.agents.running_text.edges_kernels import groups_of
-from magrounding.agents.running_text.edges_learning import Recipe, learn_edges
+from magrounding.agents.running_text.edges_learning import learn_edges
 from magrounding.errors import ConfigurationError, Diverged
 from magrounding.experiment import segmenting
 from magrounding.experiment.config import make_config
@@ -58,66 +58,6 @@ def test_learning_that_diverges_stops_at_the_first_bad_step(monkeypatch, rate):
     with pytest.raises(Diverged, match="so the step was not taken"):
         learn_edges_from_games(make_config("ma_rtfm", "relread", 2, "quick", ("s6",), (0,)), "s6")
     assert steps.call_count == 2, "the step after the one that was too large"
-
-
-def training_texts(monkeypatch, **recipe):
-    """Training texts of S6 by a recipe, and their vocabulary."""
-    monkeypatch.setattr(segmenting, "GAMES", 32)
-    monkeypatch.setattr(segmenting, "ROUNDS", 2)
-    drawn = []
-    monkeypatch.setattr(edges_learning, "_train", lambda edges, texts, rng, steps: drawn.append(texts))
-    settings = make_config("ma_rtfm", "relread", 2, "quick", ("s6",), (0,))
-    renderings = segmenting.renderings_of(settings, "s6")
-    edges = learn_edges(settings.describe("s6"), renderings, recipe=Recipe(**recipe))
-    return drawn[0], renderings, edges.base
-
-
-def test_rare_words_have_vectors_of_unknown_ones_in_some_texts(monkeypatch):
-    whole = {"excerpts": 0, "unpunctuated": 0, "rows": 0}
-    for unknown in (0, 1.0):
-        texts, renderings, base = training_texts(monkeypatch, **whole, unknown=unknown)
-        tokens = next(texts.batches(np.random.default_rng(0))).tokens
-        vectors = tokens // base
-        hidden = vectors >= len(renderings.words)
-        assert unknown or not hidden.any()
-    parts = hidden.float().mean(1)
-    assert parts.min() < 0.1 < parts.max() < 0.5
-    assert not tokens[hidden].remainder(base).any()  # no names
-    known = vectors[~hidden].bincount(minlength=len(renderings.words))
-    assert (known[[renderings.words.index(word) for word in ("the", ",", ".")]] > 16).all()
-
-
-def test_interruptions_are_unknown_words_between_those_of_a_text(monkeypatch):
-    texts, renderings, _ = training_texts(monkeypatch, interrupted=1.0)
-    rng, comma, counts = np.random.default_rng(0), renderings.words.index(","), []
-    for manual in renderings.rows:
-        ids = manual[manual > 0]
-        found = texts._interrupted(ids, rng)
-        counts.append(int((found == 0).sum()))
-        rest = found[found != 0]
-        assert np.array_equal(rest[rest != comma], ids[ids != comma])
-        assert (rest == comma).sum() - (ids == comma).sum() <= counts[-1] * 2
-    assert min(counts) < 0.05 * len(ids) < 0.3 * len(ids) < max(counts)
-    assert texts._interrupted(ids[:0], rng).size == 0
-
-
-def test_texts_of_a_batch_are_about_as_long_as_each_other(monkeypatch):
-    texts, _, _ = training_texts(monkeypatch)
-    batches = texts.batches(np.random.default_rng(0))
-    pools = [sorted((next(batches).length.tolist() for _ in range(edges_learning.POOL)), key=max) for _ in range(3)]
-    for pool in pools:
-        assert all(len(batch) == edges_learning.BATCH for batch in pool)
-        assert all(max(one) <= min(other) for one, other in pairwise(pool))
-
-
-def test_one_seed_tells_the_same_facts_in_every_rendering():
-    """What `learn_edges` rests on."""
-    told = []
-    for options in ({"constructions": "none", "layout": "statements"}, {}, {"layout": "stream"}):
-        vec, _ = games(**options)
-        said = [[fact for fact in vec.facts(row) if fact.polarity == "said"] for row in range(64)]
-        told.append([{(fact.relation, fact.subject, fact.object) for fact in facts} for facts in said])
-    assert told[0] == told[1] == told[2]
 
 
 def test_seconds_of_learning_put_most_facts_together(edges):
@@ -171,31 +111,6 @@ def test_the_best_division_is_found(edges):
     odd = np.where(np.add.outer([0, 0, 1], -np.array([0, 0, 1])) == 0, 1.0, -1.0)
     piece = edges_kernels.divide(odd, np.array([1, 1, 1]), usual)  # not as many words as usual
     assert piece[0] == piece[1] != piece[2]
-
-
-def test_statements_are_told_in_parallel():
-    letters = np.array([0, 0, 0, 0, 0, 1, 1, 1, 1, 2, 2])
-    rows = np.array([[1, 5, 2, 6, 3, 9, 4], [3, 10, 1, 7, 2, 8, 0]])
-    told = {tuple(made_up("parallel", rows, letters, np.random.default_rng(seed)).tolist()) for seed in range(60)}
-    assert (1, 5, 2, 6, 7, 2, 8, 3, 9, 10, 4) in told
-    assert (3, 10, 0, 9, 1, 7, 2, 8, 0, 5, 2, 6) in told
-    assert len(told) == 4
-
-
-def test_a_statement_about_all_is_overridden_by_one_about_some():
-    letters = np.array([0, 0, 0, 0, 0, 1, 1, 1, 1, 2, 2])
-    rows = np.array([[1, 5, 2, 6, 3, 9, 4], [3, 10, 1, 7, 2, 8, 0]])
-    wholes = set()
-    for seed in range(200):
-        ids = made_up("override", rows, letters, np.random.default_rng(seed))
-        told = ids[letters[ids] > 0].tolist()
-        lists_first = told[-1] == 8
-        assert told[5:] == ([10, 7, 8] if lists_first else [5, 6, 9])
-        assert told[4 if lists_first else 0] == (9 if lists_first else 10)
-        members = told[:4] if lists_first else told[1:5]
-        assert sorted(members) == [5, 6, 7, 8]
-        wholes.add(tuple(members))
-    assert len(wholes) > 12  # mixed
 
 
 def test_made_up_texts_have_the_words_of_their_manual(edges):

@@ -2,10 +2,8 @@
 
 import numpy as np
 import pytest
-import torch
 
 from magrounding.agents.building import make_policy
-from magrounding.agents.policy import Batch, Reading
 from magrounding.experiment.presets.general import _plays, fitting_agent
 from magrounding.play.player import Player, shown_to
 from magrounding.spec import EPISODE, Directions, EnvSpec, Field, FixedActions, Grid, Mask, Text, TextChoices
@@ -61,45 +59,6 @@ def test_it_plays_whatever_a_world_shows_and_nothing_masked(fields, actions):
     assert np.isfinite(chosen.value).all()
     if "action_mask" in spec:
         assert (chosen.action > 0).all()
-
-
-def batch_of(policy, spec, steps, games):
-    """Steps of games, each with texts of its own."""
-    arrays = {name: torch.from_numpy(a[:, 0]) for name, a in seen_in(spec, steps * games).items()}
-    index = torch.arange(steps * games).view(steps, games)
-    texts = {name: Reading(policy.encode(name, {name: arrays[name]}), index) for name in policy.reads}
-    own = {f.name: arrays[f.name].unflatten(0, (steps, games)) for f in spec.own_fields}
-    restarts = torch.zeros(steps, games, dtype=torch.bool)
-    return Batch(own, texts, policy.initial_memory(games), restarts, torch.zeros(steps, games, dtype=torch.int64))
-
-
-def test_every_parameter_has_a_gradient():
-    fields = (
-        NUMBERS,
-        Field("few", (2,), 0, 3),
-        Field("word", (1,), 0, 9),
-        Text("said", (2, 4), 0, 9),
-        *FIELDS["a map"],
-    )
-    spec = EnvSpec(fields, 1, FixedActions(tuple("xyz")), WORDS, 5)
-    policy = make_policy("fieldread", spec)
-    output = policy(batch_of(policy, spec, 3, 4))
-    (output.logits[..., 1:].square().sum() + output.value.sum()).backward()
-    assert [name for name, each in policy.named_parameters() if each.grad is None or not each.grad.any()] == []
-
-
-def test_a_replay_of_steps_is_the_same_as_playing_them_one_by_one():
-    spec = EnvSpec((NUMBERS, MASK), 1, FixedActions(tuple("xyz")), WORDS, 5)
-    policy = make_policy("fieldread", spec)
-    whole = batch_of(policy, spec, 4, 3)
-    whole.restarts[2, 1] = True
-    output, memory = policy(whole), whole.memory
-    for step in range(4):
-        now = {name: array[step : step + 1] for name, array in whole.observation.items()}
-        part = policy(whole._replace(observation=now, memory=memory, restarts=whole.restarts[step : step + 1]))
-        memory = part.memory[0]
-        torch.testing.assert_close(part.logits[0], output.logits[step])
-        torch.testing.assert_close(part.value[0], output.value[step])
 
 
 def test_numbers_that_are_none_do_no_harm():

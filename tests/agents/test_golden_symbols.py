@@ -1,4 +1,4 @@
-"""EMMA, EnDi on EMMA and SIR in a world of symbols, with fixed weights: outputs of slow loops, and the same numbers."""
+"""EMMA and EnDi on EMMA in a world of symbols, against slow loops."""
 
 from __future__ import annotations
 
@@ -11,13 +11,10 @@ from torch import Tensor, nn
 from magrounding.agents.building import make_policy
 from magrounding.agents.document_policy import Inputs
 from magrounding.agents.emma.network import Emma
-from magrounding.agents.modules import distance_map
 from magrounding.agents.policy import Policy
-from magrounding.agents.sir.network import Sir
 from magrounding.endi.on_emma import EnDiEmma
 from magrounding.spec import EPISODE, EnvSpec, Field, FixedActions, Grid, Mask, Text
-from tests.agents.samples import NARROW_SIR
-from tests.agents.test_sir import attend, stack_by_the_book, weigh
+from tests.agents.test_sir import weigh
 
 SIZE, WIDTH, TOKENS, AVATARS = 5, 8, 7, (15, 16)
 NARROW_EMMA = {"width": WIDTH, "maps": 4, "hidden": 6, "embedding": 5, "tokens": TOKENS}
@@ -112,13 +109,7 @@ def flat(trunk: nn.Conv2d, maps: Tensor) -> Tensor:
     return F.leaky_relu(trunk(maps.unsqueeze(0))).permute(0, 2, 3, 1).flatten()
 
 
-EMMA = {
-    True: [[0.12538, -0.64466, -2.70008, -0.74515, -0.37093, 0.25105, 0.37028, -0.11295, 0.12353], [0.2573, 0.44764]],
-    False: [[0.37, -0.0395, -1.36562, -0.16697, 0.09054, 0.33222, 0.24355, -0.43357, 0.21006], [0.63799, 0.55982]],
-}
-
-
-@pytest.mark.parametrize("tied", EMMA)
+@pytest.mark.parametrize("tied", [True, False])
 @torch.no_grad()
 def test_emma(tied):
     policy = with_fixed_weights(make_policy("emma", symbols_spec(1), tied_heads=tied, **NARROW_EMMA))
@@ -136,42 +127,9 @@ def test_emma(tied):
         allowed = now["action_mask"][game].bool()
         torch.testing.assert_close(output.logits[game][allowed], logits[allowed], rtol=1e-4, atol=1e-5)
         torch.testing.assert_close(output.value[game], head(policy.critic, critic, features)[0], rtol=1e-4, atol=1e-5)
-    compare(EMMA[tied], output.logits, output.value)
 
 
-def compare(golden: list[list[float]], logits: Tensor, *others: Tensor) -> None:
-    """Numbers of two games; impossible actions are left out."""
-    got = [logits[logits > -1e9], *(other.flatten() for other in others)]
-    for numbers, each in zip(golden, got, strict=True):
-        torch.testing.assert_close(each, torch.tensor(numbers), rtol=1e-4, atol=1e-4)
-
-
-ENDI = {
-    ("separate", True): [
-        [-0.57588, 0.8904, -0.59287, 0.03347, 0.83836, -0.5088, 0.84335, -0.68347, 0.93515],
-        [0.55779, 0.67344],
-        [0.38212, 1.01202, -1.22683, 0.38485, -1.28625, 0.78341, 1.39391, -1.94473, 0.78263, -1.30103],
-        [-0.58959, -0.23473, -0.23035, 0.06992, -0.60308],
-        [3.0, 2.2, 0.0, 1.6],
-    ],
-    ("shared", True): [
-        [-0.57588, 0.8904, -0.59287, 0.03347, 0.83836, -0.5088, 0.84335, -0.68347, 0.93515],
-        [0.55779, 0.67344],
-        [0.38212, 1.01202, -1.22683, 0.38485, -1.28625, 0.78341, 1.39391, -1.94473, 0.78263, -1.30103],
-        [-0.59531, -0.23847, -0.24266, 0.06761, -0.60403],
-        [3.0, 2.2, 0.0, 1.6],
-    ],
-    ("separate", False): [
-        [0.77151, 0.32789, -2.08249, 2.64627, 2.55829, 0.47547, 0.21253, -2.69201, 2.23557],
-        [-0.66738, -0.45079],
-        [-0.32171, 3.44785, -0.11019, 2.0636, -1.85395, 0.30469, 0.86999, -0.14268, 0.69383, -0.29452],
-        [-0.05848, -0.54927, -0.55195, -0.04924, 0.20018],
-        [3.0, 2.2, 0.0, 1.2],
-    ],
-}
-
-
-@pytest.mark.parametrize(("table", "tied"), ENDI)
+@pytest.mark.parametrize(("table", "tied"), [("separate", True), ("shared", True), ("separate", False)])
 @torch.no_grad()
 def test_endi_on_emma(table, tied):
     """Logits, value, predicted logits of the other, logits of self minus others on entities, and both regularisers."""
@@ -237,56 +195,3 @@ def test_endi_on_emma(table, tied):
         regular = make_policy(f"endi_{regularizer}_emma", symbols_spec(2), **options)
         assert isinstance(regular, EnDiEmma)
         torch.testing.assert_close(regular.auxiliary(inputs, output, None).losses["division"], each)
-    compare(ENDI[table, tied], output.logits, output.value, guesses, division.difference[entity], torch.tensor(losses))
-
-
-SIR = {
-    ("sir", True): [
-        [0.41498, 0.29349, -0.12297, 0.69429, 0.54762, 0.4671, 0.40108, -0.07977, 0.47038],
-        [-1.17788, -1.18083],
-    ],
-    ("sir", False): [
-        [0.93587, 0.65268, 0.07008, 0.95077, -0.00882, 0.7065, 0.58246, -0.15903, -0.10978],
-        [-1.10327, -0.97318],
-    ],
-    ("sir_entity_attn", True): [
-        [-0.66396, 0.50758, 0.3954, 0.65064, -0.03201, -0.8528, 0.16798, 0.37845, 0.10382],
-        [-0.32018, -0.28183],
-    ],
-}
-
-
-@pytest.mark.parametrize(("agent", "table"), SIR)
-@torch.no_grad()
-def test_sir(agent, table):
-    policy = with_fixed_weights(make_policy(agent, symbols_spec(1), symbol_table=table, **NARROW_SIR), 0.25)
-    assert isinstance(policy, Sir)
-    reader = policy.reader
-    (*_, now), manual = two_steps()
-    output = policy.respond(Inputs(now, policy.encode_text(manual, manual[:, 0, :0]), torch.arange(2)))
-
-    def read(encoder: nn.Module, ids: Tensor) -> Tensor:
-        words = ids.flatten()[ids.flatten() > 0].long()
-        vectors = reader.words.weight[torch.cat((words, words.new_zeros(1)))]
-        return torch.cat((encoder.ahead(vectors)[0], encoder.back(vectors.flip(0))[0].flip(0)), 1)
-
-    for game in range(2):
-        joint = read(reader.joint.encoder, manual[game])
-        scorer = reader.scorers["statements"].score
-        said = torch.stack([weigh(read(reader.fields.encoder, line), scorer) for line in manual[game]])
-        about = torch.stack([attend(joint, each) for each in said])
-        text = torch.cat((weigh(said, reader.merge_told.score), weigh(about, reader.merge_joint.score)))
-        grid = now["grid"][game].long()
-        cells = (policy.symbols if table else reader.words).weight[grid].sum(2)
-        if policy.entities is not None:
-            keys, values = policy.entities.key(said), policy.entities.value(said)
-            weights = (cells @ keys.t() / keys.shape[1] ** 0.5).softmax(-1)
-            cells = (weights @ values) / len(said) * grid.any(2, keepdim=True)
-        z = distance_map(now["position"][game : game + 1], SIZE, SIZE)[0]
-        maps = stack_by_the_book(policy.grounding, cells.permute(2, 0, 1), z, text, joint)
-        hidden = torch.tanh(policy.final(maps.flatten(1).max(1).values))
-        allowed = now["action_mask"][game].bool()
-        logits = policy.policy.score(hidden)
-        torch.testing.assert_close(output.logits[game][allowed], logits[allowed], rtol=1e-4, atol=1e-5)
-        torch.testing.assert_close(output.value[game], policy.value(hidden)[0], rtol=1e-4, atol=1e-5)
-    compare(SIR[agent, table], output.logits, output.value)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 
 import numpy as np
@@ -13,7 +12,7 @@ from magrounding.agents.guide import Guide, load_guide, save_guide
 from magrounding.agents.guide.encoder import HashedEncoder, hashed_features
 from magrounding.agents.guide.language_model import LanguageModelEncoder
 from magrounding.agents.guide.learning import GuideLearning, contrastive_loss, examples_of, learn_guide
-from magrounding.agents.guide.metrics import guide_metrics, top_k
+from magrounding.agents.guide.metrics import guide_metrics
 from magrounding.errors import CheckpointError, ConfigurationError, Diverged
 from magrounding.single.scienceworld.trajectories import Trajectory
 from magrounding.single.tokenizer import Tokenizer
@@ -45,21 +44,6 @@ def test_loss_of_orthonormal_vectors(temperature, count):
     assert loss.item() == pytest.approx(-math.log(own / (own + 2 * count - 1)), abs=1e-6)
 
 
-def test_loss_has_a_gradient_for_every_weight():
-    guide = small()
-    vectors = guide(["boil water", "focus on water", "eat lead"])
-    contrastive_loss(*vectors.split(1), guide.temperature).backward()
-    assert all(weight.grad is not None and weight.grad.abs().sum() > 0 for weight in guide.parameters())
-
-
-def test_temperature_changes_no_choice():
-    actions = [f"{verb} {thing}" for verb in ("eat", "focus on", "mix") for thing in THINGS]
-    guide = small()
-    cold, warm = (Guide(guide.encoder, temperature).score("boil water", actions) for temperature in (0.05, 2.0))
-    assert cold.std() > 10 * warm.std()
-    assert (top_k(cold, 5) == top_k(warm, 5)).all()
-
-
 def test_vectors_are_of_length_one_and_of_the_text_alone():
     guide = small()
     texts = ["boil water", "a", "focus on the adult cherry tree in flower pot 6", ""]
@@ -74,12 +58,6 @@ def test_a_guide_reads_a_text_as_a_world_writes_it():
     text = "Focus on zinc-lead in (self watering) flower pot 2"
     row = tokenizer.row(text, 80)
     assert hashed_features(plain_text(tokenizer.words, row), 2**15).tolist() == hashed_features(text, 2**15).tolist()
-
-
-def test_features_know_the_order_of_words():
-    one, other = (hashed_features(text, 2**15) for text in ("move pot to stove", "move stove to pot"))
-    assert set(one) != set(other)
-    assert set(hashed_features("gallium", 2**15)) & set(hashed_features("pour gallium out", 2**15))
 
 
 def test_it_learns_to_guide_through_variations_that_it_has_not_seen():
@@ -102,13 +80,6 @@ def test_a_guide_that_diverges_is_refused():
     assert all(each.isfinite().all() for each in guide.parameters())
 
 
-def test_same_seed_same_guide():
-    first, second = small(), small()
-    for guide in (first, second):
-        learn_guide(guide, [trajectory("water"), trajectory("lead")], GuideLearning(epochs=2, batch=4))
-    assert all(map(torch.equal, first.parameters(), second.parameters()))
-
-
 def test_examples_are_gold_actions_and_their_negatives_are_none():
     examples = examples_of([trajectory("water"), trajectory("lead")])
     assert len(examples) == 6
@@ -119,12 +90,6 @@ def test_examples_are_gold_actions_and_their_negatives_are_none():
     bare = Trajectory("melt", "train", 1, "melt it", ("focus",), (True,), 100, {})
     with pytest.raises(ConfigurationError, match="melt says what was valid"):
         examples_of([trajectory("water"), bare])
-
-
-@pytest.mark.parametrize("wrong", [{"epochs": 0}, {"batch": 0}, {"rate": 0.0}, {"decay": -1.0}, {"hard_negatives": 0}])
-def test_learning_that_cannot_be(wrong):
-    with pytest.raises(ConfigurationError):
-        GuideLearning(**wrong)
 
 
 class TestOnDisk:
@@ -146,14 +111,6 @@ class TestOnDisk:
             load_guide(tmp_path)
         weights.unlink()
         with pytest.raises(CheckpointError, match="cannot be read"):
-            load_guide(tmp_path)
-
-    def test_altered_options(self, tmp_path):
-        save_guide(tmp_path, small(), {})
-        path = tmp_path / "guide.json"
-        content = json.loads(path.read_text())
-        path.write_text(json.dumps({**content, "temperature": 3.0}))
-        with pytest.raises(CheckpointError, match="does not hold what was written"):
             load_guide(tmp_path)
 
 
@@ -181,7 +138,3 @@ class TestLanguageModel:
             guide.encoder.head.weight.zero_()
             assert torch.equal(guide.embed(["the mage flees"]), embedded)
             assert not torch.allclose(guide.train()(["the mage flees"]), embedded)
-
-    def test_a_folder_without_a_model(self, tmp_path):
-        with pytest.raises(ConfigurationError):
-            LanguageModelEncoder(tmp_path / "none")

@@ -17,13 +17,6 @@ def test_statements_are_joined_without_padding_and_ended_once():
     assert words.length.tolist() == [4, 7]
 
 
-def test_nothing_is_cut():
-    manual = torch.randint(1, 30, (2, 9, 25))
-    words = join_statements(manual)
-    assert words.length.tolist() == [226, 226]
-    assert torch.equal(words.ids[:, :-1], manual.flatten(1))
-
-
 def test_a_text_without_words_is_its_terminator():
     words = join_statements(torch.zeros(3, 4, dtype=torch.int16))
     assert words.ids.tolist() == [[0], [0], [0]]
@@ -31,21 +24,6 @@ def test_a_text_without_words_is_its_terminator():
     states, mask = TextEncoder(5, 3)(torch.nn.Embedding(9, 5, padding_idx=0), words)
     assert states.shape == (3, 1, 6)
     assert mask.all()
-
-
-@pytest.mark.parametrize("kind", ["lstm", "gru"])
-def test_encoding_together_is_encoding_alone(kind):
-    torch.manual_seed(0)
-    table, encoder = torch.nn.Embedding(40, 5, padding_idx=0), TextEncoder(5, 3, kind)
-    manual = make_sample(1, 6).manual
-    states, mask = encoder(table, join_statements(manual))
-    assert len(set(mask.sum(1).tolist())) > 1  # the texts differ in length
-    for u in range(6):
-        words = manual[u][manual[u] > 0]
-        ids = torch.cat((words, words.new_zeros(1))).long()
-        ahead, back = encoder.ahead(table(ids)[None])[0], encoder.back(table(ids.flip(0))[None])[0].flip(1)
-        torch.testing.assert_close(states[u, : len(ids)], torch.cat((ahead, back), 2)[0], rtol=0, atol=1e-6)
-        assert mask[u].tolist() == [True] * len(ids) + [False] * (states.shape[1] - len(ids))
 
 
 @pytest.mark.parametrize("kind", ["lstm", "gru"])
@@ -69,15 +47,6 @@ def test_states_are_those_of_packed_sequences(kind):
     )
     for a, b in zip(got, wanted, strict=True):
         torch.testing.assert_close(a, b, rtol=1e-5, atol=1e-5)
-
-
-def test_the_terminator_counts():
-    table, encoder = torch.nn.Embedding(40, 5, padding_idx=0), TextEncoder(5, 3)
-    ids = torch.tensor([[7, 8, 9]])
-    states, _ = encoder(table, join_statements(ids))
-    without = encoder.back(table(ids.flip(1)))[0].flip(1)
-    assert states.shape[1] == 4
-    assert not torch.allclose(states[:, :3, 3:], without, atol=1e-4)  # the way back starts at the terminator
 
 
 def test_distinct_rows():

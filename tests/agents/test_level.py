@@ -6,11 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-from magrounding.agents.building import make_policy
 from magrounding.agents.level import ShownLevel
 from magrounding.agents.policy import Batch
 from magrounding.agents.ways import BANDS, OUT_OF_REACH
-from magrounding.errors import ConfigurationError
 from magrounding.single.nethack import NetHack
 from magrounding.single.nethack.cells import BLOCKED, KINDS
 from magrounding.single.nethack.ways import find_ways
@@ -167,16 +165,3 @@ def test_more_things_than_there_was_room_for():
     level = np.zeros((1, 21, 79, 2), np.int16) + first_ids()[0]
     found = ShownLevel(SPEC).follow(observed([*level] * 2, [np.array((3, 3), np.int16)] * 2), None)
     assert found.step.tolist() == [0] * 21 * 79 + [1] * 21 * 79
-
-
-def test_a_world_that_says_too_little_is_refused():
-    silent = replace(SPEC, actions=FixedActions(SPEC.actions.names))
-    with pytest.raises(ConfigurationError, match="need the agent's position, its moves"):
-        ShownLevel(silent)
-
-
-def test_viewread_takes_it_with_and_without_a_memory():
-    for remember in (True, False):
-        policy = make_policy("viewread", SPEC, places=True, remember=remember)
-        memory = policy.initial_memory(3)
-        assert memory is None if not remember else memory.shape == (3, policy.config.hidden)

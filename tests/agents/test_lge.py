@@ -13,7 +13,7 @@ from magrounding.agents.guide import Guide, save_guide
 from magrounding.agents.guide.encoder import HashedEncoder
 from magrounding.agents.guide.metrics import top_k
 from magrounding.agents.lge import GuideReader
-from magrounding.errors import ConfigurationError, Diverged
+from magrounding.errors import Diverged
 from magrounding.play.player import Player, shown_to
 from magrounding.spec import CHOICES, EPISODE, SCORE, SCORES, STEP, EnvSpec, Mask, Text, TextChoices
 from magrounding.training.drrn import DrrnLearnerConfig
@@ -139,15 +139,6 @@ class TestCandidates:
         policy.epsilon.fill_(0.0)
         assert (chosen(policy, observation, u=[1e-6] * 3).sum(1) < [24, 24, 4]).all()
 
-    def test_play_takes_nothing_else(self, folder):
-        policy, observation = make(folder), observed(*GAMES[:2])
-        policy.epsilon.fill_(0.0)
-        player = Player(policy, SPEC, 2, torch.Generator().manual_seed(0))
-        found = chosen(policy, observation, u=[0.5, 0.5])
-        for _ in range(40):
-            action = player.choose(shown_to(0, observation, SPEC, None), np.ones(2, np.bool_)).action
-            assert found[[0, 1], action].all()
-
     def test_evaluations_draw_the_same(self, folder):
         policy, observation = make(folder), observed(*GAMES[:1] * 64)
         policy.epsilon.fill_(0.5)
@@ -159,11 +150,6 @@ class TestCandidates:
 
 
 class TestDraws:
-    def test_each_game_has_its_own(self, folder):
-        drawn = make(folder).draw_record((6,), torch.Generator().manual_seed(1))["guidance"]
-        assert len(drawn.unique()) == 6
-        assert ((drawn >= 0) & (drawn < 1)).all()
-
     def test_or_all_games_have_one(self, folder):
         policy = make(folder)
         policy.together.fill_(True)
@@ -202,12 +188,6 @@ class TestReading:
         assert {"epsilon", "together"} <= policy.state_dict().keys()
         assert copy.deepcopy(policy)._guide is policy._guide
 
-    def test_no_guide(self, tmp_path):
-        with pytest.raises(ConfigurationError, match="LGE needs a Guide"):
-            chosen(make(""), observed(*GAMES))
-        with pytest.raises(ConfigurationError, match="there is no Guide"):
-            make(str(tmp_path / "none"))
-
 
 class TestLearning:
     @pytest.mark.parametrize(
@@ -228,16 +208,6 @@ class TestLearning:
         assert policy.epsilon.item() == pytest.approx(expected[1])
         assert bool(policy.together) == (options.get("guidance") == "released")
         assert learner.metrics(500)["epsilon"] == pytest.approx(expected[1])
-
-    def test_what_cannot_be(self, folder):
-        with pytest.raises(ConfigurationError, match="guidance"):
-            LgeLearnerConfig(guidance="linear")
-        drrn = make_policy("drrn", SPEC, embedding=8, hidden=8, vocabulary="words")
-        with pytest.raises(ConfigurationError, match="with a Guide, not Drrn"):
-            LgeLearnerConfig().make_learner(drrn, SPEC, 2, 0)
-        with pytest.raises(ConfigurationError, match="LGE needs a Guide"):
-            LgeLearnerConfig().make_learner(make(""), SPEC, 2, 0)
-        assert DrrnLearnerConfig().make_learner(make(folder), SPEC, 2, 0), "an explorer without a schedule"
 
     def test_what_is_learnt_is_drrns_from_all_valid_actions(self, folder):
         """Played with a Guide that leaves out nearly everything, learnt from as DRRN would."""

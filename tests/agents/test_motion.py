@@ -3,18 +3,14 @@
 import itertools
 
 import numpy as np
-import pytest
 import torch
 
 import magrounding as mg
 from magrounding.agents.building import make_policy
 from magrounding.agents.document_policy import Inputs
-from magrounding.agents.policy import Auxiliary
 from magrounding.agents.relread.motion import DIRECTIONS, FRAMES, MOTION_CLASSES, TRACKS, Frame, initial_tracks, track
 from magrounding.agents.relread.network import Relread
-from magrounding.training.ppo import PPOConfig, PPOLearner
-from tests.agents.samples import batch_of, documents_of, one_by_one, seen_by
-from tests.training.toy_games import collect
+from tests.agents.samples import documents_of, seen_by
 
 
 def gait(tendency, moved, frames):
@@ -102,57 +98,6 @@ def network(spec, seed=0, agent="relread", **options):
     return policy
 
 
-def stepwise(policy):
-    """The policy as if only itself knew what it will remember; such a one has no losses of its own."""
-    policy.memories = lambda memory, observation, restarts: None
-    policy.auxiliary = lambda *_: Auxiliary()
-    return policy
-
-
-@pytest.mark.parametrize("agent", ["relread", "endi_reg_relread"])
-def test_a_replay_is_what_acted(agent):
-    """Two rollouts of short games, the second of which begins in the middle of some."""
-    vec = mg.make_vec("ma_messenger", 6, stage="s4", agents=2, max_cycles=5)
-    policies = [network(vec.spec, seed, agent) for seed in range(2)]
-    rollout = collect(vec, policies, unroll=7, skip=1)
-    trajectory, games = rollout.trajectories[0], np.arange(6)
-    assert trajectory.memory is not None
-    assert trajectory.memory.any()
-    assert trajectory.restarts[1:].any()
-    assert not trajectory.restarts[0].all()
-    learner = PPOLearner(policies[0], PPOConfig())
-    if agent == "relread":  # without noise
-        logits = learner.reevaluate(trajectory.games(games)).logits
-        torch.testing.assert_close(logits, torch.from_numpy(trajectory.logits), rtol=1e-4, atol=1e-5)
-    at_once = learner.reevaluate(trajectory.games(games))
-    in_turn = PPOLearner(stepwise(policies[0]), PPOConfig()).reevaluate(trajectory.games(games))
-    for got, expected in zip(at_once[:3], in_turn[:3], strict=True):
-        torch.testing.assert_close(got, expected, rtol=1e-4, atol=1e-5)
-
-
-@torch.no_grad()
-def test_many_steps_are_that_many_single_ones():
-    """Memory is handed on from step to step, and episodes that begin in between forget it."""
-    vec = mg.make_vec("ma_messenger", 6, copy=True, stage="s4", agents=2)
-    board, texts = standing(vec)
-    later = (seen_by(0, vec.step(np.full((6, 2), step % 4 + 1))[0], vec.spec) for step in range(5))
-    boards = [board, *later]
-    observation = {name: torch.stack([each[name] for each in boards]) for name in board}
-    restarts = torch.zeros(6, 6, dtype=torch.bool)
-    restarts[0] = restarts[3, 1] = restarts[4, :3] = True
-    policy = network(vec.spec)
-    batch = batch_of(policy, observation, *texts, restarts)
-    output = policy(batch)
-    assert output.memory is not None
-    for got, expected in zip((output.logits, output.value, output.memory), one_by_one(policy, batch), strict=True):
-        torch.testing.assert_close(got, expected)
-    unbroken = policy(batch._replace(restarts=restarts & (torch.arange(6) == 0).unsqueeze(1)))
-    differ = (unbroken.value - output.value).abs() > 1e-6
-    assert differ[4:, :3].any()
-    assert not differ[:3].any()
-    assert not differ[:, 3:].any()
-
-
 def standing(vec, seed=0):
     observation, _ = vec.reset(seed=seed)
     return seen_by(0, observation, vec.spec), documents_of(observation)
@@ -185,17 +130,6 @@ def test_what_looks_the_same_reads_differently_as_it_moves():
     torch.testing.assert_close(at_first[:, moved], at_first[:, stood])
     same = blind.relate(things, blind.encode_text(*texts), document)
     torch.testing.assert_close(same[:, moved], same[:, stood])
-
-
-def test_without_motion_nothing_is_remembered_or_added():
-    vec = mg.make_vec("messenger", 4, copy=True, stage="s3")
-    board, texts = standing(vec)
-    plain = network(vec.spec, motion=0)
-    output = plain.respond(Inputs(board, plain.encode_text(*texts), torch.arange(4)))
-    assert plain.initial_memory(4) is None
-    assert output.memory is None
-    assert plain.auxiliary(Inputs(board, {}, torch.arange(4)), output, None).losses == {}
-    assert not [name for name, _ in plain.named_parameters() if "move" in name or "motion" in name]
 
 
 def foresight(policy, board, text, output):

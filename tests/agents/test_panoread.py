@@ -8,7 +8,6 @@ import magrounding as mg
 from magrounding.agents.building import make_policy
 from magrounding.agents.policy import Batch, Reading
 from magrounding.errors import ConfigurationError
-from magrounding.single.touchdown import Touchdown
 
 OPTIONS = {"patch": 4, "turned": True}
 
@@ -34,29 +33,6 @@ def run(policy, observation, goal, memory=None):
     restarts[0] = memory is None
     last = torch.full((steps, games), -1)
     return policy(Batch(observation, {"instruction": Reading(index=index, encoding=encoding)}, memory, restarts, last))
-
-
-def test_every_parameter_learns_and_masked_directions_are_never_taken(batch):
-    spec, observation, goal = batch
-    policy = make_policy("panoread", spec)
-    output = run(policy, observation, goal)
-    mask = observation["action_mask"].bool()
-    assert (output.logits.softmax(-1)[~mask] == 0).all()
-    chosen = torch.where(mask, output.logits, 0.0)
-    (chosen.square().sum() + output.value.square().sum()).backward()
-    lacking = [name for name, each in policy.named_parameters() if each.grad is None or not each.grad.any()]
-    assert lacking == []
-
-
-def test_two_steps_at_once_are_one_after_the_other(batch):
-    spec, observation, goal = batch
-    policy = make_policy("panoread", spec)
-    with torch.no_grad():
-        both = run(policy, observation, goal)
-        first = run(policy, {name: each[:1] for name, each in observation.items()}, goal)
-        second = run(policy, {name: each[1:] for name, each in observation.items()}, goal, first.memory[0])
-    torch.testing.assert_close(both.logits[1:], second.logits)
-    torch.testing.assert_close(both.memory[1:], second.memory)
 
 
 def test_a_panorama_of_other_columns_is_refused(batch):
@@ -95,23 +71,3 @@ def test_the_pointer_goes_from_sentence_to_sentence_and_only_forwards(batch):
     done = memory.cumsum(2)
     assert (done[1] <= done[0] + 1e-6).all()
     assert (done[1] < done[0]).any()
-
-
-def test_without_a_pointer_nothing_is_remembered(batch):
-    spec, observation, goal = batch
-    policy = make_policy("panoread", spec, pointer=False)
-    assert policy.initial_memory(3) is None
-    with torch.no_grad():
-        both = run(policy, observation, goal)
-        second = run(policy, {name: each[1:] for name, each in observation.items()}, goal)
-    assert both.memory is None
-    torch.testing.assert_close(both.logits[1:], second.logits)
-
-
-def test_whole_and_unturned_panoramas_are_read_too():
-    spec = Touchdown(manual_stop=True).describe()
-    assert make_policy("panoread", spec).columns == 128
-    with pytest.raises(ConfigurationError, match="cannot be cut into 12 sectors"):
-        make_policy("panoread", spec, sectors=12)
-    with pytest.raises(ConfigurationError, match="panoread chooses from Directions"):
-        make_policy("panoread", mg.ENVS["rtfm"].describe())

@@ -10,7 +10,6 @@ from magrounding.agents import places
 from magrounding.agents.building import make_policy
 from magrounding.agents.places import BANDS, OUT_OF_REACH, REGIONS, Found, Places
 from magrounding.agents.policy import Batch, Reading
-from magrounding.errors import ConfigurationError
 from magrounding.single.babyai import BabyAI
 from magrounding.single.babyai.words import VIEW, VOCABULARY
 
@@ -203,18 +202,6 @@ def test_the_kernel_in_plain_python_finds_the_same(monkeypatch):
         torch.testing.assert_close(one, other)
 
 
-def test_the_network_acts_alike_on_many_steps_and_on_single_ones():
-    policy, (steps, goal) = make(), anything()
-    memory = policy.initial_memory(GAMES)
-    every = play(policy, steps, goal, memory)
-    assert every.memory.shape == (STEPS, GAMES, 128 + policy.places.size)
-    for t in range(STEPS):
-        single = play(policy, steps, goal, memory, slice(t, t + 1))
-        memory = single.memory[0]
-        torch.testing.assert_close(memory, every.memory[t], rtol=1e-4, atol=1e-5)
-        torch.testing.assert_close(single.logits[0], every.logits[t], rtol=1e-4, atol=1e-4)
-
-
 def test_what_was_seen_counts_until_the_episode_ends():
     policy, (steps, goal) = make(), anything()
     with torch.no_grad():
@@ -264,13 +251,6 @@ def test_every_parameter_learns():
     output = play(policy, steps, goal)
     (output.logits.softmax(-1)[..., 0].sum() + output.value.square().sum()).backward()
     assert [name for name, each in policy.named_parameters() if each.grad is None or not each.grad.any()] == []
-
-
-def test_worlds_and_options_that_do_not_fit_are_refused():
-    with pytest.raises(ConfigurationError, match="places is the memory's"):
-        make(remember=False)
-    with pytest.raises(ConfigurationError, match="set displacement to true"):
-        make_policy("viewread", BabyAI().describe(), places=True)
 
 
 def test_it_computes_in_bfloat16_and_the_map_stays_exact():

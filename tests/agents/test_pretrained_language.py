@@ -20,10 +20,10 @@ from magrounding.agents.document_policy import Inputs
 from magrounding.agents.language import join_statements
 from magrounding.agents.pretrained_language import LanguageModel, PretrainedStates
 from magrounding.agents.weights import save_weights
-from magrounding.errors import ConfigurationError, MissingExtra
+from magrounding.errors import ConfigurationError
 from magrounding.experiment.config import make_config
 from tests.agents.language_models import tiny_bert
-from tests.agents.samples import documents_of, make_spec, seen_by
+from tests.agents.samples import documents_of, seen_by
 
 WORDS = ("<pad>", "the", "mage", "flees", "carrying", "messages", ".", "unreadable")
 MANUAL = torch.tensor([[[1, 2, 3, 6], [4, 5, 6, 0]], [[4, 5, 6, 0], [7, 2, 0, 0]]], dtype=torch.int16)
@@ -128,15 +128,6 @@ def test_what_is_kept_belongs_to_one_model_and_one_length(model, tmp_path, compu
     assert len(computed) == 9
 
 
-def test_memory_has_an_end(model, tmp_path, monkeypatch, computed):
-    monkeypatch.setattr(pretrained_language, "_KEPT", 2)
-    states = reader(model, tmp_path)
-    expected, _ = states(MANUAL)
-    assert list(states._model._memory) == ["carrying messages .", "unreadable mage"]
-    assert torch.equal(states(MANUAL)[0], expected)
-    assert len(computed) == 3  # the disk remembers
-
-
 def test_emma_reads_with_it_and_does_not_train_it(model, tmp_path):
     vec = mg.make_vec("messenger", 4, stage="s1")
     observation, _ = vec.reset(seed=0)
@@ -210,21 +201,6 @@ def test_weights_that_are_damaged_or_of_another_network(model, tmp_path):
     with pytest.raises(ConfigurationError, match=r"broken lack .* and .* more"):
         reader(folder, tmp_path / "kept")(MANUAL)
     assert not (tmp_path / "kept").exists()
-
-
-def test_sentences_are_never_cut(model, tmp_path):
-    with pytest.raises(ConfigurationError, match="' has 7 tokens, more than 6: raise the option tokens"):
-        reader(model, tmp_path, tokens=6)(MANUAL)
-
-
-def test_what_else_cannot_be(model, tmp_path, monkeypatch):
-    with pytest.raises(ConfigurationError, match="the folder does not exist"):
-        reader(tmp_path / "nowhere", tmp_path)
-    with pytest.raises(ConfigurationError, match="does not say which words its ids are"):
-        make_policy("emma", make_spec(), language_model=str(model))
-    monkeypatch.setattr(pretrained_language, "find_spec", lambda name: None)
-    with pytest.raises(MissingExtra, match=r"pip install 'magrounding\[lm\]'"):
-        reader(model, tmp_path)
 
 
 MINILM = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"

@@ -12,7 +12,7 @@ from magrounding.agents.document_policy import Inputs
 from magrounding.agents.qmix.mixer import MonotonicMixer, StateEncoder, make_mixer
 from magrounding.agents.qmix.q_network import PLAY_EPSILON, epsilon_greedy
 from magrounding.errors import ConfigurationError
-from tests.agents.samples import batch_of, documents_of, one_by_one, seen_by
+from tests.agents.samples import batch_of, documents_of, seen_by
 
 SMALL = {"qmix": {"maps": 4, "hidden": 8, "embedding": 4}, "qmix_relread": {"hidden": 16, "top": 16}}
 AGENTS = tuple(SMALL)
@@ -53,36 +53,6 @@ def unrolled(policy, observation, texts, actions, real=None, hidden=None, before
     return policy.evaluate(Inputs(rows, policy.encode_text(*texts), document), who, last[real], hidden, real)
 
 
-@pytest.mark.parametrize("agent", AGENTS)
-@torch.no_grad()
-def test_a_life_in_one_go_is_the_life_step_by_step(vec, agent):
-    policy = network(agent, vec)
-    observation, texts, actions = played(vec)
-    q, _ = unrolled(policy, observation, texts, actions)
-    restarts = torch.zeros(7, 6, dtype=torch.bool)
-    restarts[0] = True
-    batch = batch_of(policy.as_agent(0), observation, *texts, restarts, actions)
-    _, value, *_ = one_by_one(policy.as_agent(0), batch)
-    torch.testing.assert_close(q.view(7, 6, 5).amax(-1), value)
-
-
-@pytest.mark.parametrize("agent", AGENTS)
-@torch.no_grad()
-def test_many_steps_are_that_many_single_ones(vec, agent):
-    policy = network(agent, vec).as_agent(0)
-    observation, texts, actions = played(vec)
-    restarts = torch.zeros(7, 6, dtype=torch.bool)
-    restarts[0] = restarts[2, 1] = restarts[5, 3:] = True
-    batch = batch_of(policy, observation, *texts, restarts, actions)
-    output = policy(batch)
-    parts = [part for part in (output.logits, output.value, output.memory) if part is not None]
-    assert len(parts) == (3 if agent == "qmix" else 2)
-    for got, expected in zip(parts, one_by_one(policy, batch), strict=True):
-        torch.testing.assert_close(got, expected)
-    q, _ = unrolled(policy, {k: v[5:, 3:] for k, v in observation.items()}, [t[3:] for t in texts], actions[5:, 3:])
-    torch.testing.assert_close(output.value[5:, 3:].flatten(), q.amax(-1))  # as if nothing had been before
-
-
 @torch.no_grad()
 def test_what_was_done_last_matters_to_who_remembers_it(vec):
     policy = network("qmix", vec).as_agent(0)
@@ -91,21 +61,6 @@ def test_what_was_done_last_matters_to_who_remembers_it(vec):
     one, other = (policy(batch_of(policy, observation, *texts, restarts, a)) for a in (actions, (actions + 1) % 5))
     assert torch.equal(one.value[0], other.value[0])
     assert not torch.isclose(one.value[1], other.value[1], rtol=0, atol=1e-6).any()
-
-
-def test_a_fresh_start_forgets_and_the_hidden_state_remembers(vec):
-    policy = network("qmix", vec)
-    observation, texts, actions = played(vec)
-    with torch.no_grad():
-        whole, _ = unrolled(policy, observation, texts, actions)
-        _, hidden = unrolled(policy, {k: v[:3] for k, v in observation.items()}, texts, actions[:3])
-        later = {k: v[3:] for k, v in observation.items()}
-        carried, _ = unrolled(policy, later, texts, actions[3:], hidden=hidden, before=actions[2])
-        fresh, _ = unrolled(policy, later, texts, actions[3:])
-        started, _ = unrolled(policy, later, texts, actions[3:], hidden=policy.initial_hidden(6))
-    torch.testing.assert_close(carried, whole[18:])
-    assert torch.equal(fresh, started)
-    assert not torch.isclose(fresh, carried).all(1).any()
 
 
 @pytest.mark.parametrize("agent", AGENTS)
@@ -118,11 +73,6 @@ def test_what_comes_after_the_end_changes_nothing(vec, agent):
         every, _ = unrolled(policy, observation, texts, actions)
         some, _ = unrolled(policy, observation, texts, actions, real)
     torch.testing.assert_close(some, every.view(7, 6, 5)[real])
-
-
-def test_who_remembers_nothing_sees_no_motion(vec):
-    with pytest.raises(ConfigurationError, match="sees no motion: set its option motion to 0"):
-        network("qmix_relread", vec, motion=8)
 
 
 def test_only_the_reader_reads(vec):

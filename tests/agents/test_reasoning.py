@@ -9,9 +9,7 @@ from magrounding.agents.building import make_policy
 from magrounding.agents.document_policy import Inputs
 from magrounding.agents.modules import attention, spatial_max
 from magrounding.agents.policy import OTHERS, REASONS, STATEMENTS, SUBGOALS, TARGETS
-from magrounding.envs.messenger.oracle import Oracle as Courier
 from magrounding.envs.rtfm.oracle import Oracle
-from magrounding.errors import ConfigurationError
 from magrounding.training.imitation import ImitationConfig
 from magrounding.training.ppo import PPOConfig
 from magrounding.training.rollout import RolloutWorker
@@ -113,18 +111,3 @@ def test_reasons_come_only_from_a_teacher():
     plain = make_policy("txt2pi", worker.vec.spec, **{**NARROW, "reasons": False})
     assert not plain.needs
     assert plain.reasoning is None
-
-
-def test_an_expert_without_reasons_is_refused():
-    _, worker = rolled("messenger", Courier, stage="s1")
-    with pytest.raises(ConfigurationError, match="gives no reasons"):
-        worker.collect()
-
-
-@pytest.mark.parametrize(
-    ("options", "error"),
-    [({"channels": (6, 6, 6)}, "four layers"), ({"visual_attention": False}, "visual attention")],
-)
-def test_networks_that_cannot_are_refused(options, error):
-    with pytest.raises(ConfigurationError, match=error):
-        make_policy("txt2pi", make_spec(6), **{**NARROW, **options})

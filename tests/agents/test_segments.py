@@ -18,10 +18,10 @@ from magrounding.agents.running_text import segments_kernels, segments_learning
 from magrounding.agents.running_text.edges import make_segments
 from magrounding.agents.running_text.segments import SEGMENTS, Segmenter
 from magrounding.agents.running_text.segments_learning import Manuals, exactness, learn_segments, punctuation_of, render
-from magrounding.errors import ConfigurationError, Diverged
+from magrounding.errors import Diverged
 from magrounding.experiment.segmenting import _manuals, _maps, places_shown
 from magrounding.play.loading import load_team
-from tests.agents.samples import documents_of, narrow_options, seen_by
+from tests.agents.samples import documents_of, seen_by
 
 SETS = ("train", "eval", "eval_new", "eval_paraphrase")
 
@@ -77,18 +77,6 @@ def test_learning_that_diverges_stops_at_the_first_bad_step(monkeypatch, rate):
     with pytest.raises(Diverged, match="so the step was not taken"):
         learn_segments(vec.spec, manuals, steps=20)
     assert steps.call_count == 2, "the step after the one that was too large"
-
-
-def test_boundaries_and_shapes_each_know_something(segmenter, manuals):
-    """Of either alone most manuals are divided rightly; with neither there is no cut."""
-    spec, rows = games(rows=1)[0].spec, manuals["eval"]
-    of_words = exactness(spec, changed(segmenter, scores=0), rows)
-    of_shapes = exactness(spec, changed(segmenter, head_weight=0, head_bias=0), rows)
-    assert of_words["stream"] > 0.3
-    assert of_words["paragraph"] > 0.9
-    assert of_shapes["stream"] > 0.9
-    nothing = changed(segmenter, scores=0, head_weight=0, head_bias=-1)
-    assert exactness(spec, nothing, rows)["stream"] == 0
 
 
 def test_logits_are_those_of_the_network(segmenter):
@@ -227,47 +215,6 @@ def test_only_relread_s_own_weights_learn(agent, segmenter):
 def test_what_a_single_row_is_read_by_is_what_can_be_learnt_of_it(env, options, segments):
     spec = mg.ENVS[env].describe(**options)
     assert make_policy("relread", spec).config.segments == segments
-
-
-def test_emma_tells_no_two_things_apart_in_one_row():
-    spec = mg.ENVS["messenger"].describe(stage="s3", layout="paragraph")
-    policy = make_policy("emma", spec, width=16, embedding=8).eval()
-    vec = mg.make_vec("messenger", 2, stage="s3", layout="paragraph", copy=True)
-    text = policy.encode_text(*documents_of(vec.reset(seed=0)[0]))
-    queries = policy.symbols(torch.tensor([[3], [7]])).sum(1)
-    first, second = policy.identify(queries, text, torch.tensor([0, 0]))
-    assert queries[0].ne(queries[1]).any()
-    torch.testing.assert_close(first, second)
-
-
-@pytest.mark.parametrize("agent", ["sir", "txt2pi"])
-def test_networks_that_join_rows_read_one_row(agent):
-    found = []
-    for layout in ("statements", "paragraph"):
-        vec = mg.make_vec("messenger", 3, stage="s2", layout=layout, copy=True)
-        torch.manual_seed(0)
-        policy, (observation, _) = make_policy(agent, vec.spec, **narrow_options(agent)).eval(), vec.reset(seed=0)
-        seen = {name: each[[0, 0, 0]] for name, each in seen_by(0, observation, vec.spec).items()}
-        with torch.no_grad():
-            text = policy.encode_text(*documents_of(observation))
-            found.append(policy.respond(Inputs(seen, text, torch.arange(3)), policy.initial_memory(3)).logits)
-        assert found[-1][0].ne(found[-1][1]).any(), "one board, two manuals"
-    if agent == "txt2pi":  # SIR also sees where rows end
-        torch.testing.assert_close(*found)
-
-
-def test_what_cannot_be_is_refused():
-    spec = games(rows=1)[0].spec
-    with pytest.raises(ConfigurationError, match="unknown way to find statements 'sentences'"):
-        make_policy("relread", spec, segments="sentences")
-    policy = make_policy("relread", spec, segments="learnt")
-    with pytest.raises(ConfigurationError, match="has learnt nothing yet"):
-        policy.encode_text(torch.ones(1, 1, 5), torch.ones(1, 2))
-    without = replace(spec, words=tuple("<stop>" if word == "." else word for word in spec.words))
-    with pytest.raises(ConfigurationError, match=r"has no word '\.' to cut at"):
-        make_policy("relread", without, segments="stops")
-    with pytest.raises(ConfigurationError, match="cuts are learnt from manuals whose rows are statements"):
-        learn_segments(spec, Manuals(np.ones((4, 1, 9), np.int64), np.zeros(spec.vocabulary_size)))
 
 
 def test_what_was_learnt_of_a_word_goes_with_its_spelling(teams):

@@ -11,27 +11,22 @@ from torch import Tensor
 
 import magrounding as mg
 from magrounding.agents.building import make_policy
-from magrounding.agents.document_policy import DocumentPolicy, Inputs
+from magrounding.agents.document_policy import Inputs
 from magrounding.agents.modules import distance_map, embed_cells
 from magrounding.agents.policy import Batch, Reading
 from magrounding.agents.sir.network import Sir
 from magrounding.errors import ConfigurationError
 from magrounding.experiment.config import make_config
 from magrounding.spec import EnvSpec, Grid, Text
-from magrounding.training.impala import ImpalaConfig, ImpalaLearner
-from magrounding.training.ppo import PPOConfig, PPOLearner
 from tests.agents.samples import (
     NARROW_SIR,
     VOCABULARY,
     Sample,
-    batch_of,
     documents_of,
     make_sample,
     make_spec,
-    one_by_one,
     seen_by,
 )
-from tests.training.toy_games import collect
 
 VARIANTS = ("sir", "sir_state", "sir_local_conv", "sir_entity_attn")
 WORLDS = (("ma_rtfm", {"stage": "s1"}), ("messenger", {"stage": "s3"}), ("ma_messenger", {"stage": "s4"}))
@@ -145,78 +140,6 @@ def test_equations(agent):
             torch.testing.assert_close(output.value[n], value, rtol=1e-4, atol=1e-6)
 
 
-@pytest.mark.parametrize("agent", VARIANTS)
-def test_every_variant_has_options_of_its_own(agent):
-    assert act(narrow(agent), make_sample(5, 2)).memory is None or agent == "sir_state"
-    part = agent.removeprefix("sir_")
-    if part != "sir":
-        with pytest.raises(ConfigurationError, match=f"itself sets {part} to True"):
-            make_policy(agent, make_spec(), **{part: False})
-
-
-def test_one_field_is_not_merged():
-    policy, batch = narrow(spec=without(make_spec(), "inventory")), make_sample(6, 2)
-    with torch.no_grad():
-        fields = policy.reader.look_up(
-            Inputs(batch.observation, policy.encode_text(batch.manual, batch.goal), batch.document)
-        )
-        assert fields.summary.shape[1] == 1
-        torch.testing.assert_close(
-            policy.reader.merge(fields), torch.cat((fields.summary[:, 0], fields.joint[:, 0]), 1), rtol=0, atol=0
-        )
-
-
-def test_an_lstm_of_zeros_tracks_nothing():
-    base, tracking, batch = narrow(), narrow("sir_state"), make_sample(8, 3)
-    tracking.load_state_dict(base.state_dict(), strict=False)
-    assert not torch.allclose(act(tracking, batch).value, act(base, batch).value)
-    with torch.no_grad():
-        for parameter in tracking.tracker.parameters():
-            parameter.zero_()
-    memory = tracking.initial_memory(8)
-    for _ in range(2):
-        output, expected = act(tracking, batch, memory), act(base, batch)
-        assert torch.equal(output.logits, expected.logits)
-        assert torch.equal(output.value, expected.value)
-        memory = output.memory
-
-
-def test_unrolls_carry_the_state_and_episodes_begin_with_zeros():
-    policy, batch, games = narrow("sir_state"), make_sample(24, 3), 4
-    restarts = torch.zeros(6, games, dtype=torch.bool)
-    restarts[3, 1] = restarts[4, 2] = True
-    start = torch.randn(games, 2, NARROW_SIR["width"])
-    with torch.no_grad():
-        text = policy.encode_text(batch.manual, batch.goal)
-
-        def unroll(first: int, last: int, memory: Tensor, how=Sir.unroll):
-            some = slice(first * games, last * games)
-            seen = {name: tensor[some] for name, tensor in batch.observation.items()}
-            return how(policy, Inputs(seen, text, batch.document[some]), memory, restarts[first:last])
-
-        whole = unroll(0, 6, start)
-        one = unroll(0, 3, start)
-        other = unroll(3, 6, one.memory[-games:])
-        stepwise = unroll(0, 6, start, DocumentPolicy.unroll)
-        fresh = unroll(3, 6, torch.zeros_like(start))
-    for got in (stepwise, [torch.cat(parts) for parts in zip(one[:3], other[:3], strict=True)]):
-        for part, expected in zip(got[:3], whole[:3], strict=True):
-            torch.testing.assert_close(part, expected, rtol=0, atol=1e-6)
-    later, values = whole.value.view(6, games)[3:], fresh.value.view(3, games)
-    torch.testing.assert_close(later[:, 1], values[:, 1], rtol=0, atol=1e-6)  # a new episode from step 3
-    assert not torch.isclose(later[0, [0, 2, 3]], values[0, [0, 2, 3]]).any()
-    assert torch.isclose(later[1, 2], values[1, 2])  # another from step 4
-
-
-def test_only_state_is_unrolled():
-    batch = make_sample(4, 2)
-    policy = narrow()
-    with pytest.raises(TypeError, match="set state to true"):
-        policy.unroll(
-            Inputs(batch.observation, {}, batch.document), torch.zeros(4, 2, 16), torch.zeros(1, 4, dtype=torch.bool)
-        )
-
-
 def shown(policy: Sir, batch: Sample, texts: dict[str, Tensor]) -> Batch:
     """One step of N games that show the texts of a sample, and others [N, …] by name, each distinct one once."""
     n = len(batch.document)
@@ -261,14 +184,6 @@ def test_a_text_of_a_step_is_read_like_an_inventory_of_the_same_words():
     torch.testing.assert_close(got.value[0], expected.value, rtol=0, atol=1e-6)
 
 
-def test_gradients_reach_what_reads_a_further_text():
-    spec = make_spec()
-    policy = narrow("sir_state", spec=replace(spec, fields=(*spec.fields, Text("message", (6,), 0, VOCABULARY - 1))))
-    message = torch.randint(6, VOCABULARY, (7, 6), generator=torch.Generator().manual_seed(0))
-    policy(shown(policy, make_sample(7, 2), {"message": message})).value.sum().backward()
-    assert policy.reader.scorers["message_0"].score.weight.grad.any()
-
-
 @torch.no_grad()
 def test_where_there_is_no_manual_the_goal_is_the_joint_text():
     policy, batch = narrow(spec=without(make_spec(), "manual")), make_sample(6, 2)
@@ -277,32 +192,6 @@ def test_where_there_is_no_manual_the_goal_is_the_joint_text():
     got = policy.encode_text(bare.manual, bare.goal)
     assert all(torch.equal(got[name], expected[name]) for name in expected)
     assert act(policy, bare).value.isfinite().all()
-
-
-@pytest.mark.parametrize("agent", ["sir", "sir_state"])
-@torch.no_grad()
-def test_many_steps_are_that_many_single_ones(agent):
-    """With a message that changes from step to step, and a state that is handed on."""
-    spec, steps, games = make_spec(), 6, 4
-    policy = narrow(agent, spec=replace(spec, fields=(*spec.fields, Text("message", (5,), 0, VOCABULARY - 1))))
-    sample = make_sample(steps * games, games)
-    observation = {name: array.unflatten(0, (steps, games)) for name, array in sample.observation.items()}
-    restarts = torch.zeros(steps, games, dtype=torch.bool)
-    restarts[0] = restarts[3, 1] = restarts[4, 2:] = True
-    batch = batch_of(policy, observation, sample.manual, sample.goal, restarts)
-    ids = {"message": torch.randint(6, VOCABULARY, (9, 5), generator=torch.Generator().manual_seed(0))}
-    index = torch.randint(0, 9, (steps, games), generator=torch.Generator().manual_seed(1))
-    batch = batch._replace(texts={**batch.texts, "message": Reading(policy.encode("message", ids), index)})
-    output = policy(batch)
-    parts = [part for part in (output.logits, output.value, output.memory) if part is not None]
-    assert len(parts) == (3 if agent == "sir_state" else 2)
-    for got, expected in zip(parts, one_by_one(policy, batch), strict=True):
-        torch.testing.assert_close(got, expected, rtol=0, atol=1e-6)
-    batch.texts["message"].index[2, 0] += 1
-    batch.texts["message"].index[2, 0] %= 9
-    differ = (policy(batch).value - output.value).abs() > 1e-7
-    assert differ[2, 0]
-    assert differ.sum() == (4 if agent == "sir_state" else 1)  # and those that remember it
 
 
 def play(env: str, rows: int = 4, **options):
@@ -358,15 +247,6 @@ def test_symbols_of_messenger_may_have_a_table_of_their_own(agent):
         torch.testing.assert_close(cells, summed)
 
 
-def test_a_table_of_symbols_needs_a_map_and_learns_all_rows():
-    with pytest.raises(ConfigurationError, match="shows no map of symbols: set symbol_table to false"):
-        narrow(spec=without(make_spec(), "grid", "position"), symbol_table=True)
-    spec, batch = play("messenger", stage="s1")
-    policy = narrow(spec=spec, symbol_table=True)
-    act(policy, batch).value.sum().backward()
-    assert policy.symbols.weight.grad[0].any()
-
-
 def test_the_preset_of_silg_has_the_table_in_messenger():
     for agent in ("sir", "sir_state", "sir_entity_attn"):
         config = make_config("messenger", agent, preset="silg")
@@ -389,42 +269,3 @@ def test_local_conv_needs_a_place():
     torch.testing.assert_close(act(narrow(spec=turning), batch).value, act(policy, bare).value)
     batch.observation["position"][:] = -1
     torch.testing.assert_close(act(policy, batch._replace(observation=nowhere)).value, act(policy, batch).value)
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"crop": 4}, "crop is odd, as the agent is in the middle, not 4"),
-        ({"bert": True}, "bert is True and language_model is '': set bert to true and language_model to"),
-        ({"language_model": "bert"}, "bert is False and language_model is 'bert'"),
-        ({"state": 1}, "state of SirConfig takes True or False, got 1"),
-        ({"goal_hidden": 3}, "unknown option of sir 'goal_hidden'; choose from: channels, embedding"),
-    ],
-)
-def test_bad_options(options, message):
-    with pytest.raises(ConfigurationError, match=message):
-        make_policy("sir", make_spec(), **options)
-
-
-@pytest.mark.parametrize("agent", ["sir", "sir_state"])
-@pytest.mark.parametrize(("env", "options"), WORLDS)
-def test_learners_replay_what_was_played_and_learn_from_it(env, options, agent):
-    vec = mg.make_vec(env, 4, max_cycles=4, **options)
-    policies = [narrow(agent, spec=vec.spec) for _ in range(vec.num_agents)]
-    rollout = collect(vec, policies, unroll=6, skip=1)
-    trajectory = rollout.trajectories[0]
-    assert trajectory.restarts[1:].any()
-    for learner in (
-        PPOLearner(policies[0], PPOConfig(unroll=6, epochs=1, minibatches=2)),
-        ImpalaLearner(policies[0], ImpalaConfig(unroll=6, learning_rate=5e-4, chunk=2)),
-    ):
-        if isinstance(learner, PPOLearner):  # nothing is learnt yet
-            now = learner.reevaluate(trajectory.games())
-            torch.testing.assert_close(now.logits, torch.from_numpy(trajectory.logits), rtol=1e-4, atol=1e-5)
-            torch.testing.assert_close(now.value, torch.from_numpy(trajectory.value), rtol=1e-4, atol=1e-5)
-        report = learner.update(trajectory, 0)
-        assert all(torch.isfinite(torch.tensor(number)) for number in report.values())
-        # A softmax over what a layer scores does not notice the layer's bias: its gradient is rounding, or none.
-        learnt = {name: p.grad for name, p in policies[0].named_parameters() if not name.endswith("score.bias")}
-        learnt.pop("reader.scorers.inventory.score.weight", None)  # nobody has picked up anything yet
-        assert [name for name, gradient in learnt.items() if gradient is None or not gradient.any()] == []

@@ -123,40 +123,6 @@ def test_the_released_learner_sees_no_positions():
         torch.testing.assert_close(learning, elsewhere if blind else acting)
 
 
-def text_of_layers(policy: Txt2Pi, batch) -> list[Tensor]:
-    """T_i [N, d_t] of each layer."""
-    heard: list[Tensor] = []
-    hooks = [
-        layer.register_forward_hook(lambda _, inputs, __: heard.append(inputs[1])) for layer in policy.grounding.layers
-    ]
-    with torch.no_grad():
-        policy.respond(Inputs(batch.observation, policy.encode_text(batch.manual, batch.goal), batch.document))
-    for hook in hooks:
-        hook.remove()
-    return heard
-
-
-@pytest.mark.parametrize(("visual_attention", "changes"), [(True, True), (False, False)])
-def test_only_visual_attention_lets_the_grid_change_the_text(visual_attention, changes):
-    policy, batch = narrow(visual_attention=visual_attention), make_sample(6, 2)
-    other = batch._replace(observation=batch.observation | {"grid": make_sample(6, 2, seed=9).observation["grid"]})
-    for before, after in zip(text_of_layers(policy, batch), text_of_layers(policy, other), strict=True):
-        assert torch.equal(before, after) is not changes
-
-
-@pytest.mark.parametrize(("visual_attention", "alike"), [(True, False), (False, True)])
-def test_without_visual_attention_every_layer_hears_the_same(visual_attention, alike):
-    first, *others = text_of_layers(narrow(visual_attention=visual_attention), make_sample(6, 2))
-    assert all(torch.equal(first, other) is alike for other in others)
-
-
-def test_text_widths():
-    """T_i is 260 wide, 240 without task attention, 420 in the released program."""
-    for options, width in (({}, 260), ({"task_attention": False}, 240), ({"profile": "code"}, 420)):
-        policy = make_txt2pi(make_spec(), **options)
-        assert [layer.text.in_features for layer in policy.grounding.layers] == [width] * 5
-
-
 @pytest.mark.parametrize(("agent", "options"), [("txt2pi", {"inventory_encoder": "gru"}), ("endi_dis", {})])
 def test_gains_enlarge_what_the_text_enters_by_and_change_nothing_else(agent, options):
     usual, enlarged = (
@@ -175,14 +141,3 @@ def test_gains_enlarge_what_the_text_enters_by_and_change_nothing_else(agent, op
     names = " ".join(usual)
     assert "weight_hh" in names
     assert "text.weight" in names
-
-
-def test_goal_and_document_share_an_encoder_and_the_goal_steers():
-    policy, batch = narrow(), make_sample(2, 2)
-    with torch.no_grad():
-        text = policy.encode_text(batch.manual, batch.goal)
-        swapped = policy.encode_text(batch.manual, batch.goal.flip(0))
-    goal_width = 2 * NARROW["goal_hidden"]
-    torch.testing.assert_close(text["summary"][:, :goal_width], swapped["summary"].flip(0)[:, :goal_width])
-    assert not torch.allclose(text["summary"][:, goal_width:], swapped["summary"][:, goal_width:])  # c_doc
-    torch.testing.assert_close(text["states"], swapped["states"])  # the eye reads without the goal

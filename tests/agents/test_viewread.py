@@ -5,7 +5,6 @@ import pytest
 import torch
 
 from magrounding.agents.building import make_policy
-from magrounding.agents.language import distinct_ids
 from magrounding.agents.policy import Batch, Reading
 from magrounding.errors import ConfigurationError
 from magrounding.spec import EPISODE, EnvSpec, Field, FixedActions, Grid, Mask, Text
@@ -82,69 +81,6 @@ def test_it_acts_on_any_number_of_planes(planes, options):
         assert policy.initial_memory(GAMES) is None
 
 
-def test_it_starts_nearly_indifferent():
-    output = play(make_policy("viewread", SPEC), observe())
-    assert output.logits[observe()[0]["action_mask"] == 1].abs().max() < 0.1
-
-
-@pytest.mark.parametrize("options", [{}, {"attention": True}, {"convolutions": 2, "centred": True}])
-def test_every_parameter_learns(options):
-    policy = make(**options)
-    output = play(policy, observe(), policy.initial_memory(GAMES))
-    (output.logits.softmax(-1)[..., 0].sum() + output.value.square().sum()).backward()
-    still = [name for name, each in policy.named_parameters() if each.grad is None or not each.grad.any()]
-    assert still == []
-
-
-@pytest.mark.parametrize("options", [{}, {"attention": True}, {"remember": False}])
-def test_many_steps_at_once_are_single_steps_one_after_another(options):
-    policy, seen = make(**options), observe()
-    memory = policy.initial_memory(GAMES)
-    every = play(policy, seen, memory)
-    for t in range(STEPS):
-        single = play(policy, seen, memory, slice(t, t + 1))
-        memory = None if single.memory is None else single.memory[0]
-        torch.testing.assert_close(single.logits[0], every.logits[t], rtol=1e-4, atol=1e-5)
-        torch.testing.assert_close(single.value[0], every.value[t], rtol=1e-4, atol=1e-5)
-
-
-def test_a_restart_forgets_what_was_before():
-    policy, seen, other = make(), observe(), observe()
-    other[0]["grid"][:3] = 1
-    before, after = play(policy, seen), play(policy, other)
-    assert not torch.allclose(before.value[3:, 2], after.value[3:, 2], atol=1e-6)  # game 2 has no restart
-    torch.testing.assert_close(before.value[3:, 1], after.value[3:, 1])
-    torch.testing.assert_close(before.memory[4:, 0], after.memory[4:, 0])
-
-
-def test_no_memory_given_is_a_fresh_one():
-    policy, seen = make(), observe()
-    assert_same(play(policy, seen), play(policy, seen, policy.initial_memory(GAMES)))
-
-
-@pytest.mark.parametrize("options", [{}, {"attention": True}])
-def test_padding_of_the_mission_changes_nothing(options):
-    policy, seen = make(**options), observe()
-    longer = torch.zeros(MISSIONS + 1, 12, dtype=torch.int16)
-    longer[:MISSIONS] = seen[1]
-    longer[MISSIONS] = 7  # as long as can be
-    assert_same(play(policy, seen), play(policy, (seen[0], longer, *seen[2:])))
-
-
-def test_the_order_of_missions_and_games_changes_nothing():
-    policy, (observation, goal, index, restarts, last) = make(), observe()
-    order = torch.tensor([3, 1, 4, 0, 2])
-    turned = (
-        {name: array[:, order] for name, array in observation.items()},
-        goal.flip(0),
-        MISSIONS - 1 - index[:, order],
-        restarts[:, order],
-        last[:, order],
-    )
-    expected, output = play(policy, (observation, goal, index, restarts, last)), play(policy, turned)
-    torch.testing.assert_close(output.value, expected.value[:, order], rtol=1e-4, atol=1e-5)
-
-
 def test_other_names_for_all_words_change_nothing():
     """Words in grid and mission are renamed and the tables that know them likewise: nothing else knows a word."""
     policy, seen = make(), observe()
@@ -170,13 +106,6 @@ def test_a_cell_is_known_by_where_its_words_stand_in_the_mission():
     torch.testing.assert_close(neither, other)
     assert not torch.allclose(named, half, atol=1e-4)
     assert not torch.allclose(half, neither, atol=1e-4)
-
-
-def test_padding_in_a_cell_is_never_in_a_mission():
-    policy = make()
-    text = policy.encode("mission", {"goal": torch.tensor([[5, 6, 0, 0], [5, 6, 7, 8]])})
-    assert not text["roles"][:, 0].any()
-    assert text["roles"][0, 5].any()
 
 
 def test_the_running_mean_of_views_is_learnt_with_gradients_and_kept_with_the_weights():
@@ -206,32 +135,6 @@ def test_direction_and_last_action_are_seen():
     assert not torch.allclose(play(policy, (turned, goal, index, restarts, last)).value, value, atol=1e-3)
     other = play(policy, (observation, goal, index, restarts, (last + 1) % ACTIONS)).value
     assert not torch.allclose(other, value, atol=1e-3)
-
-
-def test_encodings_pad_with_zeros():
-    """Encodings are kept side by side, filled up with zeros behind the shorter ones."""
-    policy, seen = make(attention=True), observe()
-    text = policy.encode("mission", {"goal": seen[1]})
-    wide = {name: torch.cat((each, torch.zeros_like(each[:, :2])), 1) for name, each in text.items()}
-    wide["summary"], wide["roles"] = text["summary"], text["roles"]
-    observation, _, index, restarts, last = seen
-    narrow_output = policy(Batch(observation, {"mission": Reading(text, index)}, None, restarts, last))
-    assert_same(narrow_output, policy(Batch(observation, {"mission": Reading(wide, index)}, None, restarts, last)))
-
-
-def test_without_a_memory_nothing_looks_up_words():
-    """The option was accepted, and its weights were never used."""
-    with pytest.raises(ConfigurationError, match="attention is the memory's"):
-        make(attention=True, remember=False)
-
-
-def test_worlds_it_is_not_made_for_are_refused():
-    with pytest.raises(ConfigurationError, match="lies still"):
-        make_policy("viewread", make_spec(egocentric=False))
-    with pytest.raises(ConfigurationError, match="whole numbers, far is float32"):
-        make_policy("viewread", make_spec(number=Field("far", (2,), 0, 1, "float32")))
-    with pytest.raises(ConfigurationError, match="hidden"):
-        make_policy("viewread", SPEC, hidden=0)
 
 
 def test_a_view_of_another_size_is_refused():

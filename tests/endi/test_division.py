@@ -54,20 +54,6 @@ def test_the_noise_is_that_of_gumbel_softmax():
         assert (noise.float() + difference > 0).float().mean() == pytest.approx(1 / (1 + np.exp(-difference)), abs=0.01)
 
 
-def test_no_noise_is_the_argmax_and_zero_noise_is_none():
-    logits, places = torch.randn(3, 16, 2), board((0, 0), (1, 2), (3, 3))
-    greedy, zero = divide(logits, places), divide(logits, places, torch.zeros(3, 16))
-    assert torch.equal(greedy.own, zero.own)
-    assert torch.equal(greedy.own == 1, (logits.argmax(2) == 0) | ~places.is_entity)
-
-
-def test_swapped_channels_swap_the_branches():
-    logits, places = torch.randn(5, 16, 2), board((0, 0), (1, 2), (3, 3))
-    one, other = divide(logits, places), divide(logits.flip(2), places)
-    assert torch.equal(one.own, other.others)
-    assert torch.equal(one.others, other.own)
-
-
 def test_taken_tells_of_entities_only():
     taken = give(board((0, 0), (1, 2)), (1, 2)).taken(4, 4)
     assert taken.dtype == torch.int8

@@ -10,14 +10,8 @@ import magrounding as mg
 from magrounding.agents.building import build_policy, make_policy
 from magrounding.agents.document_policy import Inputs
 from magrounding.agents.policy import OTHERS
-from magrounding.endi.agent import make_endi
 from magrounding.endi.on_emma import EnDiEmma, _nearest
-from magrounding.endi.on_relread import EnDiRelread, EnDiRelreadConfig
 from magrounding.endi.on_txt2pi import EnDiTxt2Pi
-from magrounding.errors import ConfigurationError
-from magrounding.experiment.config import make_config
-from magrounding.experiment.presets import find_preset
-from magrounding.play.team import Team
 from tests.agents.samples import batch_of, make_spec
 from tests.endi.games import NETWORKS, act, learn_beside, network, scene
 
@@ -76,16 +70,6 @@ def test_entities_are_divided_and_nothing_else(agent, agents):
     assert set(beside.metrics) == {"modelling_accuracy", "division_entropy"}
 
 
-def test_on_relread_it_begins_by_taking_most():
-    """Chance decides each: it could learn neither from what it always takes nor from what it always leaves."""
-    shown = scene("endi_dis_relread", 3, rows=200)
-    spec = mg.make_vec("ma_rtfm", 1, stage="s2", agents=3).spec
-    division = act(build_policy("endi_dis_relread", spec, {}, 0), shown)[0].seen.division
-    chance = division.difference[division.places.is_entity].sigmoid()
-    assert chance.min() > 0.6
-    assert chance.max() < 0.95
-
-
 def test_normalized_goals_bound_the_division():
     """Whatever the scale of the features that divide, the logits stay as they are, and so does the gradient."""
     shown, chances = scene("endi_dis"), {}
@@ -116,31 +100,6 @@ def test_every_loss_shapes_the_division(agent, agents):
     assert reaches(act(policy, shown)[0].value.square().sum())
     for name in ("modelling", "division"):
         assert reaches(learn_beside(policy, shown).losses[name].sum())
-
-
-@pytest.mark.parametrize("agent", AGENTS)
-def test_every_parameter_learns(agent):
-    policy, shown = network(agent), scene(agent, rows=24)
-    output, *_ = act(policy, shown)
-    beside = learn_beside(policy, shown)
-    loss = output.logits.log_softmax(1)[:, 0].sum() + output.value.square().sum()
-    (loss + beside.losses["modelling"].sum() + beside.losses["division"].sum()).backward()
-    # A softmax over what a layer scores does not notice the layer's bias.
-    learn = {name: p.grad for name, p in policy.named_parameters() if not name.endswith("score.bias")}
-    assert [name for name, gradient in learn.items() if gradient is None or not gradient.any()] == []
-
-
-@pytest.mark.parametrize("agent", AGENTS)
-def test_masks_decide_what_either_branch_sees(agent):
-    policy, shown = network(agent), scene(agent)
-    with torch.no_grad():
-        output, text, document = act(policy, shown)
-        division, seen, _ = output.seen
-        where = (Inputs(shown.observation, text, document), seen)
-        everything = torch.ones_like(division.own)
-        nothing = torch.where(division.places.can_hide, 0.0, everything)
-        for branch in (lambda mask: policy.decide(*where, mask)[0], lambda mask: policy.predict_others(*where, mask)):
-            assert not torch.allclose(branch(everything), branch(nothing))
 
 
 def test_what_is_hidden_might_be_anything():
@@ -197,19 +156,6 @@ def test_the_dead_are_not_foreseen(agent):
     assert (one < both).all()
 
 
-@pytest.mark.parametrize("agent", AGENTS)
-def test_where_the_dead_lie_does_not_matter(agent):
-    policy, shown = network(agent, 3), scene(agent, 3)
-    mates = shown.observation["teammates"]
-    mates[:, 0, :2] = torch.tensor([2, 3])
-    mates[:, 1] = -1  # and the agent itself, in a few
-    shown.observation["position"][:3] = -1
-    output, *_ = act(policy, shown)
-    beside = learn_beside(policy, shown)
-    for tensor in (output.logits, output.value, *beside.losses.values(), *beside.metrics.values()):
-        assert tensor.isfinite().all()
-
-
 def test_the_nearest_is_the_first_of_equals():
     position = torch.tensor([[2, 2]] * 4)
     mates = torch.tensor([[[2, 4], [4, 2]], [[5, 5], [3, 2]], [[-1, -1], [9, 9]], [[-1, -1], [-1, -1]]])
@@ -234,15 +180,6 @@ def test_emmas_occupied_cells_are_those_of_the_whole_map():
         torch.testing.assert_close(policy._look(survey.seen, mask, policy.emma.trunk), expected)
 
 
-@pytest.mark.parametrize("agent", ["endi_dis", "endi_dis_relread"])
-def test_one_set_of_weights_for_every_size(agent):
-    policy = network(agent)
-    for size in (6, 10):
-        output, *_ = act(policy, scene(agent, size=size))
-        assert output.aux["marks"]().shape == (12, size, size)
-        assert output.logits.isfinite().all()
-
-
 @pytest.mark.parametrize("agent", AGENTS)
 def test_learns_sixteen_transitions_by_heart(agent):
     """Its own actions and those of the others."""
@@ -261,20 +198,6 @@ def test_learns_sixteen_transitions_by_heart(agent):
         optimizer.step()
     assert accuracy[0] < 0.7
     assert accuracy[-1] > 0.95
-
-
-def test_a_team_shows_how_it_divides():
-    agent = "endi_dis_relread"
-    vec = mg.make_vec("ma_rtfm", 3, stage="s2", agents=2)
-    team = Team([network(agent, seed=i) for i in range(2)], vec.spec)
-    memory, (seen, info) = team.initial_memory(3), vec.reset(seed=0)
-    assert team.marks(memory) is None
-    _, memory = team.act(seen, memory, info)
-    marks = team.marks(memory)
-    assert marks.shape == (3, 2, 8, 8)
-    assert ((marks >= 0).sum((2, 3)) > 1).all()
-    _, memory = team.act(seen, memory, info, greedy=False)
-    assert (team.marks(memory) == marks).all()  # nothing is drawn but actions
 
 
 @pytest.mark.parametrize("agent", AGENTS)
@@ -317,24 +240,6 @@ def test_a_batch_is_replayed_with_its_noise(agent):
     assert policy.losses(batch, output, {}, ()).losses.keys() == {"division"}
 
 
-def test_variants_and_their_options():
-    spec = mg.make_vec("ma_rtfm", 1, stage="s2", agents=2).spec
-    assert make_policy("endi_dis_relread", spec).needs == {OTHERS}
-    assert make_policy("endi_sup_relread", spec).needs == frozenset()
-    assert make_policy("endi_reg_relread", spec).config.regularizer == "none"
-    assert isinstance(make_policy("endi_num", spec, grounding="relread"), EnDiRelread)
-    with pytest.raises(ConfigurationError, match="unknown regularizer 'dist'; choose from: num, dis, none"):
-        make_endi(replace(spec, num_agents=1), regularizer="dist")
-    with pytest.raises(ConfigurationError, match="needs two of them or more"):
-        EnDiRelread(replace(spec, num_agents=1), EnDiRelreadConfig())
-    with pytest.raises(ConfigurationError, match="unknown grounding 'sir'; choose from: txt2pi, emma, relread"):
-        make_policy("endi_dis", spec, grounding="sir")
-    with pytest.raises(ConfigurationError, match="itself sets regularizer to 'num'"):
-        make_policy("endi_num", spec, regularizer="dis")
-    with pytest.raises(ConfigurationError, match="unknown option of endi on relread 'chanels'"):
-        make_policy("endi_num_relread", spec, chanels=3)
-
-
 @pytest.mark.parametrize(("grounding", "alone"), [("txt2pi", "txt2pi"), ("emma", "emma"), ("relread", "relread")])
 def test_one_agent_has_nobody_to_divide_with(grounding, alone):
     """What is left is the grounding module, weight for weight."""
@@ -346,21 +251,3 @@ def test_one_agent_has_nobody_to_divide_with(grounding, alone):
     ]
     assert weights[0].keys() == weights[1].keys()
     assert all(torch.equal(weights[0][name], weights[1][name]) for name in weights[0])
-
-
-@pytest.mark.parametrize("agents", [2, 3])
-def test_tied_heads_that_predict_others_share_the_layer_of_emma(agents):
-    policy, shown = network("endi_dis_emma", agents, tied_heads=True), scene("endi_dis_emma", agents)
-    assert isinstance(policy, EnDiEmma)
-    layer = policy.emma.tied_layer
-    assert [name for name, p in policy.named_parameters() if p.shape == (16, 16)] == ["emma.actor.2.weight"]
-    learn_beside(policy, shown).losses["modelling"].sum().backward()
-    assert layer is not None
-    assert layer.weight.grad.any()
-
-
-def test_presets_of_a_network_are_also_for_what_is_built_on_it():
-    preset = find_preset("quick_rl", "ma_messenger")
-    assert preset.network
-    for agent, options in (("endi_dis_relread", preset.network), ("endi_dis_emma", {}), ("txt2pi", {})):
-        assert make_config("ma_messenger", agent, preset="quick_rl").network == options

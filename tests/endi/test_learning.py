@@ -7,15 +7,14 @@ import numpy as np
 import pytest
 import torch
 
-from magrounding.agents.document_policy import Inputs
-from magrounding.agents.policy import OTHERS, Auxiliary
+from magrounding.agents.policy import OTHERS
 from magrounding.experiment.config import read_config
 from magrounding.experiment.curriculum import run_curriculum
 from magrounding.experiment.phase import Promotion
 from magrounding.training.impala import ImpalaConfig, ImpalaLearner
 from magrounding.training.ppo import PPOConfig, PPOLearner
 from magrounding.training.rollout import Rollout
-from tests.endi.games import NETWORKS, network, worker_of
+from tests.endi.games import NETWORKS, worker_of
 from tests.experiment.tiny_runs import killed_run, phases_of, quiet, timeless, tiny_settings, weights_of
 from tests.full import in_the_full_suite
 
@@ -82,18 +81,6 @@ def test_every_algorithm_weighs_the_losses_beside(agent, algorithm):
     assert not torch.equal(modelling, division)
 
 
-@pytest.mark.parametrize("env", ["ma_rtfm", "ma_messenger"])
-@pytest.mark.parametrize("agent", AGENTS)
-def test_every_grounding_learns_in_either_world(agent, env):
-    worker = worker_of(agent, 4, env=env)
-    rollout, policy = worker.collect(), worker.players[0].policy
-    before = copy.deepcopy(policy.state_dict())
-    told = LEARNERS["ppo"](policy).update(rollout.trajectories[0], 0)
-    assert told["modelling_loss"] > 0
-    assert any(not torch.equal(before[name], after) for name, after in policy.state_dict().items())
-    assert all(p.isfinite().all() for p in policy.parameters())
-
-
 @pytest.mark.parametrize("algorithm", LEARNERS)
 def test_games_go_on_without_the_dead(algorithm):
     worker = worker_of("endi_dis_relread", 3, games=8, unroll=20, death="individual")
@@ -107,23 +94,6 @@ def test_games_go_on_without_the_dead(algorithm):
             assert all(np.isfinite(value) for value in told.values())
             assert all(p.isfinite().all() for p in player.policy.parameters())
     assert dead > 20  # else nothing was shown
-
-
-def test_a_seed_decides_the_noise():
-    def play(seed: int) -> list[np.ndarray]:
-        return [c.record["noise"].copy() for c in worker_of("endi_dis_relread", 2, seed=seed).collect().trajectories]
-
-    one, same, other = play(0), play(0), play(7)
-    assert all((x == y).all() for x, y in zip(one, same, strict=True))
-    assert not (one[0] == other[0]).all()
-    assert not (one[0] == one[1]).all()  # no agent knows another's
-
-
-def test_a_network_that_draws_nothing_notices_nothing():
-    policy = network("endi_dis_relread").reader
-    assert policy.draw_record((3,)) == {}
-    assert policy.auxiliary(Inputs({}, {}, torch.zeros(0)), None, None) == Auxiliary()
-    assert not policy.needs
 
 
 @in_the_full_suite("ten core seconds")

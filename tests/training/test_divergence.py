@@ -2,7 +2,6 @@
 
 import math
 import re
-import sys
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,7 +13,6 @@ from safetensors.torch import load_file
 import magrounding as mg
 from magrounding import registry
 from magrounding.agents.gradient_step import LARGEST, gradient_step
-from magrounding.agents.weights import save_weights
 from magrounding.cli.command import BAD_INPUT, run_command
 from magrounding.errors import Diverged
 from magrounding.experiment import evaluate as evaluation
@@ -40,7 +38,6 @@ from tests.training.test_drrn import FEW, iterate, make
 SMALL = {"unroll": 5, "bf16": False}
 PASSES = {**SMALL, "minibatches": 2, "warm_up": 0, "anneal_steps": 300.0}
 MENDED = {"learning_rate": 1e-3, "reward_scale": 1.0, "value_coefficient": 0.1, "loss": "0"}
-STEP = re.compile(r"\boptimi[sz]er\.step\(|\boptim\.step\(|\bopt\.step\(")
 QMIX = {"unroll": 5, "batch": 2, "exploration": 60.0, "state_maps": 4, "hypernetwork": 4}
 
 
@@ -69,20 +66,6 @@ class OwnLearner(Learner[OwnConfig]):
         self.loss().backward()
         self.optimizer.step()
         return {"objective": 0.0}
-
-
-class Stepping(OwnLearner):
-    """The same through `Learner.gradient_step`."""
-
-    def update(self, trajectory, steps):
-        before = [each.clone() for each in self.policy.parameters()]
-        try:
-            self.gradient_step(
-                [lambda: (float(self.config.loss) * sum(each.sum() for each in self.policy.parameters()), {})]
-            )
-        finally:
-            assert all(map(torch.equal, before, self.policy.parameters()))
-        return {}
 
 
 WAYS = {
@@ -233,24 +216,6 @@ def test_the_step_itself_is_refused():
     assert gradient_step(optimizer, loss, 1.0).item() == pytest.approx(math.sqrt(3))
     assert weight.grad.norm().item() == pytest.approx(1, rel=1e-4)
     assert weight.tolist() == pytest.approx([0.9] * 3)
-
-
-def test_every_gradient_step_of_the_package_is_this_one():
-    package = Path(mg.__file__).parent
-    stepping = {path.relative_to(package).as_posix() for path in package.rglob("*.py") if STEP.search(path.read_text())}
-    assert stepping == {"agents/gradient_step.py"}
-
-
-def test_a_learner_of_ones_own_takes_the_same_step(tmp_path, monkeypatch):
-    monkeypatch.setattr(sys.modules[__name__], "OwnLearner", Stepping)
-    with pytest.raises(Diverged, match="the loss is nan and the norm of its gradient nan, so the step was not taken"):
-        run_curriculum(settings_of(OwnConfig()), tmp_path / "run", display=quiet(), device="cpu")
-
-
-def test_weights_that_are_not_finite_are_never_written(tmp_path):
-    with pytest.raises(Diverged, match="weights of agent 1"):
-        save_weights(tmp_path / "a", [{"w": torch.ones(2)}, {"w": torch.tensor([1.0, math.nan])}], {})
-    assert not list(tmp_path.rglob("*"))
 
 
 def test_a_checkpoint_of_before_that_is_not_finite_ends_in_a_sentence(tmp_path, monkeypatch):

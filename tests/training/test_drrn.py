@@ -9,7 +9,6 @@ import torch
 
 import magrounding as mg
 from magrounding.agents.building import build_policy
-from magrounding.errors import ConfigurationError
 from magrounding.experiment.checkpoint import pack_arrays, pack_learners, unpack_arrays, unpack_learners
 from magrounding.play.evaluate import play
 from magrounding.play.player import Player
@@ -21,10 +20,8 @@ from magrounding.training.drrn import DrrnLearnerConfig
 from magrounding.training.rollout import RolloutWorker
 from magrounding.training.text_pool import ListPool, TextPool
 from magrounding.training.trajectory import Texts, Truncations
-from tests.many_choices import SPEC, ManyChoices
 from tests.training.order_game import OrderGame
 from tests.training.text_games import OFFERED, TextGames
-from tests.training.toy_games import ToyGames
 
 SMALL = {"vocabulary": "words", "embedding": 16, "hidden": 24}
 FEW = DrrnLearnerConfig(batch=8, replay_transitions=400, learning_rate=3e-3)
@@ -131,32 +128,6 @@ def test_the_loss_is_that_of_a_slow_loop(is_loss, delta, target):
     torch.testing.assert_close(metrics["q"], torch.stack(values).mean(), atol=1e-6, rtol=1e-5)
 
 
-def test_the_first_batch_waits_and_nothing_is_made_up_for():
-    learner, worker = make(TextGames(2, 1), replace(FEW, batch=8, updates=2.0))
-    told = [iterate(learner, worker) for _ in range(5)]
-    assert ["td_loss" in each for each in told] == [False, False, False, True, True]
-    assert learner.updates == 10
-    assert learner.played == 5
-
-
-def test_texts_are_counted():
-    learner, worker = make(mg.vectorize(lambda: ManyChoices(50), 4), FEW)
-    for _ in range(4):
-        told = iterate(learner, worker)
-    assert told["texts_shown"] > 400
-    assert 100 < told["texts_encoded"] <= 2 * 65 + 4 + 16, "65 distinct choices and the states, acting and learning"
-
-
-@pytest.mark.parametrize("unroll", [1, 3])
-def test_many_games_and_agents_are_one_replay(unroll):
-    vec = TextGames(3, 2, time_limit_is_loss=False)
-    learner, worker = make(vec, replace(FEW, unroll=unroll))
-    [trajectory] = worker.collect().joined()
-    learner.explore(0)
-    learner.update(trajectory, 0)
-    assert len(learner.replay_buffer) == 6 * unroll
-
-
 def trajectory_of(rewards, ended, seed=0):
     """A trajectory [T, 1] of made-up texts: message t says t, choices are t and t + 1, and the second one is taken."""
     T = len(rewards)
@@ -216,21 +187,6 @@ class TestReplay:
         assert (replay.positive, len(replay)) == (positive, positive + 12)
         counts = {int((draw(replay, 8, seed)[1].reward > 0).sum()) for seed in range(20)}
         assert counts == {expected}
-
-    def test_positive_ones_fill_up_where_others_are_few(self):
-        replay = replay_of()
-        replay.add(trajectory_of([1] * 9 + [0], [0] * 10))
-        assert {int((draw(replay, 8, seed)[1].reward > 0).sum()) for seed in range(9)} == {7}
-        assert replay_of().sample(1, np.random.default_rng(0)) is None
-
-    def test_draws_are_different_and_even(self):
-        replay = replay_of(40, 0.0)
-        replay.add(trajectory_of([1, 0] * 10, [0] * 20))
-        drawn = [draw(replay, 5, seed)[0] for seed in range(400)]
-        assert all(len(set(each.tolist())) == 5 for each in drawn)
-        counts = np.bincount(np.concatenate(drawn), minlength=20)
-        assert counts.min() > 60
-        assert counts.max() < 140
 
     def test_as_code_has_half_of_everything(self):
         replay = replay_of(40, 0.5, as_code=True)
@@ -343,25 +299,3 @@ def test_temperature_falls_and_ends_with_the_rollout():
         assert learner.policy.temperature == pytest.approx(expected)
         assert iterate(learner, worker, steps)["temperature"] == pytest.approx(expected)
         assert learner.policy.temperature == 0.5
-
-
-def test_others_are_refused():
-    with pytest.raises(ConfigurationError, match="unknown priority 'often'; choose from: positive, off_as_code"):
-        replace(FEW, priority="often")
-    with pytest.raises(ConfigurationError, match=r"temperature of algorithm drrn takes a number > 0\.0, got 0"):
-        replace(FEW, temperature=0.0)
-    for nothing_to_learn in (
-        {"replay_transitions": 7},
-        {"priority": "off_as_code", "priority_fraction": 1.0},
-        {"priority": "off_as_code", "priority_fraction": 0.6, "batch": 1},
-    ):
-        with pytest.raises(ConfigurationError, match=r"draws \d transitions of the \d+ that it keeps"):
-            replace(FEW, **nothing_to_learn)
-    vec = ToyGames()
-    with pytest.raises(ConfigurationError, match="DRRN trains networks that value choices, not Conv"):
-        FEW.make_learner(build_policy("conv", vec.spec, {}, 0), SPEC, 4, 0)
-
-
-@pytest.mark.parametrize(("first", "last"), [(2.0, 1.0), (0.5, 0.5)])
-def test_a_temperature_that_falls_does_not_rise_by_itself(first, last):
-    assert replace(FEW, temperature=first, exploration=10).temperature_at(10) == pytest.approx(last)

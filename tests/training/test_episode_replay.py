@@ -73,17 +73,6 @@ def test_episodes_come_back_whole_and_old_ones_are_forgotten(steps):
         assert kept == expected
 
 
-def test_all_episodes_are_drawn_equally_often():
-    replay, stream = EpisodeReplay(40, B, LONGEST), Stream()
-    stream.play(replay, 30)
-    counts = dict.fromkeys(drawn(replay, 1000), 0)
-    for seed in range(600):
-        for key in drawn(replay, 2, seed):
-            counts[key] += 1
-    share = np.array(list(counts.values())) / 1200
-    assert abs(share - 1 / len(counts)).max() < 0.03
-
-
 @pytest.mark.parametrize("steps", [0, 4, 12, 13, 40])
 def test_it_goes_on_from_a_snapshot(steps):
     replay, stream = EpisodeReplay(40, B, LONGEST), Stream()

@@ -12,7 +12,7 @@ from magrounding.agents.policy import LABELS
 from magrounding.envs.rtfm.oracle import Oracle
 from magrounding.errors import CheckpointError, ConfigurationError
 from magrounding.experiment import evaluate as evaluation
-from magrounding.experiment.config import make_config, read_config
+from magrounding.experiment.config import read_config
 from magrounding.experiment.curriculum import run_curriculum
 from magrounding.experiment.phase import Promotion
 from magrounding.experiment.stage import StageSession
@@ -27,7 +27,6 @@ from tests.endi.games import network
 from tests.experiment.tiny_runs import IMITATION, phases_of, quiet, tiny_settings, weights_of
 from tests.full import in_the_full_suite
 from tests.play.recorded_games import by_oracle, source_of
-from tests.training.toy_games import ToyPolicy
 
 
 @pytest.fixture(scope="module")
@@ -96,13 +95,6 @@ def test_a_resumed_source_goes_on_where_the_other_stopped(shown):
             a.trajectories[1].texts["document"].index, b.trajectories[1].texts["document"].index
         )
         assert (a.trajectories[1].observation["grid"] != c.trajectories[1].observation["grid"]).any()
-
-
-def test_recurrent_policies_begin_a_chunk_with_a_fresh_memory(shown):
-    assert source_of(shown, 3, 4).collect().trajectories[0].memory is None
-    memory = source_of(shown, 3, 4, [ToyPolicy(recurrent=True)] * 2).collect().trajectories[1].memory
-    assert memory.shape[0] == 3
-    assert not memory.any()
 
 
 def test_who_divides_by_chance_draws_it_anew_for_what_others_played(shown):
@@ -197,14 +189,6 @@ def test_a_phase_learns_from_files_of_the_games_that_it_plays(taught, tmp_path, 
     with pytest.raises(CheckpointError, match="was recorded with size 8, the run has 7"):
         learn_from(8)
     assert not (tmp_path / "run_8").exists()
-
-
-def test_a_run_records_no_games_whose_texts_change(tmp_path):
-    settings = make_config("alfworld", preset="quick")
-    recorded = settings.with_learners(lambda learner: replace(learner, demonstrations=5))
-    with pytest.raises(ConfigurationError, match="a text changes within a game, which demonstrations cannot hold"):
-        run_curriculum(recorded, tmp_path / "run", display=quiet())
-    assert not (tmp_path / "run").exists()
 
 
 @pytest.mark.parametrize("recorded", [0, 5])

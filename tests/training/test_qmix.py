@@ -11,7 +11,7 @@ import magrounding as mg
 from magrounding.agents.building import build_policy
 from magrounding.agents.document_policy import Inputs
 from magrounding.agents.qmix.q_network import PLAY_EPSILON
-from magrounding.errors import ConfigurationError, MissingExtra
+from magrounding.errors import ConfigurationError
 from magrounding.experiment.config import make_config, parse_config, read_config
 from magrounding.experiment.curriculum import run_curriculum
 from magrounding.experiment.metrics import read_metrics
@@ -189,23 +189,6 @@ def total_of(learner, episodes, action):
     return learner.mixer(q.squeeze(-1) if kept else q.squeeze(-1) * alive, state)
 
 
-def test_the_replay_holds_what_was_played():
-    vec = StatefulToyGames(6, 2, max_cycles=5)
-    learner, worker = make(vec, replace(FEW, updates=0.0, replay_steps=6000))
-    returns, wins = [], 0
-    for _ in range(5):
-        learner.explore(0)
-        rollout = worker.collect()
-        returns += rollout.episodes.returns.sum(1).tolist()
-        learner.update(rollout.joined()[0], 0)
-        wins += len(rollout.episodes.won)
-    assert learner.played == learner.replay_buffer.num_episodes == wins
-    episodes = learner.replay_buffer.sample(1000, np.random.default_rng(0))
-    which = np.broadcast_to(np.arange(episodes.real.shape[1]), episodes.real.shape)[episodes.real]
-    stored = np.bincount(which, episodes.reward)
-    np.testing.assert_allclose(sorted(stored), sorted(returns), atol=1e-4)
-
-
 def test_a_team_that_gets_the_same_gets_it_once():
     learner, worker = make(TwoStepGames(4), replace(FEW, team="sum", updates=0.0))
     other, twin = make(TwoStepGames(4), replace(FEW, team="mean", updates=0.0))
@@ -241,31 +224,6 @@ def test_updates_follow_episodes_and_copies_are_hard():
         assert all(torch.equal(p, q) for p, q in zip(now, expected, strict=True))
         assert not any(p.requires_grad for p in now)
     assert learner.played > 30
-
-
-WORLDS = [("ma_rtfm", "s1"), ("ma_messenger", "s1")]
-
-
-@pytest.mark.parametrize("agent", ["qmix", "qmix_relread"])
-@pytest.mark.parametrize(("env", "stage"), WORLDS)
-def test_one_update_teaches_everything_and_leaves_the_copies(env, stage, agent):
-    vec = mg.make_vec(env, 8, stage=stage, agents=2, max_cycles=6)
-    small = SMALL if agent == "qmix" else {"hidden": 16, "top": 16}
-    policy = build_policy(agent, vec.spec, small, 0)
-    learner = QmixLearner(policy, replace(FEW, unroll=12, updates=0.0), vec.spec, 8)
-    worker = worker_of(vec, learner, 12)
-    iterate(learner, worker)
-    before = {name: p.clone() for name, p in learner.networks.named_parameters()}
-    loss, metrics = learner.loss(learner.replay_buffer.sample(8, np.random.default_rng(0)))
-    loss.backward()
-    assert torch.isfinite(loss)
-    assert torch.isfinite(metrics["q_total"])
-    still = [name for name, p in policy.named_parameters() if p.grad is None or not p.grad.any()]
-    # No symbol of MESSENGER is in any manual: how sharply words are looked for makes no difference there.
-    assert still == (["reader.reader.sharpness"] if (env, agent) == ("ma_messenger", "qmix_relread") else [])
-    learner.optimizer.step()
-    for name, parameter in learner.networks.named_parameters():
-        assert torch.equal(parameter, before[name]) or not name.startswith("target"), name
 
 
 @pytest.mark.parametrize("agent", ["qmix", "qmix_relread"])
@@ -357,24 +315,6 @@ def test_what_a_run_leaves_behind(finished):
         actions, memory = team.act(obs, memory, info, greedy=True)
         assert (np.take_along_axis(obs["action_mask"], actions[..., None], -1) == 1).all()
         obs, _, _, _, info = vec.step(actions)
-
-
-@pytest.mark.parametrize(
-    ("agent", "preset"), [("qmix", "quick_rl"), ("relread", "quick_qmix"), ("txt2pi", "paper_qmix")]
-)
-def test_only_networks_of_values_learn_by_qmix_and_by_nothing_else(agent, preset):
-    with pytest.raises(ConfigurationError, match=f"agent '{agent}' cannot learn by .* as preset '{preset}' has it"):
-        make_config("ma_rtfm", agent, preset=preset)
-
-
-def test_a_run_without_what_its_algorithm_requires_is_refused_before_anything_is_written(tmp_path, monkeypatch):
-    def missing(config):
-        raise MissingExtra("QMIX", "an_extra")
-
-    monkeypatch.setattr(QmixConfig, "require", missing)
-    with pytest.raises(MissingExtra):
-        run_curriculum(settings_of(), tmp_path / "run", display=quiet())
-    assert not (tmp_path / "run").exists()
 
 
 def test_a_run_from_before_the_hidden_layer_of_hypernetworks_has_none():

@@ -6,16 +6,15 @@ import numpy as np
 import pytest
 import torch
 
-from magrounding.agents.policy import LABELS, OTHERS, STATE, Batch, Reading
+from magrounding.agents.policy import OTHERS, STATE, Batch, Reading
 from magrounding.spec import CHOICES
 from magrounding.texts import TextRecorder, content_keys
 from magrounding.training.impala import ImpalaConfig, ImpalaLearner
 from magrounding.training.ppo import PPOConfig, PPOLearner
 from magrounding.training.rollout import RolloutWorker
-from magrounding.training.teacher import Teacher
 from tests.training.test_rollout import Diary
 from tests.training.text_games import LENGTH, OFFERED, TextGames, TextPolicy, spec_of
-from tests.training.toy_games import ToyExpert, ToyGames, ToyPolicy, collect, players_of
+from tests.training.toy_games import collect, players_of
 
 T, B, N = 9, 5, 2
 OWN = ("message", CHOICES)
@@ -52,19 +51,6 @@ def test_the_order_of_texts_is_that_of_their_keys():
     assert (index[:, order] == other_index).all()
     keys = content_keys(ids)
     assert (np.diff(keys) > 0).all()  # distinct, and in their order
-
-
-def test_a_track_begins_anew():
-    spec, track = spec_of(), TextRecorder(("message",), spec_of(), 2, 1)
-    assert spec["message"].shape == (LENGTH,)
-    for word in (1, 2):
-        track.begin()
-        for t in range(2):
-            track.add(t, {"message": np.full((1, LENGTH), word, np.int16)}, None)
-        ids, index, final = track.texts()
-        assert ids["message"].tolist() == [[word] * LENGTH]
-        assert index.tolist() == [[0], [0]]
-        assert final.shape == (0,)
 
 
 def test_a_trajectory_has_every_text_that_was_shown(policies):
@@ -108,16 +94,6 @@ def test_texts_of_true_last_observations_are_kept(policies):
     assert found > 10  # the next game's texts are others
 
 
-def test_nothing_is_last_where_a_time_out_is_a_loss(policies):
-    rollout, _ = played(policies, time_limit_is_loss=True)
-    for trajectory in rollout.trajectories:
-        assert len(trajectory.truncations) == 0
-        assert all(index.shape[0] == 0 for index in trajectory.truncations.texts.values())
-    one, other = (trajectory.texts["goal"] for trajectory in rollout.trajectories)
-    assert one.ids["goal"] is not None
-    assert (one.index == other.index).all()
-
-
 def learners_of(policy):
     return PPOLearner(policy, PPOConfig()), ImpalaLearner(policy, ImpalaConfig())
 
@@ -139,22 +115,6 @@ def test_what_is_replayed_is_what_was_done(policies, is_loss):
         with torch.no_grad():
             other = learner.reevaluate(trajectory.games(np.arange(B)))
         assert not torch.allclose(other.value, torch.from_numpy(trajectory.value), rtol=0, atol=1e-6)
-
-
-def test_no_text_is_encoded_that_the_games_do_not_show(policies):
-    rollout, _ = played(policies)
-    policy, trajectory, games = policies[0], rollout.trajectories[0], np.array([2, 0])
-    policy.encoded.clear()
-    PPOLearner(policy, PPOConfig()).reevaluate(trajectory.games(games))
-    for name in ("goal", *OWN):
-        ((_, ids),) = [each for each in policy.encoded if each[0] == name]
-        text = trajectory.texts[name]
-        mine = np.isin(trajectory.truncations.where[1], games)
-        used = np.unique(
-            np.concatenate([text.index[:, games].ravel(), trajectory.truncations.texts[name][mine].ravel()])
-        )
-        assert (ids == text.ids[name][used]).all()
-    assert len(used) < len(text.ids[CHOICES])
 
 
 @torch.no_grad()
@@ -199,20 +159,6 @@ def memories_of(policy, trajectory, observations, i):
         memory = policy(Batch(seen, texts, memory, restarts, last)).memory[0]
         after.append(memory)
     return torch.stack(after)
-
-
-def test_a_trajectory_is_recalled_as_it_is_replayed(policies):
-    rollout, _ = played(policies, time_limit_is_loss=True)
-    for policy, trajectory in zip(policies, rollout.trajectories, strict=True):
-        policy.encoded.clear()
-        learner = PPOLearner(policy, PPOConfig())
-        recalled = learner.rollout_values(trajectory.on("cpu"))
-        shown = {name: len(ids) for name, ids in policy.encoded}
-        assert shown["message"] <= B  # only the boundary step is read
-        with torch.no_grad():
-            replayed = learner.reevaluate(trajectory.games(np.arange(B)))
-        for one, other in zip(recalled, replayed[1:3], strict=True):
-            torch.testing.assert_close(one, other, rtol=0, atol=1e-6)
 
 
 @pytest.mark.parametrize("is_loss", [True, False])
@@ -261,15 +207,6 @@ def test_what_is_needed_is_recorded_and_nothing_else(needs, who):
             assert not trajectory.extras[STATE][-1].any()
 
 
-def test_labels_are_there_with_a_teacher_only():
-    torch.manual_seed(0)
-    vec = ToyGames()
-    alone = collect(vec, [ToyPolicy(), ToyPolicy()])
-    taught = collect(vec, [ToyPolicy(), ToyPolicy()], teacher=Teacher(ToyExpert(vec), noise=0.0, seed=0))
-    assert all(trajectory.extras == {} for trajectory in alone.trajectories)
-    assert all(trajectory.extras.keys() == {LABELS} for trajectory in taught.trajectories)
-
-
 def test_what_was_done_before_is_recorded(policies):
     rollout, _ = played(policies, end=0.2)
     for trajectory in rollout.trajectories:
@@ -278,14 +215,3 @@ def test_what_was_done_before_is_recorded(policies):
         goes_on = ~restarts[1:]
         assert (trajectory.last_action[1:][goes_on] == trajectory.action[goes_on]).all()
         assert restarts[1:].any()
-
-
-@pytest.mark.parametrize("learner", [0, 1], ids=["ppo", "impala"])
-def test_it_learns_from_such_trajectories(policies, learner):
-    rollout, _ = played(policies)
-    policy = policies[0]
-    before = copy.deepcopy(policy.state_dict())
-    told = learners_of(policy)[learner].update(rollout.trajectories[0], 50_000)
-    assert np.isfinite(list(told.values())).all()
-    changed = {name for name, tensor in policy.state_dict().items() if not torch.equal(tensor, before[name])}
-    assert changed == set(before)

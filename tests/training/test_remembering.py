@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 
-import numpy as np
 import pytest
 import torch
 
-import magrounding as mg
-from magrounding.agents.emma.network import GameId
-from magrounding.errors import ConfigurationError
-from magrounding.experiment.config import RunConfig, make_config, read_config
+from magrounding.experiment.config import RunConfig, read_config
 from magrounding.experiment.curriculum import run_curriculum
 from magrounding.experiment.evaluation_config import EvaluationConfig
 from magrounding.experiment.phase import Phase, Promotion
-from magrounding.experiment.presets import find_preset
 from magrounding.play.loading import load_team
-from magrounding.play.run_folder import CONFIG_FILE
 from magrounding.training.ppo import PPOConfig
 from tests.experiment.tiny_runs import killed_run, quiet
 
@@ -60,27 +53,3 @@ def test_a_killed_run_ends_the_same(preset, shared, tmp_path):
     run_curriculum(again, tmp_path / "killed", resume=True, display=quiet(), device="cpu")
     for one, other in zip(weights(tmp_path / "whole"), weights(tmp_path / "killed"), strict=True):
         assert torch.equal(one, other)
-
-
-def test_game_id_is_told_symbols_all_the_way(tmp_path):
-    settings = replace(BRIEF, env="messenger", agent="emma_game_id", stages=("s1",))
-    run_curriculum(settings, tmp_path / "run", display=quiet(), device="cpu")
-    options = json.loads((tmp_path / "run" / CONFIG_FILE).read_text())["env_options"]
-    assert options == {"max_cycles": 8, "game_id": True}
-    team = load_team(tmp_path / "run")
-    assert isinstance(team.policies[0], GameId)
-    vec = mg.make_vec("messenger", 5, stage="s1", **options)
-    observation, info = vec.reset(seed=0)
-    actions, _ = team.act(observation, team.initial_memory(5), info)
-    assert actions.shape == (5, 1)
-    assert np.isin(actions, range(5)).all()
-    lines = (tmp_path / "run" / "report.md").read_text()
-    assert "reassigned" in lines
-    with pytest.raises(ConfigurationError, match="unknown option of rtfm 'game_id'"):
-        replace(BRIEF, env="rtfm", agent="emma_game_id", stages=("nl",))
-
-
-def test_options_of_a_preset_are_its_own_agents():
-    assert find_preset("quick_rl", "messenger").network
-    for agent in ("emma", "emma_game_id"):
-        assert make_config("messenger", agent, preset="quick_rl").network == {}

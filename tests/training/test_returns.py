@@ -58,58 +58,11 @@ def test_vtrace_is_the_papers_sum(seed, clip_rho, clip_c):
     torch.testing.assert_close(result.advantage, advantage)
 
 
-def test_on_policy_targets_are_bootstrapped_returns():
-    _, reward, _, value, _, _, _ = unroll(0)
-    bootstrap = torch.randn(B, generator=torch.Generator().manual_seed(1))
-    always = torch.ones(T, B, dtype=torch.bool)
-    result = vtrace(
-        torch.zeros(T, B),
-        reward,
-        torch.full((T, B), 0.9),
-        value,
-        torch.cat((value[1:], bootstrap[None])),
-        always,
-        always,
-    )
-    expected = bootstrap
-    for t in reversed(range(T)):
-        expected = reward[t] + 0.9 * expected
-        torch.testing.assert_close(result.target[t], expected)
-
-
-def test_an_end_leaves_the_step_its_own_reward():
-    log_ratio, reward, _, value, next_value, _, alive = unroll(1)
-    never = torch.zeros(T, B, dtype=torch.bool)
-    result = vtrace(log_ratio, reward, torch.zeros(T, B), value, next_value, never, alive)
-    rho = log_ratio.exp().clamp(max=1)
-    torch.testing.assert_close(result.target, value + rho * (reward - value))
-    torch.testing.assert_close(result.advantage, rho * (reward - value))
-
-
-def test_a_likelier_action_weighs_no_more_than_an_on_policy_one():
-    given = unroll(2)
-    larger = vtrace(torch.full((T, B), 5.0), *given[1:])
-    equal = vtrace(torch.zeros(T, B), *given[1:])
-    torch.testing.assert_close(larger.target, equal.target)
-    torch.testing.assert_close(larger.advantage, equal.advantage)
-
-
 def test_an_impossible_ratio_stays_finite():
     given = unroll(2)
     for extreme in (-1e4, 1e4):
         result = vtrace(torch.full((T, B), extreme), *given[1:])
         assert all(part.isfinite().all() for part in result)
-
-
-def test_what_follows_an_end_or_a_death_never_reaches_back():
-    log_ratio, reward, discount, value, next_value, nonterminal, alive = unroll(3, ends=0.0)
-    nonterminal[3], discount[3] = False, 0.0
-    before = vtrace(log_ratio, reward, discount, value, next_value, nonterminal, alive)
-    reward[4:], value[4:] = 100.0, -50.0
-    after = vtrace(log_ratio, reward, discount, value, next_value, nonterminal, alive)
-    for x, y in zip(before, after, strict=True):
-        assert torch.equal(x[:4], y[:4])
-        assert not torch.equal(x[4:], y[4:])
 
 
 def test_dead_steps_learn_nothing():

@@ -1,14 +1,11 @@
 """What a rollout records is what happened, agent by agent."""
 
-from itertools import pairwise
-
 import numpy as np
 import pytest
 import torch
 
 import magrounding as mg
-from magrounding.agents.building import build_policy, make_policy
-from magrounding.agents.policy import Batch, Reading
+from magrounding.agents.building import make_policy
 from magrounding.play.player import Player
 from magrounding.threads import ThreadPlan, using
 from magrounding.training.rollout import RolloutWorker
@@ -107,34 +104,6 @@ def test_a_cut_off_episode_keeps_its_true_last_observation():
 
 
 @pytest.mark.usefixtures("torch_seed")
-def test_documents_are_those_on_show():
-    vec = Diary(ToyGames(num_envs=6))
-    worker = worker_of(vec)
-    for k in range(3):
-        trajectories = worker.collect().trajectories
-        keys = np.concatenate([page[2]["document"] for page in vec.pages[k * T : (k + 1) * T + 1]])
-        for trajectory in trajectories:
-            text = trajectory.texts["document"]
-            for t in range(T + 1):
-                obs, _, _, _ = vec.pages[k * T + t]
-                assert (text.ids["manual"][text.index[t]] == obs["manual"]).all()
-                assert (text.ids["goal"][text.index[t]] == obs["goal"]).all()
-            assert len(text.ids["manual"]) == len(set(keys.tolist()))
-
-
-@pytest.mark.usefixtures("torch_seed")
-def test_a_text_is_encoded_once_while_weights_stand():
-    vec = Diary(ToyGames(num_envs=6))
-    worker = worker_of(vec)
-    for k in range(3):
-        before = worker.players[0].policy.rows_read
-        worker.collect()
-        acted_on = [page[2]["document"] for page in vec.pages[k * T : (k + 1) * T]]
-        shown = 6 + sum(int((now != then).sum()) for then, now in pairwise(acted_on))
-        assert worker.players[0].policy.rows_read - before == shown
-
-
-@pytest.mark.usefixtures("torch_seed")
 def test_finished_games_are_counted_once():
     vec = Diary(ToyGames(num_envs=6))
     worker = worker_of(vec)
@@ -177,36 +146,6 @@ def test_games_that_a_fault_ended_are_not_counted():
     expected = np.concatenate([info["return"][3:][info["done"][3:]] for info in ended])
     assert sum(int(info["done"][:3].sum()) for info in ended) > 5
     np.testing.assert_array_equal(np.concatenate([g.returns for g in games]), expected)
-
-
-def test_the_encoding_that_acts_is_the_encoding_that_learns():
-    """Texts of other lengths come and go in the cache; the logits must be those of a forward pass over everything."""
-    vec = mg.make_vec("ma_rtfm", 5, stage="s5", agents=2, max_cycles=6)
-    small = {"channels": (4, 4), "document_hidden": 6, "head_width": 8}
-    policies = [build_policy("txt2pi", vec.spec, small, seed) for seed in (1, 2)]
-    rollout = worker_of(vec, policies, unroll=15).collect()
-    for policy, trajectory in zip(policies, rollout.trajectories, strict=True):
-        text = trajectory.texts["document"]
-        assert len(text.ids["manual"]) > 10
-        batch = Batch(
-            {name: torch.from_numpy(array[:-1]) for name, array in trajectory.observation.items()},
-            {"document": reading_of(policy, text, text.index[:-1])},
-            None,
-            torch.from_numpy(trajectory.restarts[:-1]),
-            torch.from_numpy(trajectory.last_action[:-1]),
-        )
-        with torch.no_grad():
-            logits = policy(batch).logits
-        torch.testing.assert_close(logits, torch.from_numpy(trajectory.logits), rtol=1e-4, atol=1e-5)
-        chosen = np.take_along_axis(trajectory.observation["action_mask"][:-1], trajectory.action[..., None], -1)
-        assert (chosen == 1).all()
-
-
-def reading_of(policy, text, index):
-    """All the texts of a trajectory, encoded at once."""
-    with torch.no_grad():
-        encoding = policy.encode("document", {name: torch.from_numpy(ids) for name, ids in text.ids.items()})
-    return Reading(encoding, torch.from_numpy(index))
 
 
 def test_threads_do_not_change_a_rollout():
