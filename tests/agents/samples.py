@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -129,23 +128,3 @@ def batch_of(
     index = torch.arange(games).expand(steps, games)
     texts = {name: Reading(policy.encode(name, ids), index, ids) for name in policy.reads if name == "document"}
     return Batch(dict(observation), texts, policy.initial_memory(games), restarts, last)
-
-
-def one_by_one(policy: Policy, batch: Batch) -> list[Tensor]:
-    """Logits, values and, of policies that remember, memories [T, B, …] of T passes of one step each."""
-    memory, parts = batch.memory, []
-    for t in range(len(batch.restarts)):
-        step = slice(t, t + 1)
-        output = policy(
-            batch._replace(
-                observation={name: array[step] for name, array in batch.observation.items()},
-                texts={name: replace(each, index=each.index[step]) for name, each in batch.texts.items()},
-                memory=memory,
-                restarts=batch.restarts[step],
-                last_action=batch.last_action[step],
-                record={name: array[step] for name, array in batch.record.items()},
-            )
-        )
-        memory = None if output.memory is None else output.memory[0]
-        parts.append([part for part in (output.logits, output.value, output.memory) if part is not None])
-    return [torch.cat(part) for part in zip(*parts, strict=True)]

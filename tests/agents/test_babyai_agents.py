@@ -1,6 +1,5 @@
 """The networks of BabyAI: their sizes, what they look at, and that steps and padding are what they should be."""
 
-import dataclasses
 from functools import partial
 
 import numpy as np
@@ -10,13 +9,10 @@ import torch
 import magrounding as mg
 from magrounding.agents.building import make_policy
 from magrounding.agents.policy import Batch, Reading, evaluating
-from magrounding.experiment.config import make_config
-from magrounding.experiment.stage import StageSession
 from magrounding.play.player import Player, shown_to
 from magrounding.play.team import Team
 from magrounding.single.babyai import BabyAI
 from magrounding.single.babyai.words import CODE_TO_WORDS, VOCABULARY, mission_ids, raw_image
-from magrounding.training.ppo import log_probability
 
 SPEC = BabyAI().describe()
 STEPS, GAMES = 5, 4
@@ -94,17 +90,6 @@ def test_the_mission_is_read_to_its_last_word(make):
     torch.testing.assert_close(one.value[:, 1:], other.value[:, 1:])
 
 
-def test_the_large_network_asks_for_words_by_its_memory():
-    policy, seen = fresh(LARGE), observe()
-    text = policy.encode("mission", {"goal": seen[1]})
-    index, memory = torch.tensor([1, 1]), torch.randn(2, 2, 10)
-    found = policy.consult(policy.key(memory.flatten(1)), text, index)
-    words = text["states"][1, :8]
-    weights = (words @ policy.key(memory.flatten(1)).t()).softmax(0)  # [8, 2]
-    torch.testing.assert_close(found, weights.t() @ words)
-    assert not torch.allclose(found[0], found[1], atol=1e-5)
-
-
 def test_it_sees_the_raw_numbers_of_minigrid():
     policy, grid = fresh(SMALL), observe()[0]["grid"][0]
     expected = torch.from_numpy(raw_image(grid.numpy())).float().permute(0, 3, 1, 2)
@@ -138,39 +123,6 @@ def test_normalisation_takes_the_games_of_one_step(make):
         play(policy, seen)
     assert torch.equal(norm.running_mean, moved)
     assert all(module.training for module in policy.modules())
-
-
-@pytest.mark.parametrize(("segment", "mean"), [(0, 1e-5), (5, 0.03)])
-def test_the_policy_that_collects_is_the_one_that_learns(segment, mean):
-    """Before the first gradient step log ratios are 0, but for who is in a batch: released .016, none clipped."""
-    pytest.importorskip("minigrid")
-    config = make_config("babyai", "babyai_small", preset="paper_rl", stages=("GoToObj",)).with_phases(
-        lambda phase: dataclasses.replace(
-            phase, num_envs=32, learner=dataclasses.replace(phase.learner, unroll=10, segment=segment)
-        )
-    )
-    config = dataclasses.replace(config, network={"words": 16, "channels": 16, "memory": 16})
-    session = StageSession(config, "GoToObj", 0, 0, torch.device("cpu"))
-    session.start()
-    (trajectory,) = session.source.collect().trajectories
-    learner = session.learners[0]
-    for _ in range(2):  # as they were when nothing had been learnt, and after an update
-        pieces = trajectory.num_games * trajectory.segments
-        halves = np.array_split(np.random.default_rng(0).permutation(pieces), trajectory.segments)
-        ratios = []
-        for games in halves:
-            minibatch = trajectory.games(games)
-            now, before = (
-                log_probability(each, minibatch.action)
-                for each in (learner.reevaluate(minibatch).logits, minibatch.logits)
-            )
-            ratios.append((now - before).detach().flatten())
-        ratio = torch.cat(ratios)
-        assert ratio.abs().mean() < mean
-        assert ((ratio.exp() - 1).abs() < 0.2).all()
-        learner.update(trajectory, 0)
-        (trajectory,) = session.source.collect().trajectories
-    session.close()
 
 
 def test_whoever_does_not_learn_plays_in_evaluation_mode():

@@ -6,30 +6,10 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from magrounding.agents.baselines import convolve_with_constants
 from magrounding.agents.building import make_policy
 from magrounding.agents.document_policy import Inputs
 from magrounding.agents.modules import distance_map
 from tests.agents.samples import NARROW, make_sample, make_spec
-
-
-@pytest.mark.parametrize("shape", [(6, 6), (3, 5), (1, 1), (2, 1)])
-def test_constant_channels(shape):
-    torch.manual_seed(0)
-    conv = torch.nn.Conv2d(4 + 7, 5, 3, padding=1)
-    features, constants = torch.randn(3, 4, *shape), torch.randn(3, 7)
-    tiled = constants[:, :, None, None].expand(3, 7, *shape)
-    torch.testing.assert_close(
-        convolve_with_constants(conv, features, constants), conv(torch.cat((features, tiled), 1)), rtol=1e-5, atol=1e-6
-    )
-
-
-def test_first_layers_see_texts_and_positions():
-    conv = make_policy("conv", make_spec())
-    assert [layer.in_channels for layer in conv.layers] == [632, 18, 34, 66, 66]
-    film = make_policy("film", make_spec())
-    assert [layer.conv.in_channels for layer in film.layers] == [32, 18, 34, 66, 66]
-    assert [layer.text.in_features for layer in film.layers] == [240] * 5
 
 
 @pytest.mark.parametrize("modulate", [True, False])

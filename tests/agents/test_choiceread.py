@@ -2,25 +2,19 @@
 
 from dataclasses import replace
 
-import numpy as np
 import torch
 
 import magrounding as mg
 from magrounding.agents.building import make_policy
 from magrounding.agents.policy import Batch
 from magrounding.play.actor import make_expert
-from magrounding.play.evaluate import play
 from magrounding.play.player import Player
-from magrounding.play.scripted import RandomTeam
-from magrounding.play.shuffled_manuals import ShuffledManuals
-from magrounding.play.team import Team
 from magrounding.spec import CHOICES, EPISODE, Text
 from magrounding.training.imitation import ImitationConfig
 from magrounding.training.rollout import RolloutWorker
 from magrounding.training.teacher import Teacher
-from tests.full import in_the_full_suite
 from tests.many_choices import SPEC as MANY
-from tests.tiny_rooms import MOST, SPEC, TEST, TRAIN, TinyRooms
+from tests.tiny_rooms import SPEC, TinyRooms
 
 SMALL = {"embedding": 8, "states": 16, "role": 6, "hidden": 12}
 STEPS, GAMES = 6, 4
@@ -59,21 +53,6 @@ def cut(batch, steps):
 
 
 @torch.no_grad()
-def test_padding_changes_nothing_and_what_is_not_offered_is_impossible():
-    policy = make("choiceread", **SMALL)
-    _, batch = unrolled(policy)
-    logits, offered = policy(batch).logits, batch.observation["action_mask"].bool()
-    assert (logits[~offered] == torch.finfo(torch.float32).min).all()
-    assert logits[offered].std() > 0
-    longer = {}
-    for name, text in batch.texts.items():
-        assert text.ids is not None
-        ids = {field: torch.nn.functional.pad(array, (0, 4)) for field, array in text.ids.items()}
-        longer[name] = replace(text, encoding=policy.encode(name, ids))
-    torch.testing.assert_close(policy(batch._replace(texts=longer)).logits, logits, rtol=1e-4, atol=1e-6)
-
-
-@torch.no_grad()
 def test_texts_without_a_word_are_read():
     policy = make("choiceread", **SMALL)
     nothing = {name: torch.zeros(2, *SPEC[name].shape, dtype=torch.int16) for name in ("task", "said")}
@@ -105,28 +84,3 @@ def test_a_history_is_not_read_and_every_other_text_is():
         CHOICES: (CHOICES,),
     }
     assert make_policy("choiceread", MANY, **SMALL).reads["now"] == ("task", "observation")
-
-
-def learnt(agent, updates, **options):
-    """A network that imitated the expert on TRAIN."""
-    policy = make(agent, **options)
-    worker, learner = worker_for(policy, 16, IMITATION.unroll, IMITATION), IMITATION.make_learner(policy, SPEC, 16, 0)
-    for steps in range(0, updates * 128, 128):
-        trajectory = worker.collect(IMITATION.beta(steps), steps).trajectories[0]
-        assert np.isfinite(list(learner.update(trajectory, steps).values())).all()
-    return policy
-
-
-def wins(team, things, games=100):
-    """The part of games won when each thing of `things` may be asked for."""
-    return play(team, mg.vectorize(lambda: TinyRooms(things), 20), games, seed=5).won.mean()
-
-
-@in_the_full_suite("a quarter of a core minute")
-def test_it_fetches_what_it_was_never_asked_for():
-    team = Team([learnt("choiceread", 60, embedding=16, states=32, hidden=32)], SPEC)
-    assert wins(team, TRAIN) > 0.9
-    assert wins(team, TEST) > 0.75, "things that no task of training named"
-    chance = wins(RandomTeam(1, MOST, obey_mask=True), TEST)
-    assert chance < 0.3
-    assert wins(ShuffledManuals(team, "task"), TEST) < 0.3, "with the task of another game"

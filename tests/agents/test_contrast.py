@@ -5,7 +5,6 @@ import torch
 
 import magrounding as mg
 from magrounding.agents.building import make_policy
-from magrounding.agents.document_policy import Inputs
 from magrounding.agents.policy import Batch, Reading
 from magrounding.agents.relread.network import Relread
 from magrounding.envs.messenger.arrays import KIND
@@ -96,19 +95,3 @@ def test_it_grounds_symbols_without_reward_or_label():
         if kind in triples("many")
     ]
     assert np.mean(right) > 0.9, np.mean(right)
-
-
-def test_a_meaning_reaches_the_policy_and_unseen_words_say_next_to_nothing():
-    vec, board, texts = boards()
-    policy = reader(vec.spec)
-    torch.nn.init.normal_(policy.policy.weight)
-
-    def logits():
-        with torch.no_grad():
-            return policy.respond(Inputs(board, policy.encode_text(*texts), torch.arange(32))).logits
-
-    before = logits()
-    assert policy.reader.meanings.weight.abs().max() < 0.1
-    with torch.no_grad():
-        policy.reader.meanings.weight.normal_()
-    assert (logits() - before).abs().max() > 0.01

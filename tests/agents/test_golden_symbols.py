@@ -109,26 +109,6 @@ def flat(trunk: nn.Conv2d, maps: Tensor) -> Tensor:
     return F.leaky_relu(trunk(maps.unsqueeze(0))).permute(0, 2, 3, 1).flatten()
 
 
-@pytest.mark.parametrize("tied", [True, False])
-@torch.no_grad()
-def test_emma(tied):
-    policy = with_fixed_weights(make_policy("emma", symbols_spec(1), tied_heads=tied, **NARROW_EMMA))
-    assert isinstance(policy, Emma)
-    (first, now), manual = two_steps()
-    rows = torch.arange(2)
-    _, memory = policy.find(first, rows)
-    output = policy.respond(Inputs(now, policy.encode_text(manual, manual[:, 0, :0]), rows), memory)
-    for game in range(2):
-        read = read_by_emma(policy, manual[game])
-        frames = [sum(shown_by_emma(policy, step["grid"][game], *read, 1)) for step in (first, first, now)]
-        features = flat(policy.trunk, torch.cat(frames))
-        critic = policy.actor[2] if tied else policy.critic[2]
-        logits = head(policy.actor, policy.actor[2], features)
-        allowed = now["action_mask"][game].bool()
-        torch.testing.assert_close(output.logits[game][allowed], logits[allowed], rtol=1e-4, atol=1e-5)
-        torch.testing.assert_close(output.value[game], head(policy.critic, critic, features)[0], rtol=1e-4, atol=1e-5)
-
-
 @pytest.mark.parametrize(("table", "tied"), [("separate", True), ("shared", True), ("separate", False)])
 @torch.no_grad()
 def test_endi_on_emma(table, tied):

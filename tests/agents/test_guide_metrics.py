@@ -12,9 +12,7 @@ from magrounding.agents.guide.metrics import (
     average_precision,
     guide_metrics,
     ranks,
-    recall,
     steps_of,
-    top_k,
 )
 from magrounding.single.scienceworld.trajectories import Trajectory
 
@@ -28,19 +26,6 @@ def test_ranks_begin_at_the_highest_and_are_shared_where_scores_are_equal():
     assert ranks(np.array([1.0, 2.0, 1.0, 0.0, 1.0])).tolist() == [3, 1, 3, 5, 3]
     assert ranks(np.zeros(4)).tolist() == [2.5] * 4
     assert ranks(np.zeros(0)).tolist() == []
-
-
-def test_top_k_takes_all_where_there_are_fewer_and_the_first_of_equal_ones():
-    scores = np.array([0.2, 0.9, 0.2, 0.5])
-    assert top_k(scores, 2).tolist() == [False, True, False, True]
-    assert top_k(scores, 3).tolist() == [True, True, False, True]
-    assert top_k(scores, 50).all()
-
-
-def test_recall():
-    relevant = np.array([True, True, False, True])
-    assert recall(np.array([True, False, True, True]), relevant) == pytest.approx(2 / 3)
-    assert math.isnan(recall(np.ones(4, np.bool_), np.zeros(4, np.bool_)))
 
 
 def test_average_precision():
@@ -81,13 +66,6 @@ def test_metrics_of_a_guide():
     assert found.gar_percent == (pytest.approx(100 * 2.5 / 3), pytest.approx(100 * 0.5 / 3))
     assert found.garr == (pytest.approx((1 / 2 + 1 / 3) / 2), pytest.approx((1 / 2 - 1 / 3) / 2))
     assert found.by_task == {"boil": pytest.approx(0.5)}
-
-
-def test_the_task_text_is_all_that_a_guide_is_shown():
-    asked = []
-    path = trajectory("a", {"b": (0, 1), "a": (0, 1)}, text="Boil it!")
-    guide_metrics(lambda *shown: asked.append(shown) or np.zeros(2), [path])
-    assert asked == [("Boil it!", ["b", "a"])]
 
 
 def test_frequency_baselines():

@@ -1,7 +1,5 @@
 """Ways over a level that the world shows: the fewest actions, by the moves and cells that the spec names."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 import torch
@@ -13,7 +11,6 @@ from magrounding.single.nethack import NetHack
 from magrounding.single.nethack.cells import BLOCKED, KINDS
 from magrounding.single.nethack.ways import find_ways
 from magrounding.single.nethack.words import SHUT, UNMARKED, first_ids
-from magrounding.spec import FixedActions, Grid, Move
 
 SPEC = NetHack(level=True, crop=9).describe()
 PER_MOVE = OUT_OF_REACH + 1
@@ -104,64 +101,14 @@ def test_the_nearest_unseen_place_is_the_explorers(seed):
     assert there > 10
 
 
-FLOOR, DOOR, WALL, SHUT_MARK, COIN, ME = range(1, 7)
-NOWHERE = 4, 1
-MOVES = (Move(0, -1, 0), Move(1, 0, 1), Move(2, 1, 1), Move(3, 0, 1, True))
-TOY = replace(
-    SPEC,
-    fields=(
-        *(field for field in SPEC.fields if field.name != "level"),
-        Grid(
-            "level",
-            (3, 5, 2),
-            0,
-            ME,
-            scenery_ids=(0, FLOOR, WALL),
-            avatar_ids=(ME,),
-            passable_ids=(FLOOR, DOOR, COIN),
-            blocked_ids=(SHUT_MARK,),
-            straight_ids=(DOOR,),
-        ),
-    ),
-    actions=FixedActions(("up", "right", "down right", "far right"), MOVES),
-)
-
-
-def toy(rows, at, marks=()):
-    """What is found on a level drawn in letters: (id, move, band) of each thing, and the nearest unseen place."""
-    ids = {" ": 0, ".": FLOOR, "+": DOOR, "#": WALL, "$": COIN, "@": ME}
-    level = np.array([[[ids[sign], 0] for sign in row] for row in rows], np.int16)
-    for cell in marks:
-        level[cell][1] = SHUT_MARK
-    found = ShownLevel(TOY).follow(observed([level], [np.array(at, np.int16)]), None)
-    things = zip(found.symbol[:, 0].tolist(), found.region.tolist(), strict=True)
-    return [(symbol, *divmod(region, PER_MOVE)) for symbol, region in things], divmod(int(found.unexplored), PER_MOVE)
-
-
-def test_moves_bend_at_doors_and_stop_at_marks():
-    straight, far = 1, 3
-    assert toy(("#####", "@..$.", "#####"), (1, 0))[0] == [(COIN, straight, 2)]  # a far move goes past it
-    assert toy(("#####", "@..$#", "#####"), (1, 0))[0] == [(COIN, far, 0)]
-    assert toy(("@####", "#$###", "#####"), (0, 0))[0] == [(COIN, 2, 0)]
-    assert toy(("@####", "#+###", "#####"), (0, 0))[0] == [(DOOR, 2, OUT_OF_REACH)]  # no diagonal into a door
-    assert toy(("#####", "@..$#", "#####"), (1, 0), marks=[(1, 2)])[0] == [
-        (FLOOR, 1, OUT_OF_REACH),
-        (COIN, 1, OUT_OF_REACH),
-    ]
-
-
-def test_the_edge_of_what_was_seen():
-    assert toy(("#####", "@..  ", "#####"), (1, 0))[1] == (3, 0)
-    assert toy(("#####", "@...#", "#####"), (1, 0))[1] == NOWHERE
-    assert toy(("#####", "@...#", "#### "), (1, 0))[1] == NOWHERE  # none is straight beside
-
-
-def test_an_agent_that_is_gone_finds_nothing():
-    things, unexplored = toy(("#####", "@..$ ", "#####"), (-1, -1))
-    assert (things, unexplored) == ([], NOWHERE)
-
-
 def test_more_things_than_there_was_room_for():
     level = np.zeros((1, 21, 79, 2), np.int16) + first_ids()[0]
     found = ShownLevel(SPEC).follow(observed([*level] * 2, [np.array((3, 3), np.int16)] * 2), None)
     assert found.step.tolist() == [0] * 21 * 79 + [1] * 21 * 79
+
+
+def test_an_agent_that_is_gone_finds_nothing():
+    level = np.zeros((21, 79, 2), np.int16) + first_ids()[0]
+    found = ShownLevel(SPEC).follow(observed([level], [np.array((-1, -1), np.int16)]), None)
+    assert len(found.step) == 0
+    assert found.unexplored.tolist() == [len(SPEC.actions.moves) * PER_MOVE + 1]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import copy
-
 import numpy as np
 import pytest
 import torch
@@ -12,7 +10,6 @@ from magrounding.agents.building import make_policy
 from magrounding.agents.guide import Guide, save_guide
 from magrounding.agents.guide.encoder import HashedEncoder
 from magrounding.agents.guide.metrics import top_k
-from magrounding.agents.lge import GuideReader
 from magrounding.errors import Diverged
 from magrounding.play.player import Player, shown_to
 from magrounding.spec import CHOICES, EPISODE, SCORE, SCORES, STEP, EnvSpec, Mask, Text, TextChoices
@@ -170,24 +167,6 @@ class TestReading:
         chosen(policy, observation, player=player)
         assert policy._guide.read == count
 
-    def test_begins_anew_when_there_are_too_many(self, folder, monkeypatch):
-        monkeypatch.setattr("magrounding.agents.lge.REMEMBERED", 3)
-        reader = GuideReader(make(folder)._guide.guide, WORDS)
-        texts = torch.tensor([row(action, 3) for action in ACTIONS[:6]])
-        whole, said = reader(texts)
-        parts = [reader(texts[i : i + 2]) for i in (0, 2, 4, 0)]
-        assert torch.allclose(torch.cat([vectors for vectors, _ in parts[:3]]), whole, atol=1e-6)
-        assert [text for _, each in parts[:3] for text in each] == said == ACTIONS[:6]
-        assert torch.allclose(parts[3][0], whole[:2], atol=1e-6)
-
-    def test_the_guide_is_no_part_of_the_weights(self, folder):
-        policy = make(folder)
-        assert sum(p.numel() for p in policy.parameters()) == sum(
-            p.numel() for p in make_policy("drrn", SPEC, embedding=8, hidden=8, vocabulary="words").parameters()
-        )
-        assert {"epsilon", "together"} <= policy.state_dict().keys()
-        assert copy.deepcopy(policy)._guide is policy._guide
-
 
 class TestLearning:
     @pytest.mark.parametrize(
@@ -236,7 +215,7 @@ class TestLearning:
         policy = make_policy("lge", MANY, guide=folder, k=1, embedding=8, hidden=8, vocabulary="words")
         learner = LgeLearnerConfig(batch=4, learning_rate=rate).make_learner(policy, MANY, 4, 0)
         trajectory = make_actor(policy, num_envs=4, most=40).collect().trajectories[0]
-        with pytest.raises(Diverged, match="so the step was not taken"):
+        with pytest.raises(Diverged):
             learner.update(trajectory, 0)
         assert learner.updates == 1, "the step after the one that was too large"
         assert all(weight.isfinite().all() for weight in policy.parameters())

@@ -8,7 +8,7 @@ import torch
 import magrounding as mg
 from magrounding.agents.building import make_policy
 from magrounding.agents.document_policy import Inputs
-from magrounding.agents.relread.motion import DIRECTIONS, FRAMES, MOTION_CLASSES, TRACKS, Frame, initial_tracks, track
+from magrounding.agents.relread.motion import FRAMES, TRACKS, Frame, initial_tracks, track
 from magrounding.agents.relread.network import Relread
 from tests.agents.samples import documents_of, seen_by
 
@@ -75,18 +75,6 @@ def test_what_appears_jumps_or_is_one_too_many_is_new():
     assert seen[1][0] == [0, 0]
     crowd = [(7 + k, 0, k) for k in range(TRACKS + 1)]
     assert follow([crowd, crowd], [[(5, 5)]] * 2)[1][0] == [gait(0, 0, 1)] * TRACKS + [0]
-
-
-def test_codes_are_within_their_tables():
-    draws = np.random.default_rng(0)
-    walk = np.clip(draws.integers(-1, 2, (200, 3, 2)).cumsum(0) + 5, 0, 9)
-    seen = follow(
-        [[(7, *place) for place in places] for places in walk.tolist()], draws.integers(0, 10, (200, 2, 2)).tolist()
-    )
-    gaits, directions = (np.array(part) for part in zip(*seen, strict=True))
-    assert set(gaits.flat) <= set(range(MOTION_CLASSES))
-    assert set(directions.flat) <= set(range(DIRECTIONS))
-    assert len(np.unique(gaits)) > MOTION_CLASSES // 4
 
 
 def network(spec, seed=0, agent="relread", **options):

@@ -7,7 +7,6 @@ import torch
 import magrounding as mg
 from magrounding.agents.building import make_policy
 from magrounding.agents.policy import Batch, Reading
-from magrounding.errors import ConfigurationError
 
 OPTIONS = {"patch": 4, "turned": True}
 
@@ -33,11 +32,6 @@ def run(policy, observation, goal, memory=None):
     restarts[0] = memory is None
     last = torch.full((steps, games), -1)
     return policy(Batch(observation, {"instruction": Reading(index=index, encoding=encoding)}, memory, restarts, last))
-
-
-def test_a_panorama_of_other_columns_is_refused(batch):
-    """Its directions were taken for others, without a word."""
-    assert make_policy("panoread", batch[0]).grid_shape == batch[0].grid.shape == (12, 32, 1)
 
 
 def test_it_sees_where_a_named_thing_is(batch):

@@ -36,8 +36,8 @@ BABYAI = {"words": 8, "channels": 6, "memory": 10, "head": 5}
 ENDI = {"endi_dis": NARROW, "endi_dis_emma": EMMA, "endi_dis_relread": {"hidden": 32, "top": 32}}
 
 RTFM = ("ma_rtfm", {"stage": "s5", "agents": 2, "max_cycles": 5})
+MERGED = ("ma_rtfm", {"stage": "s5", "agents": 2, "max_cycles": 5, "layout": "merged"})
 DEATHS = ("ma_rtfm", {"stage": "s2", "agents": 3, "max_cycles": 5, "death": "individual"})
-MESSENGER = ("messenger", {"stage": "s3", "max_cycles": 5})
 TEAM = ("ma_messenger", {"stage": "s4", "agents": 2, "max_cycles": 5})
 TOLD = ("ma_messenger", {"stage": "s3", "agents": 2, "max_cycles": 5, "game_id": True})
 ROOMS = ("babyai", {"level": "GoToObj", "max_cycles": 5})
@@ -56,6 +56,7 @@ CASES: dict[str, tuple[str, tuple[str, dict[str, Any]], dict[str, Any]]] = {
     "emma_game_id": ("emma_game_id", TOLD, {**EMMA}),
     "relread": ("relread", DEATHS, {"hidden": 32, "top": 32}),
     "relread by words": ("relread", RTFM, {"hidden": 32, "top": 32, "phrases": False}),
+    "relread of running text": ("relread", MERGED, {"hidden": 32, "top": 32, "segments": "stops"}),
     "relread of symbols": ("relread", TEAM, SYMBOLS),
     **{agent: (agent, TEAM if "emma" in agent else DEATHS, options) for agent, options in ENDI.items()},
     "endi_reg_relread of symbols": ("endi_reg_relread", TEAM, SYMBOLS),

@@ -1,7 +1,5 @@
 """QMIX's networks: what agents remember, who they are, and that the team's value is monotonic in theirs."""
 
-from itertools import product
-
 import numpy as np
 import pytest
 import torch
@@ -51,28 +49,6 @@ def unrolled(policy, observation, texts, actions, real=None, hidden=None, before
     document = torch.arange(N).expand(T, N)[real]
     who = torch.eye(2)[:1].expand(len(document), 2)
     return policy.evaluate(Inputs(rows, policy.encode_text(*texts), document), who, last[real], hidden, real)
-
-
-@torch.no_grad()
-def test_what_was_done_last_matters_to_who_remembers_it(vec):
-    policy = network("qmix", vec).as_agent(0)
-    observation, texts, actions = played(vec, 2)
-    restarts = torch.tensor([[True] * 6, [False] * 6])
-    one, other = (policy(batch_of(policy, observation, *texts, restarts, a)) for a in (actions, (actions + 1) % 5))
-    assert torch.equal(one.value[0], other.value[0])
-    assert not torch.isclose(one.value[1], other.value[1], rtol=0, atol=1e-6).any()
-
-
-@pytest.mark.parametrize("agent", AGENTS)
-def test_what_comes_after_the_end_changes_nothing(vec, agent):
-    policy = network(agent, vec)
-    observation, texts, actions = played(vec)
-    length = torch.tensor([7, 1, 3, 7, 2, 5])
-    real = torch.arange(7).unsqueeze(1) < length
-    with torch.no_grad():
-        every, _ = unrolled(policy, observation, texts, actions)
-        some, _ = unrolled(policy, observation, texts, actions, real)
-    torch.testing.assert_close(some, every.view(7, 6, 5)[real])
 
 
 def test_only_the_reader_reads(vec):
@@ -180,16 +156,6 @@ def test_the_teams_value_never_falls_where_an_agents_rises(states):
         assert slope.std() > 0  # and it is no sum
 
 
-def test_the_best_joint_action_is_everybodys_best(states):
-    spec, layout, state = states
-    torch.manual_seed(0)
-    mixer, q = make_mixer("monotonic", spec, layout, 4), torch.randn(len(state), 2, 5)
-    with torch.no_grad():
-        joint = [mixer(torch.stack((q[:, 0, i], q[:, 1, j]), 1), state) for i, j in product(range(5), range(5))]
-    best = torch.stack(joint, 1).argmax(1)
-    assert torch.equal(torch.stack((best // 5, best % 5), 1), q.argmax(2))
-
-
 def test_the_state_tells_where_agents_are_and_what_they_hold(states):
     spec, layout, state = states
     torch.manual_seed(0)
@@ -214,5 +180,5 @@ def test_a_sum_is_a_sum(states):
     spec, layout, state = states
     q = torch.randn(len(state), 2)
     assert torch.equal(make_mixer("sum", spec, layout, 4)(q, state), q.sum(1))
-    with pytest.raises(ConfigurationError, match="unknown mixer 'mean'"):
+    with pytest.raises(ConfigurationError):
         make_mixer("mean", spec, layout, 4)

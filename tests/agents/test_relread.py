@@ -10,7 +10,6 @@ from magrounding.agents.document_policy import Inputs
 from magrounding.agents.relread.manual_reader import ManualReader
 from magrounding.agents.relread.network import Relread
 from tests.agents.samples import documents_of, seen_by
-from tests.full import in_the_full_suite
 
 
 def observe(row_count=16, seed=0, env="ma_rtfm", steps=6, **options):
@@ -44,28 +43,6 @@ def fresh(spec, **options):
 def act(policy, observation, manual, goal):
     with torch.no_grad():
         return policy.respond(Inputs(observation, policy.encode_text(manual, goal), torch.arange(len(manual))))
-
-
-@pytest.mark.parametrize(
-    ("env", "options"),
-    [
-        ("ma_rtfm", {"stage": "s1", "agents": 1}),
-        ("ma_rtfm", {"stage": "s3", "agents": 3, "size": 10}),
-        ("ma_rtfm", {"stage": "s5", "agents": 4, "occupants": 1}),
-        ("ma_rtfm", {"stage": "s2", "agents": 2, "size": 32, "death": "individual"}),
-        ("ma_rtfm", {"stage": "s2", "agents": 2, "sight": 0}),
-        ("rtfm", {"task": "nl"}),
-        ("rock_paper_scissors", {}),
-    ],
-)
-def test_it_runs_on_any_world_with_a_manual(env, options):
-    spec, observation, manual, goal = observe(env=env, **options)
-    output = act(fresh(spec), observation, manual, goal)
-    assert output.logits.shape == (16, 5)
-    assert output.value.shape == (16,)
-    probabilities = output.logits.softmax(-1)
-    assert (probabilities[observation["action_mask"] == 0] == 0).all()
-    assert torch.isfinite(output.value).all()
 
 
 def test_the_border_is_where_the_map_at_hand_has_it(policy):
@@ -135,19 +112,3 @@ def test_it_sees_the_place_of_things_relative_to_itself(policy):
         aside = policy.look(right, features, position, torch.zeros(16, policy.config.hidden))
     torch.testing.assert_close(here, moved)
     assert not torch.allclose(here, aside)
-
-
-@in_the_full_suite("ten core seconds")
-@pytest.mark.parametrize("phrases", [False, True], indirect=True)
-def test_it_can_imitate(policy):
-    """16 fixed observations with their labels: 95 % within 300 updates."""
-    _, observation, manual, goal = observe(stage="s5", agents=2)
-    labels = torch.multinomial(observation["action_mask"].float(), 1, generator=torch.Generator().manual_seed(1))[:, 0]
-    optimizer = torch.optim.Adam(policy.parameters(), lr=3e-3)
-    for _ in range(300):
-        output = policy.respond(Inputs(observation, policy.encode_text(manual, goal), torch.arange(16)))
-        loss = torch.nn.functional.cross_entropy(output.logits, labels)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-    assert (act(policy, observation, manual, goal).logits.argmax(-1) == labels).float().mean() > 0.95

@@ -1,9 +1,5 @@
 """The compiled kernels of relread compute what its lines of torch do, gradients included."""
 
-import os
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 import torch
@@ -130,18 +126,3 @@ def test_other_precisions_are_left_to_torch():
     torch.testing.assert_close(half[1], single[1], rtol=0.1, atol=0.1)
     assert not kernels.suits(torch.zeros(1, dtype=torch.float64))
     assert not kernels.suits(torch.zeros(1, device="meta"))
-
-
-@pytest.mark.slow
-def test_they_are_the_same_without_a_compiler():
-    test = f"{__file__}::{test_so_they_do_of_other_widths_and_where_nothing_is_in_sight.__name__}"
-    environment = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
-    run = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", test],
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert run.returncode == 0, run.stdout
-    assert "1 passed" in run.stdout

@@ -6,13 +6,12 @@ from dataclasses import replace
 
 import pytest
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
 from magrounding.agents.building import make_policy
 from magrounding.agents.document_policy import Inputs
 from magrounding.agents.policy import Batch, Reading
-from magrounding.agents.sir.heads import ChoiceHead, FixedHead, PanoramaHead
+from magrounding.agents.sir.heads import ChoiceHead, PanoramaHead
 from magrounding.agents.sir.network import Sir
 from magrounding.spec import ActionSpec, Directions, EnvSpec, Field, Mask, Text, TextChoices
 from tests.agents.samples import NARROW_SIR, VOCABULARY, Sample, make_sample, make_spec
@@ -69,11 +68,6 @@ def offer(name: str, n: int = 6) -> Sample:
     return batch._replace(observation=batch.observation | {name: offered.to(torch.int16), "action_mask": mask})
 
 
-@pytest.mark.parametrize(("spec", "head"), [(make_spec(), FixedHead), (TEXTS, ChoiceHead), (DIRECTIONS, PanoramaHead)])
-def test_what_a_world_offers_chooses_the_head(spec, head):
-    assert type(policy_for(spec).policy) is head
-
-
 def hidden_of(policy: Sir, batch: Sample) -> tuple[Tensor, Tensor]:
     return policy._perceive(Inputs(batch.observation, policy.encode_text(batch.manual, batch.goal), batch.document))
 
@@ -118,9 +112,3 @@ def test_what_is_not_offered_is_impossible_and_the_order_of_what_is_means_nothin
         torch.testing.assert_close(got, expected, rtol=0, atol=1e-6)
     (logits[:, :5].log_softmax(1)[:, 0].sum() + value.sum()).backward()
     assert all(p.grad.any() for key, p in policy.named_parameters() if not key.endswith("score.bias"))
-
-
-def test_padding_of_choices_changes_nothing():
-    policy, batch = policy_for(TEXTS), offer("choices")
-    longer = batch._replace(observation=batch.observation | {"choices": F.pad(batch.observation["choices"], (0, 3))})
-    torch.testing.assert_close(act(policy, longer)[0], act(policy, batch)[0], rtol=0, atol=1e-6)

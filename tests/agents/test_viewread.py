@@ -6,7 +6,6 @@ import torch
 
 from magrounding.agents.building import make_policy
 from magrounding.agents.policy import Batch, Reading
-from magrounding.errors import ConfigurationError
 from magrounding.spec import EPISODE, EnvSpec, Field, FixedActions, Grid, Mask, Text
 
 VOCABULARY, STEPS, GAMES, MISSIONS, ACTIONS = 30, 6, 5, 3, 4
@@ -118,16 +117,6 @@ def test_the_running_mean_of_views_is_learnt_with_gradients_and_kept_with_the_we
     assert "usual" in policy.state_dict()
 
 
-def test_a_cell_of_padding_adds_nothing():
-    policy = make()
-    text = policy.encode("mission", {"goal": torch.tensor([[5, 6, 0, 0]])})
-    symbols = torch.zeros(2, observe()[0]["grid"].shape[-1], dtype=torch.int64)
-    symbols[1, 0] = 5
-    features = policy.features_of(torch.zeros(2, dtype=torch.int64), symbols, text)
-    assert not features[0].any()
-    assert features[1].any()
-
-
 def test_direction_and_last_action_are_seen():
     policy, (observation, goal, index, restarts, last) = make(), observe()
     value = play(policy, (observation, goal, index, restarts, last)).value
@@ -135,17 +124,3 @@ def test_direction_and_last_action_are_seen():
     assert not torch.allclose(play(policy, (turned, goal, index, restarts, last)).value, value, atol=1e-3)
     other = play(policy, (observation, goal, index, restarts, (last + 1) % ACTIONS)).value
     assert not torch.allclose(other, value, atol=1e-3)
-
-
-def test_a_view_of_another_size_is_refused():
-    """It ended in a traceback of matrix shapes."""
-    assert make().grid_shape == (5, 5, 3)
-
-
-@pytest.mark.parametrize("bound", [40, 1 << 40])
-def test_distinct_codes_are_those_of_unique(bound):
-    codes = torch.randint(0, 40, (7, 9), generator=torch.Generator().manual_seed(0))
-    values, which = distinct_ids(codes, bound)
-    expected, expected_which = torch.unique(codes, return_inverse=True)
-    assert torch.equal(values, expected)
-    assert torch.equal(which, expected_which)

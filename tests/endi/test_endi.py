@@ -181,26 +181,6 @@ def test_emmas_occupied_cells_are_those_of_the_whole_map():
 
 
 @pytest.mark.parametrize("agent", AGENTS)
-def test_learns_sixteen_transitions_by_heart(agent):
-    """Its own actions and those of the others."""
-    policy, shown = network(agent, 3, modelling=True), scene(agent, 3, rows=16, seed=1)
-    action = torch.rand(16, 5, generator=torch.Generator().manual_seed(2))
-    action = action.where(shown.observation["action_mask"].bool(), -1.0).argmax(1)
-    optimizer = torch.optim.Adam(policy.parameters(), 0.005)
-    accuracy = []
-    while len(accuracy) < 500 and max(accuracy, default=0) <= 0.95:
-        output, text, document = act(policy, shown)
-        beside = policy.auxiliary(Inputs(shown.observation, text, document), output, shown.others)
-        own = (output.logits.argmax(1) == action).float().mean().item()
-        accuracy.append(min(own, beside.metrics["modelling_accuracy"].mean().item()))
-        optimizer.zero_grad()
-        (F.cross_entropy(output.logits, action) + beside.losses["modelling"].mean()).backward()
-        optimizer.step()
-    assert accuracy[0] < 0.7
-    assert accuracy[-1] > 0.95
-
-
-@pytest.mark.parametrize("agent", AGENTS)
 def test_what_is_told_of_a_step(agent):
     """Marks, guesses and attention, computed on demand; guesses are those that the losses count as right."""
     policy, shown = network(agent, 3), scene(agent, 3)

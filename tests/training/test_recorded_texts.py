@@ -161,32 +161,6 @@ def memories_of(policy, trajectory, observations, i):
     return torch.stack(after)
 
 
-@pytest.mark.parametrize("is_loss", [True, False])
-def test_a_joined_trajectory_reads_the_same(policies, is_loss):
-    rollout, _ = played([policies[0]] * N, time_limit_is_loss=is_loss)
-    [joined] = rollout.joined()
-    learner = PPOLearner(policies[0], PPOConfig())
-    with torch.no_grad():
-        whole = learner.reevaluate(joined.games(np.arange(N * B)))
-    for i, trajectory in enumerate(rollout.trajectories):
-        mine = slice(i * B, (i + 1) * B)
-        for name in ("goal", *OWN):
-            ours, own = joined.texts[name], trajectory.texts[name]
-            assert (ours.ids[name][ours.index[:, mine]] == own.ids[name][own.index]).all()
-        with torch.no_grad():
-            alone = learner.reevaluate(trajectory.games(np.arange(B)))
-        for one, other in zip(whole[:3], alone[:3], strict=True):
-            torch.testing.assert_close(one[:, mine], other, rtol=0, atol=1e-6)
-    for name, text in joined.texts.items():
-        each = [
-            (trajectory.texts[name].ids[name], trajectory.truncations.texts[name])
-            for trajectory in rollout.trajectories
-        ]
-        final = joined.truncations.texts[name]
-        assert (text.ids[name][final] == np.concatenate([ids[last] for ids, last in each])).all()
-        assert len(final) == len(joined.truncations)
-
-
 @pytest.mark.parametrize("needs", [(), (OTHERS,), (STATE,), (OTHERS, STATE)])
 @pytest.mark.parametrize("who", ["policy", "algorithm"])
 def test_what_is_needed_is_recorded_and_nothing_else(needs, who):
