@@ -132,19 +132,6 @@ def test_values_are_those_of_one_layer_over_all_states_together(monkeypatch):
     torch.testing.assert_close(output.value, output.logits.amax(-1))
 
 
-def test_candidates_confine_play_and_no_value():
-    policy = build_policy("drrn", order_game.SPEC, SMALL, 0)
-    batch = batch_of(policy, order_game.SPEC)
-    free = policy(batch)
-    policy.candidates = lambda batch: torch.arange(8) == 1
-    confined = policy(batch)
-    assert (confined.logits.argmax(-1) == 1).all()
-    assert not (free.logits.argmax(-1) == 1).all()
-    torch.testing.assert_close(confined.value, free.value)
-    policy.temperature.fill_(0.5)
-    torch.testing.assert_close(policy(batch).logits[..., 1], 2 * free.logits[..., 1])
-
-
 def test_own_words_and_the_divider():
     tokens, start = own_words([np.array([[3, 0], [4, 5]]), np.array([[[6], [0]], [[7], [8]]])], divider=10)
     assert tokens.tolist() == [3, 10, 6, 4, 5, 10, 7, 8]

@@ -12,10 +12,8 @@ import magrounding as mg
 from magrounding.agents.building import make_policy
 from magrounding.agents.gradient_step import gradient_step
 from magrounding.agents.language import Words
-from magrounding.agents.remapping import remap_embeddings
 from magrounding.agents.running_text import edges_kernels, edges_learning
-from magrounding.agents.running_text.assumptions import MADE_UP, made_up
-from magrounding.agents.running_text.edges import Edges, make_segments, signs_of
+from magrounding.agents.running_text.edges import Edges
 from magrounding.agents.running_text.edges_kernels import groups_of
 from magrounding.agents.running_text.edges_learning import learn_edges
 from magrounding.errors import ConfigurationError, Diverged
@@ -66,20 +64,6 @@ def test_seconds_of_learning_put_most_facts_together(edges):
     assert accuracy(edges, split="eval_new", constructions="none") > 0.9
 
 
-def test_names_are_read_by_class_and_each_other_word_by_a_vector_of_its_own(edges):
-    words = games(1)[0].spec.words
-    letters = dict(zip(words, edges.letters.tolist(), strict=True))
-    assert letters["cold"] != letters["arcane"] == letters["esoteric"]  # an element stands beside monsters
-    assert letters["bat"] == letters["tiger"] != letters["alliance"] > 0
-    inputs = dict(zip(words, edges.embeddings(), strict=False))
-    assert torch.equal(inputs["bat"], inputs["tiger"])
-    others = torch.stack([inputs[word] for word in words[1:] if not letters[word]])
-    assert len(others.unique(dim=0)) == len(others) > 400
-    signs = signs_of(("not", "never", "not"))
-    assert np.array_equal(signs[0], signs[2])
-    assert abs(signs[0] @ signs[1]) < 0.25 * len(signs[0]) == 0.25 * (signs[0] @ signs[0])
-
-
 def test_kernels_compute_what_was_learnt(edges):
     _, manual = games(4)
     scorer, table = edges.scorer(), edges.embeddings()
@@ -113,15 +97,6 @@ def test_the_best_division_is_found(edges):
     assert piece[0] == piece[1] != piece[2]
 
 
-def test_made_up_texts_have_the_words_of_their_manual(edges):
-    _, manual = games(16, layout="statements", constructions="none")
-    letters, rng = edges.letters.numpy(), np.random.default_rng(0)
-    for assumption in MADE_UP:
-        for rows in manual:
-            ids = made_up(assumption, rows, letters, rng)
-            assert set(ids[letters[ids] > 0].tolist()) == set(rows[letters[rows] > 0].tolist())
-
-
 def test_rows_that_have_the_words_of_a_statement_are_the_pieces(edges):
     scorer = edges.scorer()._replace(out=np.zeros(len(edges.scorer().out), np.float32))  # that reads nothing
     for split in ("eval", "eval_paraphrase"):
@@ -150,16 +125,6 @@ def test_weights_that_change_are_read_anew(edges):
         copy.out.weight.neg_()
     copy.load_state_dict(copy.state_dict())
     assert not torch.equal(copy(text).ids, first.ids)
-
-
-def test_running_text_is_read_by_edges_unless_asked_otherwise():
-    paragraph, rows = games(1)[0].spec, games(1, layout="statements", constructions="none")[0].spec
-    for agent in ("relread", "endi_dis_relread", "qmix_relread"):
-        policy = make_policy(agent, paragraph)
-        assert policy.config.segments == "edges"
-        assert make_policy(agent, rows).config.segments == "rows"
-        assert remap_embeddings(policy, rows).config.segments == "edges"
-    assert make_segments("rows", rows) is None
 
 
 def test_relread_reads_facts_whose_words_stand_in_several_rows(edges):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from magrounding.agents.building import make_policy
-from magrounding.experiment.presets.general import _plays, fitting_agent
+from magrounding.experiment.presets.general import fitting_agent
 from magrounding.play.player import Player, shown_to
 from magrounding.spec import EPISODE, Directions, EnvSpec, Field, FixedActions, Grid, Mask, Text, TextChoices
 
@@ -69,17 +69,6 @@ def test_numbers_that_are_none_do_no_harm():
     assert np.isfinite(player.choose(shown_to(0, seen, spec, None), np.ones(2, np.bool_)).value).all()
 
 
-@pytest.mark.parametrize(
-    ("fields", "actions", "agent"),
-    [
-        ("numbers", "fixed", "fieldread"),
-        ("all", "fixed", "fieldread"),  # relread and EMMA would not see the numbers
-        ("no mask", "fixed", "fieldread"),
-        ("a mask alone", "texts", "fieldread"),
-        ("a place", "ways", "fieldread"),
-    ],
-)
-def test_the_agent_that_fits_looks_at_everything(fields, actions, agent):
-    spec = make_spec(fields, actions).with_mask()
-    assert fitting_agent(spec) == agent
-    assert _plays(make_policy(agent, spec), spec)
+@pytest.mark.parametrize(("fields", "actions"), [("all", "fixed"), ("a mask alone", "texts"), ("a place", "ways")])
+def test_the_agent_that_fits_looks_at_everything(fields, actions):
+    assert fitting_agent(make_spec(fields, actions).with_mask()) == "fieldread"

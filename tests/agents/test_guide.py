@@ -44,14 +44,6 @@ def test_loss_of_orthonormal_vectors(temperature, count):
     assert loss.item() == pytest.approx(-math.log(own / (own + 2 * count - 1)), abs=1e-6)
 
 
-def test_vectors_are_of_length_one_and_of_the_text_alone():
-    guide = small()
-    texts = ["boil water", "a", "focus on the adult cherry tree in flower pot 6", ""]
-    together, alone = guide.embed(texts), torch.cat([guide.embed([text]) for text in texts])
-    assert torch.allclose(together.norm(dim=1), torch.ones(4))
-    assert torch.allclose(together, alone, atol=1e-6)
-
-
 def test_a_guide_reads_a_text_as_a_world_writes_it():
     """Lower case, spelt where it is unknown, and a space at every sign."""
     tokenizer = Tokenizer(["focus", "on"])

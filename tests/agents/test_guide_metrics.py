@@ -36,12 +36,6 @@ def test_average_precision():
     assert math.isnan(average_precision(scores, np.zeros(5, np.bool_)))
 
 
-def test_average_precision_of_a_set():
-    """Two of five inside, one of them relevant (rank 1 of the relevant, 1.5 of all); one outside (2, and 4)."""
-    inside, relevant = np.array([1.0, 1, 0, 0, 0]), np.array([True, False, True, False, False])
-    assert average_precision(inside, relevant) == pytest.approx((1 / 1.5 + 2 / 4) / 2)
-
-
 def test_steps_show_what_is_valid_then():
     """ "b" is valid in steps 0 and 2; the trajectory pauses in step 1, and its last command is not listed."""
     path = trajectory("aab", {"a": (0, 3), "b": (0, 1, 2, 3), "c": (1, 3)}, meant=[True, False, True])

@@ -156,18 +156,6 @@ class TestDraws:
         assert len(drawn.unique()) == 3
 
 
-class TestReading:
-    def test_each_text_is_read_once_whatever_becomes_of_the_weights(self, folder):
-        policy, observation = make(folder), observed(*GAMES)
-        player = Player(policy, SPEC, 3)
-        chosen(policy, observation, player=player)
-        count = policy._guide.read
-        assert count == len(ACTIONS) + 3, "two tasks, and the row without a choice"
-        player.forget_texts()
-        chosen(policy, observation, player=player)
-        assert policy._guide.read == count
-
-
 class TestLearning:
     @pytest.mark.parametrize(
         ("options", "expected"),

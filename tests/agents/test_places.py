@@ -167,25 +167,6 @@ def test_maps_and_ways_are_those_of_a_slow_search(level):
     assert len(bands) > 4
 
 
-def test_many_steps_at_once_find_what_single_steps_find():
-    """So many things that there is no room for them at first."""
-    memory, steps = Places(SPEC), anything()[0]
-    every, maps = memory.follow(steps, None), None
-    assert len(every.step) > 64 * STEPS * GAMES
-    assert every.step.tolist() == sorted(every.step.tolist())
-    for t in range(STEPS):
-        cut = {name: array[t : t + 1] for name, array in steps.observation.items()}
-        single = memory.follow(Batch(cut, {}, None, steps.restarts[t : t + 1], None), maps)
-        maps = single.maps[0]
-        mine = every.step // GAMES == t
-        torch.testing.assert_close(single.maps[0], every.maps[t])
-        torch.testing.assert_close(single.step, every.step[mine] - t * GAMES)
-        torch.testing.assert_close(single.symbol, every.symbol[mine])
-        torch.testing.assert_close(single.region, every.region[mine])
-        torch.testing.assert_close(single.sector, every.sector[mine])
-        torch.testing.assert_close(single.unexplored, every.unexplored[t * GAMES : (t + 1) * GAMES])
-
-
 def test_an_empty_memory_begins_an_episode():
     memory, steps = Places(SPEC), anything()[0]
     begun = memory.follow(steps, None)

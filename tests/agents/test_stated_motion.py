@@ -3,7 +3,7 @@
 import torch
 
 from magrounding.agents.relread.manual_reader import ManualReader
-from magrounding.agents.relread.motion import FRAMES, MOTION_CLASSES, StatedMotion, ngrams
+from magrounding.agents.relread.motion import FRAMES, MOTION_CLASSES, StatedMotion
 
 NO_GOAL = torch.zeros(1, 0, dtype=torch.int64)
 
@@ -14,11 +14,6 @@ def statements(*lines, size):
     for k, line in enumerate(lines):
         has[0, k, list(line)] = 1
     return has
-
-
-def test_a_word_is_its_ngrams():
-    assert ngrams("go") == ["<go", "go>", "<go>"]
-    assert set(ngrams("flees")) & set(ngrams("fleeing")) == {"<fl", "fle", "lee", "<fle", "flee", "<flee"}
 
 
 def test_words_spelt_alike_say_much_the_same_and_others_nothing():
@@ -34,17 +29,6 @@ def test_words_spelt_alike_say_much_the_same_and_others_nothing():
     assert torch.equal(sword, nothing)
     change, likewise = fleeing - nothing, flees - nothing
     assert torch.cosine_similarity(change, likewise, 0) > 0.5
-
-
-def test_chances_are_those_among_things_followed_for_as_long():
-    moves = StatedMotion(4, ["", "a", "b"])
-    torch.nn.init.normal_(moves.embedding.weight)
-    said = moves(statements([1], [1, 2], [], size=3))
-    chances = (said + moves.usual()).exp().unflatten(-1, (-1, FRAMES))
-    torch.testing.assert_close(chances[..., 1:].sum(-2), torch.ones(1, 3, FRAMES - 1))
-    assert (chances[..., 0] == 1).all()  # of what has just come in sight
-    assert said[0, :2].any(-1).all()
-    assert not said[0, 2].any()
 
 
 def test_who_foresees_motion_finds_the_statement_about_what_moves_so():

@@ -10,7 +10,7 @@ import magrounding as mg
 from magrounding.agents.building import build_policy, make_policy
 from magrounding.agents.document_policy import Inputs
 from magrounding.agents.policy import OTHERS
-from magrounding.endi.on_emma import EnDiEmma, _nearest
+from magrounding.endi.on_emma import EnDiEmma
 from magrounding.endi.on_txt2pi import EnDiTxt2Pi
 from tests.agents.samples import batch_of, make_spec
 from tests.endi.games import NETWORKS, act, learn_beside, network, scene
@@ -154,30 +154,6 @@ def test_the_dead_are_not_foreseen(agent):
     )
     torch.testing.assert_close(one, F.cross_entropy(logits[:, 0], shown.others[:, 0], reduction="none"))
     assert (one < both).all()
-
-
-def test_the_nearest_is_the_first_of_equals():
-    position = torch.tensor([[2, 2]] * 4)
-    mates = torch.tensor([[[2, 4], [4, 2]], [[5, 5], [3, 2]], [[-1, -1], [9, 9]], [[-1, -1], [-1, -1]]])
-    nearest = _nearest(position, mates)
-    assert nearest[:3].tolist() == [[2, 4], [3, 2], [9, 9]]
-    assert (nearest[3] < -1000).all()
-
-
-def test_emmas_occupied_cells_are_those_of_the_whole_map():
-    policy, shown = network("endi_dis_emma", 3), scene("endi_dis_emma", 3)
-    assert isinstance(policy, EnDiEmma)
-    with torch.no_grad():
-        text, document = policy.encode_text(shown.manual, shown.goal), torch.arange(12)
-        memory = policy.initial_memory(12)
-        memory[6:, 1] = shown.observation["grid"][:6]
-        survey = policy.survey(Inputs(shown.observation, text, document), memory)
-        mask = torch.rand(12, 100, generator=torch.Generator().manual_seed(0)).round()
-        frames, entities, agents = survey.seen
-        left = entities[frames.which] * mask.flatten()[frames.cells()].unsqueeze(1)
-        maps = frames.spread(left + agents[frames.which])
-        expected = F.leaky_relu(policy.emma.trunk(maps)).permute(0, 2, 3, 1).flatten(1)
-        torch.testing.assert_close(policy._look(survey.seen, mask, policy.emma.trunk), expected)
 
 
 @pytest.mark.parametrize("agent", AGENTS)

@@ -19,7 +19,6 @@ from magrounding.spec import CHOICES
 from magrounding.training.choice_replay import ChoiceReplay
 from magrounding.training.drrn import DrrnLearnerConfig
 from magrounding.training.rollout import RolloutWorker
-from magrounding.training.text_pool import ListPool, TextPool
 from magrounding.training.trajectory import Texts, Truncations
 from tests.training.order_game import OrderGame
 from tests.training.text_games import OFFERED, TextGames
@@ -230,22 +229,6 @@ class TestReplay:
             assert np.array_equal(ours.offered, theirs.offered)
             assert np.array_equal(ours.reward, theirs.reward)
         assert one.nbytes > 0
-
-
-def test_pools_keep_the_distinct_ones():
-    pool = TextPool({"a": np.zeros((0, 2), np.int16)})
-    rows = np.array([[1, 0], [2, 3], [1, 0], [4, 0]], np.int16)
-    assert pool.add({"a": rows}).tolist() == [0, 1, 0, 2]
-    assert pool.keep(np.array([True, False, True])).tolist() == [0, -1, 1]
-    assert pool.add({"a": rows}).tolist() == [0, 2, 0, 1]
-    assert pool.take(np.array([1, 2]))["a"].tolist() == [[4, 0], [2, 3]]
-    lists = ListPool()
-    assert [lists.add(np.array(each)) for each in ([1, 2], [], [5], [1, 2], [2, 1])] == [0, 1, 2, 0, 3]
-    items, owner = lists.take(np.array([3, 1, 0, 0]))
-    assert (items.tolist(), owner.tolist()) == ([2, 1, 1, 2, 1, 2], [0, 0, 2, 2, 3, 3])
-    assert lists.keep(np.array([False, True, True, True])).tolist() == [-1, 0, 1, 2]
-    lists.renumber(np.array([0, 7, 8, 0, 0, 9]))
-    assert [lists.add(np.array(each)) for each in ([8, 7], [], [9], [7, 8])] == [2, 0, 1, 3]
 
 
 @pytest.mark.parametrize("agent", AGENTS)

@@ -87,14 +87,6 @@ def gradient(policy, rollout, labels):
     return {name: p.grad.clone() for name, p in policy.named_parameters() if p.grad is not None}
 
 
-def test_where_all_moves_are_best_there_is_nothing_to_learn(policy):
-    rollout = labelled(policy)
-    everything = np.ones_like(labels_of(rollout.trajectories[0]))
-    for tensor in gradient(policy, rollout, everything).values():
-        assert tensor.abs().max() < 1e-6
-    assert gradient(policy, rollout, None)["policy.weight"].abs().max() > 1e-3
-
-
 def test_ties_are_left_to_the_student(policy):
     """Of two best moves neither gains on the other: their probabilities rise in proportion."""
     rollout = labelled(policy)

@@ -149,18 +149,17 @@ def test_a_run_learns_from_files_and_resumes_bit_for_bit(taught, tmp_path, monke
 
 
 @pytest.mark.parametrize(
-    ("changes", "complaint"),
+    "changes",
     [
-        ({"stages": ("s1", "s2", "s3")}, "no demonstrations show s3 of ma_rtfm: .* pass --stages s1,s2"),
-        ({"phases": phases_of({"*": Promotion(steps=60)})}, "preset 'tiny' has no phase that learns from demonstr"),
-        ({"phases": phases_of({"*": Promotion(win_rate=0.5)}, IMITATION)}, "waits for wins"),
-        ({"phases": phases_of({"*": Promotion(9, 0.5, rule="all")}, IMITATION)}, "waits for wins"),
+        {"stages": ("s1", "s2", "s3")},  # no demonstrations show s3
+        {"phases": phases_of({"*": Promotion(steps=60)})},  # no phase learns from them
+        {"phases": phases_of({"*": Promotion(win_rate=0.5)}, IMITATION)},  # games that nobody plays have no wins
+        {"phases": phases_of({"*": Promotion(9, 0.5, rule="all")}, IMITATION)},
     ],
 )
-def test_runs_that_files_cannot_teach(taught, tmp_path, changes, complaint):
-    stages = changes.pop("stages", taught.stages)
-    settings = replace(taught, stages=stages, **changes)
-    with pytest.raises(ConfigurationError, match=complaint):
+def test_runs_that_files_cannot_teach(taught, tmp_path, changes):
+    settings = replace(taught, **changes)
+    with pytest.raises(ConfigurationError):
         run_curriculum(settings, tmp_path / "run", display=quiet(), device="cpu")
     assert not (tmp_path / "run").exists()
 

@@ -70,20 +70,6 @@ def test_a_ratio_beyond_the_clip_has_no_gradient(policy):
     assert all(g is None or not g.any() for g in gradient)
 
 
-def test_rate_and_entropy_bonus_follow_their_schedules():
-    config = PPOConfig(
-        warm_up=100, anneal_steps=1000, learning_rate=1e-3, final_rate=0.1, entropy=0.02, final_entropy=0
-    )
-    learner = PPOLearner(ToyPolicy(), config)
-    assert learner.rate(49) == pytest.approx(0.5e-3)
-    assert learner.rate(100) == pytest.approx(1e-3)
-    assert learner.rate(600) == pytest.approx(0.55e-3)
-    assert learner.rate(5000) == pytest.approx(0.1e-3)
-    assert learner.entropy_coefficient(0) == pytest.approx(0.02)
-    assert learner.entropy_coefficient(550) == pytest.approx(0.01)
-    assert learner.entropy_coefficient(5000) == 0
-
-
 def test_team_reward_mixes_own_and_mean_of_the_living():
     policies = [ToyPolicy(), ToyPolicy()]
     own = collect(ToyGames(num_envs=16, end=0.05), policies)

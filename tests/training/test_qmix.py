@@ -14,15 +14,12 @@ from magrounding.agents.qmix.q_network import PLAY_EPSILON
 from magrounding.errors import ConfigurationError
 from magrounding.experiment.config import make_config, parse_config, read_config
 from magrounding.experiment.curriculum import run_curriculum
-from magrounding.experiment.metrics import read_metrics
 from magrounding.experiment.phase import Promotion
 from magrounding.experiment.stage import StageSession
 from magrounding.play.evaluate import play
-from magrounding.play.run_folder import METRICS_FILE
 from magrounding.play.team import Team
 from magrounding.schema import dump
 from magrounding.spec import STATE
-from magrounding.storage import read_json
 from magrounding.training.qmix import DEAD_VALUES, QmixConfig, QmixLearner
 from magrounding.training.rollout import RolloutWorker
 from tests.experiment.tiny_runs import killed_run, phases_of, quiet, timeless, tiny_settings, weights_of
@@ -277,22 +274,6 @@ def test_games_that_begin_anew_are_not_glued_to_those_before():
     assert len(episodes.real) <= 8
     first.close()
     second.close()
-
-
-def test_what_a_run_leaves_behind(finished):
-    lines = [line for line in read_metrics(finished / METRICS_FILE) if line["kind"] == "train"]
-    assert {"learner_0/td_loss", "learner_0/exploration", "learner_0/q_total"} <= lines[-1].keys()
-    assert lines[-1]["learner_0/exploration"] == pytest.approx(0.05)  # one schedule for both stages
-    assert read_json(finished / "config.json")["share_parameters"] is True
-    assert "* share_parameters: True" in (finished / "report.md").read_text()
-    team = mg.load_team(finished)
-    assert [policy.who.tolist() for policy in team.policies] == [[1, 0], [0, 1]]
-    vec = mg.make_vec("ma_rtfm", 4, stage="s2", agents=2)
-    (obs, info), memory = vec.reset(seed=0), team.initial_memory(4)
-    for _ in range(4):
-        actions, memory = team.act(obs, memory, info, greedy=True)
-        assert (np.take_along_axis(obs["action_mask"], actions[..., None], -1) == 1).all()
-        obs, _, _, _, info = vec.step(actions)
 
 
 def test_a_run_from_before_the_hidden_layer_of_hypernetworks_has_none():

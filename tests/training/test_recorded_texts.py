@@ -8,12 +8,11 @@ import torch
 
 from magrounding.agents.policy import OTHERS, STATE, Batch, Reading
 from magrounding.spec import CHOICES
-from magrounding.texts import TextRecorder, content_keys
 from magrounding.training.impala import ImpalaConfig, ImpalaLearner
 from magrounding.training.ppo import PPOConfig, PPOLearner
 from magrounding.training.rollout import RolloutWorker
 from tests.training.test_rollout import Diary
-from tests.training.text_games import LENGTH, OFFERED, TextGames, TextPolicy, spec_of
+from tests.training.text_games import OFFERED, TextGames, TextPolicy
 from tests.training.toy_games import collect, players_of
 
 T, B, N = 9, 5, 2
@@ -34,23 +33,6 @@ def played(policies, skip=1, **options):
     for _ in range(skip):
         worker.collect()
     return copy.deepcopy(worker.collect()), vec.pages[skip * T :]
-
-
-def test_the_order_of_texts_is_that_of_their_keys():
-    """Games in another order give the same texts in the same order."""
-    spec, rng = spec_of(), np.random.default_rng(0)
-    steps = [rng.integers(1, 4, (B, LENGTH)).astype(np.int16) for _ in range(T)]
-    order, recorded = rng.permutation(B), []
-    for games in (np.arange(B), order):
-        track = TextRecorder(("message",), spec, T, B)
-        for t, texts in enumerate(steps):
-            track.add(t, {"message": texts[games]}, None)
-        recorded.append(track.texts()[:2])
-    (ids, index), (other_ids, other_index) = recorded
-    assert (ids["message"] == other_ids["message"]).all()
-    assert (index[:, order] == other_index).all()
-    keys = content_keys(ids)
-    assert (np.diff(keys) > 0).all()  # distinct, and in their order
 
 
 def test_a_trajectory_has_every_text_that_was_shown(policies):

@@ -103,17 +103,6 @@ def test_a_cut_off_episode_keeps_its_true_last_observation():
     assert found > 5
 
 
-@pytest.mark.usefixtures("torch_seed")
-def test_finished_games_are_counted_once():
-    vec = Diary(ToyGames(num_envs=6))
-    worker = worker_of(vec)
-    games = [worker.collect().episodes for _ in range(3)]
-    ended = [page[2] for page in vec.pages[1:]]
-    assert sum(len(g.won) for g in games) == sum(int(info["done"].sum()) for info in ended) > 10
-    expected = np.concatenate([info["return"][info["done"]] for info in ended])
-    assert (np.concatenate([g.returns for g in games]) == expected).all()
-
-
 class Faulty(ToyGames):
     """Whatever ends one of the first three games is a fault."""
 
