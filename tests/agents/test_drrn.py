@@ -13,7 +13,6 @@ from magrounding.agents.drrn.pieces import (
     SPACE,
     UNKNOWN,
     Pieces,
-    own_words,
     train_pieces,
 )
 from magrounding.agents.drrn.prefix_tree import TreeGRU, grow_tree
@@ -130,12 +129,6 @@ def test_values_are_those_of_one_layer_over_all_states_together(monkeypatch):
         else:
             assert output.logits[t, b, c] == torch.finfo(torch.float32).min
     torch.testing.assert_close(output.value, output.logits.amax(-1))
-
-
-def test_own_words_and_the_divider():
-    tokens, start = own_words([np.array([[3, 0], [4, 5]]), np.array([[[6], [0]], [[7], [8]]])], divider=10)
-    assert tokens.tolist() == [3, 10, 6, 4, 5, 10, 7, 8]
-    assert start.tolist() == [0, 3, 8]
 
 
 PIECES = Pieces({SPACE: -3.0, f"{SPACE}key": -2.0, "a": -4.0, "b": -4.0, "ab": -5.0, f"{SPACE}key{SPACE}ab": -4.5})

@@ -35,7 +35,7 @@ def edges():
         return learn_edges_from_games(make_config("ma_rtfm", "relread", 2, "quick", ("s6",), (0,)), "s6")
 
 
-def games(rows=64, seed=10**6, **options):
+def games(rows=24, seed=10**6, **options):
     vec = mg.make_vec("ma_rtfm", rows, copy=True, agents=2, **{"stage": "s6", **options})
     return vec, vec.reset(seed=seed)[0]["manual"]
 

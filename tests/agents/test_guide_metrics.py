@@ -11,7 +11,6 @@ from benchmarks.tables.guide import frequent_actions, set_metrics
 from magrounding.agents.guide.metrics import (
     average_precision,
     guide_metrics,
-    ranks,
     steps_of,
 )
 from magrounding.single.scienceworld.trajectories import Trajectory
@@ -19,13 +18,6 @@ from magrounding.single.scienceworld.trajectories import Trajectory
 
 def trajectory(commands, valid, task="boil", meant=None, text="boil water"):
     return Trajectory(task, "valid", 0, text, tuple(commands), tuple(meant or [True] * len(commands)), 100, valid)
-
-
-def test_ranks_begin_at_the_highest_and_are_shared_where_scores_are_equal():
-    assert ranks(np.array([0.1, 0.9, 0.5])).tolist() == [3, 1, 2]
-    assert ranks(np.array([1.0, 2.0, 1.0, 0.0, 1.0])).tolist() == [3, 1, 3, 5, 3]
-    assert ranks(np.zeros(4)).tolist() == [2.5] * 4
-    assert ranks(np.zeros(0)).tolist() == []
 
 
 def test_average_precision():

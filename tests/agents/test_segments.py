@@ -34,7 +34,7 @@ def games(split="train", rows=256, seed=0, **options):
 @pytest.fixture(scope="module")
 def manuals():
     """Split → held-out manuals, one statement a row."""
-    return {split: _manuals(*games(split, seed=10**6)) for split in SETS[1:]}
+    return {split: _manuals(*games(split, 64, seed=10**6)) for split in SETS[1:]}
 
 
 @pytest.fixture(scope="module")

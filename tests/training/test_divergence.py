@@ -88,7 +88,6 @@ WAYS = {
 }
 FEW_WAYS = (
     "ppo at a rate of 1e+30",
-    "ppo without bounds",
     "imitation of rewards of 1e38",
     "cloning of demonstrations",
     "impala of heavy values",
