@@ -5,7 +5,7 @@ import pickle
 import pytest
 
 from magrounding.cli.main import COMMANDS
-from magrounding.envs.checks.episode import ConformanceError
+from magrounding.envs.checks import ConformanceError
 from magrounding.errors import ConfigurationError, MagroundingError, MissingExtra, check_choice
 from magrounding.play.web.messages import Refusal
 from magrounding.simulators.faults import SimulatorError  # noqa: F401  a kind of error is known once it is imported
