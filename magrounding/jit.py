@@ -76,7 +76,7 @@ def _fingerprint(function: Any, signature: Any) -> str:
     while left:
         value = left.pop()
         value = value.py_func if isinstance(value, Dispatcher) else value
-        said: Any = (getattr(value, "__module__", ""), getattr(value, "__qualname__", type(value).__qualname__))
+        mark: Any = (getattr(value, "__module__", ""), getattr(value, "__qualname__", type(value).__qualname__))
         if isinstance(value, FunctionType):
             if value not in seen and value.__module__.partition(".")[0] in ours:
                 seen.add(value)
@@ -89,22 +89,22 @@ def _fingerprint(function: Any, signature: Any) -> str:
                 modules = [each for each in used if isinstance(each, ModuleType)]
                 left += [vars(each)[name] for each in modules for name in names if name in vars(each)]
                 left += [used, value.__defaults__, [cell.cell_contents for cell in value.__closure__ or ()]]
-                said = [(code.co_code, code.co_names, code.co_freevars) for code in codes]
+                mark = [(code.co_code, code.co_names, code.co_freevars) for code in codes]
         elif isinstance(value, list | tuple):
             left += value
-            said = len(value)
+            mark = len(value)
         elif isinstance(value, np.ndarray):
-            said = value.dtype, value.shape, value.tobytes()
+            mark = value.dtype, value.shape, value.tobytes()
         elif isinstance(value, numba.types.BaseTuple):
             left += getattr(value, "types")  # noqa: B009  numba's types are not annotated
-            said = value, getattr(value, "fields", ())
+            mark = value, getattr(value, "fields", ())
         elif isinstance(value, type):
-            said = (*said, getattr(value, "_fields", ()), list(value) if isinstance(value, enum.EnumMeta) else ())
+            mark = (*mark, getattr(value, "_fields", ()), list(value) if isinstance(value, enum.EnumMeta) else ())
         elif isinstance(value, frozenset):
-            said = sorted(map(repr, value))
+            mark = sorted(map(repr, value))
         elif isinstance(value, bool | int | float | complex | str | bytes | np.generic | np.dtype | enum.Enum):
-            said = value
-        found.update(repr(said).encode())
+            mark = value
+        found.update(repr(mark).encode())
     return found.hexdigest()
 
 

@@ -64,7 +64,7 @@ def available_cores() -> int:
 
 
 def core_limits(root: Path = Path("/")) -> dict[str, int]:
-    """What limits the cores of this process → how many, 1 or more; `root` has the folders `proc` and `sys`."""
+    """Each limit of this process by its name: 1 core or more; `root` has the folders `proc` and `sys`."""
     affinity = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     limits = {"its affinity": affinity}
     slurm = os.environ.get("SLURM_CPUS_PER_TASK") or os.environ.get("SLURM_CPUS_ON_NODE") or ""

@@ -65,9 +65,14 @@ class CommandLine:
             sys.exit(_closed())
 
     def _checked(self, option: Option, value: Any) -> Any:
-        """The value of an argument; ConfigurationError for a number that is not finite, or out of its type's bounds."""
+        """The value of an argument; ConfigurationError for a number that is not finite, or out of its type's bounds.
+
+        "~" of a path is expanded, which a shell leaves as it is in "--out=~/x".
+        """
+        if isinstance(value, tuple):
+            return tuple(user_path(each) if isinstance(each, Path) else each for each in value)
         if not isinstance(value, int | float):
-            return _at_home(value)
+            return user_path(value) if isinstance(value, Path) else value
         return replace(option, name="--" + option.name.replace("_", "-"), owner=self.prog).check(value)
 
     def run(self, command: ModuleType) -> int:
@@ -165,13 +170,6 @@ def distinct_names(sources: Sequence[str | Path], names: Sequence[str]) -> tuple
 def items(text: str) -> list[str]:
     """Split a text at its commas, without empty parts."""
     return [item.strip() for item in text.split(",") if item.strip()]
-
-
-def _at_home(value: Any) -> Any:
-    """Return the value with "~" of a path expanded, which a shell leaves as it is in "--out=~/x"."""
-    if isinstance(value, tuple):
-        return tuple(map(_at_home, value))
-    return user_path(value) if isinstance(value, Path) else value
 
 
 def _end(sentence: str, code: int) -> int:

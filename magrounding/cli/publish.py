@@ -15,6 +15,7 @@ import numpy as np
 from magrounding.agents.weights import save_weights
 from magrounding.cli.command import CommandLine, derived
 from magrounding.cli.options import chosen_team
+from magrounding.cli.replay import ending
 from magrounding.cli.watch import play_game
 from magrounding.envs.make import make
 from magrounding.errors import CheckpointError, ConfigurationError, MagroundingError
@@ -161,7 +162,7 @@ def _film(folder: Path, team: Team, settings: RunConfig, stage: str) -> str:
     except MagroundingError as error:  # a world without pictures
         print(f"the model card shows no game: {error}")
         return ""
-    ending = GIF if len(frames) <= _FILMED else PNG
-    write_atomic(folder / f"game{ending}", film(frames, ending, _MILLISECONDS))
+    suffix = GIF if len(frames) <= _FILMED else PNG
+    write_atomic(folder / f"game{suffix}", film(frames, suffix, _MILLISECONDS))
     end = ending(won, len(frames) - 1)
-    return f"![A game of the team](game{ending})\n\nGame 0 of `{held_out}`, not chosen: {end}."
+    return f"![A game of the team](game{suffix})\n\nGame 0 of `{held_out}`, not chosen: {end}."

@@ -247,13 +247,16 @@ def resumed(arguments: Arguments, folder: Path) -> RunConfig:
 
 def changed(config: RunConfig, arguments: RunArguments) -> RunConfig:
     """Return a configuration with the values of the flags."""
+    known = {**config.entry.options, **config.env_options}
+    options = parse_env_options(arguments.env_option, config.entry, stage_flag="--stages")
+    differing = {name: value for name, value in options.items() if value != known[name]}
     simple = {
         "team_reward": arguments.team_reward,
         "share_parameters": _switch(arguments.share_parameters, arguments.no_share_parameters),
         "demonstrations": None if arguments.demonstrations is None else digests(items(arguments.demonstrations)),
         "initial": arguments.initial,
         "workers": None if arguments.workers is None else _workers(arguments.workers, config),
-        "env_options": {**config.env_options, **_env_options(arguments, config)},
+        "env_options": {**config.env_options, **differing},
         "evaluation": replace(
             config.evaluation, **_given({"report_games": arguments.games, "every": arguments.evaluate_every})
         ),
@@ -288,13 +291,6 @@ def with_contrast(config: RunConfig, weight: float) -> RunConfig:
 
 def _given(values: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value is not None}
-
-
-def _env_options(arguments: RunArguments, config: RunConfig) -> dict[str, Any]:
-    """Return the given options of the environment that differ from the run's."""
-    entry, known = config.entry, {**config.entry.options, **config.env_options}
-    asked = parse_env_options(arguments.env_option, entry, stage_flag="--stages")
-    return {name: value for name, value in asked.items() if value != known[name]}
 
 
 def _workers(asked: int | str | None, config: RunConfig) -> int | str:

@@ -127,7 +127,7 @@ def check_parallel_env(
         _check_going_on(env, episodes[0])
     if render and SCENE in spec.capabilities:
         for mode in env.metadata["render_modes"]:
-            shown = make()
+            shown: Any = make()
             shown.render_mode = mode
             how = f"after render() in mode {mode!r}"
             _play_again(shown, episodes[0], "rendering", how, look=partial(_look_at_picture, []))
@@ -396,8 +396,9 @@ def _check_masked_actions(env: Any, episode: _Episode, noop: int) -> None:
                 masked = int(np.flatnonzero(mask == 0)[0])
                 for action in (masked, noop):
                     env.reset(seed=episode.seed)
-                    for others in (*episode.actions[:step], {**actions, agent: action}):
-                        result = env.step(dict(others))
+                    for others in episode.actions[:step]:
+                        env.step(dict(others))
+                    result = env.step({**actions, agent: action})
                     result[4][agent].pop("illegal", None)
                     frames.append(copy.deepcopy(_frame(env, result)))
                 same = _same(*frames)

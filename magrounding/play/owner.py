@@ -71,7 +71,7 @@ class RunOwner:
         path = self.folder.owner
         with suppress(OSError, ValueError):  # moved or removed meanwhile, or taken by another who found it removed
             if self._pid == os.getpid() and read_text(path, NOTE) in (self._record, ""):
-                path.unlink()  # while it is locked, so that nobody else has locked it
+                path.unlink()  # while it is locked: no other process has locked it
         self._lock.release()
 
 

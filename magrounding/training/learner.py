@@ -1,7 +1,6 @@
 """Learner: one agent's network, optimiser and schedule; and the part of learners that go over a rollout several times.
 
-A learner is handed its own trajectory: other agents' observations and actions never reach it. What does reach it beyond
-its own experience is declared: shared parameters, a part of the team's reward, and the needs of algorithm and network.
+A learner gets its own trajectory alone; shared parameters, a share of the team's reward and other needs are declared.
 """
 
 from __future__ import annotations
@@ -27,7 +26,6 @@ from magrounding.training.algorithm import AlgorithmConfig, AtLeastOne
 from magrounding.training.trajectory import Minibatch, Returns, SentTrajectory, Steps, Trajectory, gae
 
 Config = TypeVar("Config", bound=AlgorithmConfig)
-
 Loss = tuple[Tensor, dict[str, Tensor]]
 """A loss, and quantities of it for the log, by name."""
 

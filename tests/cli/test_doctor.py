@@ -7,9 +7,8 @@ import pytest
 import torch
 
 from magrounding import __version__, extras
-from magrounding.cli import doctor as doctor_command
 from magrounding.cli import main as console
-from magrounding.threads import plan_threads
+from magrounding.threads import available_cores, plan_threads
 
 
 @pytest.fixture
@@ -31,7 +30,7 @@ def test_it_says_what_there_is(doctor, monkeypatch):
     assert code == 0
     assert found["magrounding"]["version"] == __version__
     assert torch.__version__.startswith(found["packages"]["torch"].partition("+")[0])
-    assert found["machine"]["cores"].startswith(f"{doctor_command.available_cores()} for this process")
+    assert found["machine"]["cores"].startswith(f"{available_cores()} for this process")
     assert found["machine"]["threads, 2 agents"].startswith(f"{plan_threads(2, 64).agents} for agents")
     assert found["extras"] == {"web": "installed"}
 

@@ -186,7 +186,7 @@ def test_a_file_system_without_locks_is_warned_of(tmp_path, monkeypatch, code):
 @pytest.mark.parametrize("make", [Path.mkdir, os.mkfifo, lambda path: path.symlink_to("/dev/zero")])
 def test_a_record_that_is_no_file_is_refused(tmp_path, make):
     make(tmp_path / OWNER_FILE)
-    with pytest.raises(OSError), RunOwner(RunFolder(tmp_path)):  # noqa: PT011  of many numbers
+    with pytest.raises(OSError), RunOwner(RunFolder(tmp_path)):
         pass
 
 
