@@ -1,5 +1,6 @@
 """What a source distribution and a wheel hold, as setuptools would pack them."""
 
+import os
 import subprocess
 import sys
 from importlib.metadata import version
@@ -40,7 +41,7 @@ def packed(tmp_path_factory):
     (sources,) = folder.glob("*.egg-info/SOURCES.txt")
     library = folder / "lib"
     wheel = {path.relative_to(library).as_posix() for path in library.rglob("*") if path.is_file()}
-    return set(sources.read_text(encoding="utf-8").splitlines()), wheel
+    return set(map(os.path.normpath, sources.read_text(encoding="utf-8").splitlines())), wheel
 
 
 def test_the_source_distribution_is_the_whole_project(tracked, packed):

@@ -126,7 +126,10 @@ def test_files_are_read_in_one_place():
                 or ast.unparse(node) in ("json.load", "json.loads", "tomllib.loads", "gzip.decompress", "gzip.open")
             ):
                 found.add(path.relative_to(ROOT / "magrounding").as_posix())
-    assert found - own - set(messages) == {"storage.py"}
+    assert found - own - set(messages) == {
+        "storage.py",
+        "threads.py",
+    }  # threads.py reads what the kernel says of its cores
 
 
 @pytest.mark.parametrize("depth", [65, 900, 100_000])

@@ -35,7 +35,7 @@ from magrounding.experiment.jobs.seeds import seed_jobs
 from magrounding.experiment.presets import default_preset
 from magrounding.experiment.progress import Display
 from magrounding.experiment.reports.run import outcome_table
-from magrounding.experiment.results import results_of
+from magrounding.experiment.results import RunResults, find_results
 from magrounding.play.demonstrations import digests
 from magrounding.play.run_folder import RunFolder
 from magrounding.schema import NonNegative, Positive, assign, diff, has
@@ -149,14 +149,15 @@ def run(arguments: Arguments, line: CommandLine) -> None:
             raise
         again = _resuming(replace(arguments, only_seeds=None), line, folder, "--learning", error.remedy)
         raise Diverged(f"{error}; go on with, e.g.: {again}") from None
-    print(run.report if arguments.quiet else ended(run))
+    found = None if arguments.quiet else find_results(run)
+    print(run.report if found is None else ended(run, found))
 
 
-def ended(run: RunFolder) -> str:
+def ended(run: RunFolder, found: RunResults) -> str:
     """Return what a person reads after training: results, the report's place, and commands that come next."""
     name = shlex.quote(str(run))
     return (
-        f"\n{outcome_table(results_of(run)).markdown()}\n\nreport: {run.report}\nnext: magrounding watch --run {name} "
+        f"\n{outcome_table(found).markdown()}\n\nreport: {run.report}\nnext: magrounding watch --run {name} "
         f"--out game.gif\n      magrounding evaluate --run {name}\n      magrounding serve --player mine=run:{name}"
     )
 

@@ -61,8 +61,8 @@ def test_the_text_of_a_table_from_numbers_made_by_hand():
     assert heads == ["", "learnt by", "seeds", "environment steps", "training", "eval", "new", "games", "none"]
     facts = ["By hand", "reinforcement after imitation", "2", "1,000 to 1,001", "30 s to 1 min 00 s"]
     assert ours[:5] == facts
-    assert ours[5:] == ["62.5 % ± 17.7 % †1 (41.0 %)", "not run (61.0 % ± 1.0 %)", "37.5 % ± 17.7 % (–)", ""]
-    assert (random[5:], oracle[5:]) == (["12.5 %", "", "", ""], ["87.5 %", "", "", ""])
+    assert ours[5:] == ["62.5 % ± 17.7 % †1 (41.0 %)", "not run (61.0 % ± 1.0 %)", "37.5 % ± 17.7 % (–)", "–"]
+    assert (random[5:], oracle[5:]) == (["12.5 %", "–", "–", "–"], ["87.5 %", "–", "–", "–"])
     greedy = cells(filled_table(replace(filled, play="greedy")).markdown())[2]
     assert greedy[5] == "50.0 % ± 35.4 % †1 (41.0 %)"
 

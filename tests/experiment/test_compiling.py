@@ -97,7 +97,7 @@ def test_what_is_compiled_beside_is_what_a_session_calls():
         function(*arguments)
     before = compiled()
     assert before["_relate_back"]
-    assert before["label_stationary"]
+    assert before["_label_stationary"]
     session.start()
     session.iterate(0)
     assert compiled() == before

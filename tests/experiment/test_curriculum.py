@@ -19,6 +19,7 @@ from magrounding.experiment.curriculum import run_curriculum
 from magrounding.experiment.metrics import read_metrics
 from magrounding.experiment.phase import Promotion
 from magrounding.experiment.progress import Display, duration
+from magrounding.experiment.results import results_of
 from magrounding.experiment.stage import StageSession
 from magrounding.play.evaluate import MANUALS, PLAYS, REPORT_SEED, evaluate
 from magrounding.play.run_folder import METRICS_FILE, RunFolder
@@ -367,7 +368,7 @@ def test_no_time_is_estimated_before_the_speed_of_every_algorithm_is_known(tmp_p
 
 
 def test_a_trained_run_ends_with_its_results_and_what_can_be_typed_next(finished):
-    text = ended(RunFolder(finished))
+    text = ended(RunFolder(finished), results_of(RunFolder(finished)))
     assert re.findall(r"^\| (s\d) \|", text, re.MULTILINE) == ["s1", "s3"]
     commands = [shlex.split(command) for command in re.findall(r"magrounding (.+)", text)]
     assert [command[0] for command in commands] == ["watch", "evaluate", "serve"]
