@@ -33,9 +33,9 @@ def test_a_run_of_two_seeds_meets_itself_once():
 
 def test_who_cannot_be_paired():
     alone, solo = contender("a", 0), contender("b", 0, 1, agents=1)
-    with pytest.raises(ConfigurationError, match="a has one seed here"):
+    with pytest.raises(ConfigurationError):
         seed_pairs(alone, alone)
-    with pytest.raises(ConfigurationError, match="two agents or more, b has one agent"):
+    with pytest.raises(ConfigurationError):
         seed_pairs(solo, solo)
 
 

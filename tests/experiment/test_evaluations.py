@@ -105,7 +105,7 @@ def test_a_single_game_has_no_other_whose_manual_it_could_show(tmp_path):
     assert "| manual: reassigned |" in (tmp_path / "run" / "report.md").read_text()
 
 
-def test_a_small_budget_has_fewer_games(tmp_path):
+def test_a_small_budget_has_fewer_games():
     whole = find_preset("quick", "ma_rtfm")
     small = whole.with_budget(0.02).evaluation
     assert (small.selection_games, small.report_games, small.every) == (100, 200, 25_000)

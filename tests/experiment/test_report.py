@@ -30,7 +30,6 @@ from magrounding.storage import write_json
 from tests.experiment.tiny_runs import IMITATION, LEARNER, phases_of, tiny_run, tiny_settings
 
 WINNING = "at 90.0 % wins over 1,000 training games"
-SPENT = {"world": 10.0, "acting": 20.0, "learning": 70.0}
 
 
 def line(kind, seed, stage, steps, **more):
@@ -340,7 +339,7 @@ def test_comparison_games_that_are_interrupted_end_as_undisturbed_ones(tmp_path,
 
 def test_a_run_without_measurements(tmp_path):
     write_json(tmp_path / "config.json", tiny_settings().as_dict())
-    with pytest.raises(CheckpointError, match="no measurements yet"):
+    with pytest.raises(CheckpointError):
         read_results(tmp_path)
 
 

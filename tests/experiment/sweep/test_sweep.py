@@ -250,5 +250,5 @@ def test_a_damaged_record_is_refused(tmp_path):
         content = {**read_json(folder.file), **change}
         folder.file.unlink()
         write_json(folder.file, content, sealed=True)
-        with pytest.raises(CheckpointError, match="damaged"):
+        with pytest.raises(CheckpointError):
             folder.read()

