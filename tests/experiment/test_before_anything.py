@@ -4,16 +4,15 @@ from dataclasses import replace
 
 import pytest
 
-from magrounding.cli import bench, evaluate, pieces, play, record, watch
+from magrounding.cli import bench, evaluate, pieces, play, record
 from magrounding.cli.command import CommandLine
 from magrounding.cli.game_arguments import EvaluationArguments
 from magrounding.errors import CheckpointError, ConfigurationError, InvalidAction, MissingExtra
 from magrounding.experiment.config import make_config
-from magrounding.experiment.curriculum import check_run, run_curriculum
+from magrounding.experiment.curriculum import run_curriculum
 from magrounding.play.lineup import Lineup
-from magrounding.play.saved_games import EpisodeWriter, read_episodes
 from magrounding.play.session import Session
-from magrounding.registry import ENVS, env_entry
+from magrounding.registry import env_entry
 from magrounding.storage import check_place
 from tests.experiment.tiny_runs import tiny_settings
 
@@ -44,10 +43,6 @@ def test_every_stage_has_a_measure_of_its_own():
     assert settings.windowed("score") == "window_score"
     other_way = replace(settings, stages=("score", "silg"))
     assert [other_way.measure(stage) for stage in other_way.stages] == ["score", "win_rate"]
-
-
-def test_settings_that_work_are_let_through():
-    assert check_run(tiny_settings()) == {}
 
 
 @pytest.mark.parametrize("learner", ["choiceread", "panoread"])
@@ -102,43 +97,6 @@ def test_games_have_the_limit_of_their_world_where_nobody_names_one(env, limits)
         assert entry.describe(**EvaluationArguments(env=entry.id, stage=stage).options()).max_cycles == limit
         named = EvaluationArguments(env=entry.id, stage=stage, env_option=("max_cycles=7",)).options()
         assert entry.describe(**named).max_cycles == 7
-
-
-def test_only_a_world_that_says_so_has_another_limit_than_its_own():
-    for entry in ENVS.values():
-        options = EvaluationArguments(env=entry.id).options()
-        if "max_cycles" in entry.options and entry.played_limit is None:
-            assert "max_cycles" not in options or options["max_cycles"] == entry.options["max_cycles"]
-
-
-S1 = {"stage": "s1", "agents": 2, "max_cycles": 20}
-
-
-def test_a_session_left_before_its_end_leaves_no_file(tmp_path, capsys, monkeypatch):
-    class Left:
-        return_code = 0
-
-        def __init__(self, *_):
-            pass
-
-        def run(self):
-            pass
-
-    monkeypatch.setattr(play, "find_terminal", lambda: Left)
-    line = ("--env", "ma_rtfm", "--stage", "s1", "--players", "random", "--out", str(tmp_path / "a" / "games.jsonl"))
-    assert CommandLine("magrounding play", line).run(play) == 0
-    assert not list(tmp_path.iterdir())
-    assert capsys.readouterr().out == "no game was played to its end, so none is kept\n"
-
-
-def test_a_file_without_a_game_says_so(tmp_path, capsys):
-    session = Session("ma_rtfm", S1, Lineup.parse("random", 2))
-    EpisodeWriter(tmp_path / "games.jsonl", session.header).write([])  # as earlier versions left one
-    session.close()
-    with pytest.raises(CheckpointError):
-        read_episodes(tmp_path / "games.jsonl")
-    assert CommandLine("magrounding watch", (str(tmp_path / "games.jsonl"),)).run(watch) == 2
-    assert "holds no game" in capsys.readouterr().err
 
 
 def test_what_cannot_be_done_is_named():

@@ -1,7 +1,6 @@
 """Kernels are compiled in several processes, where that is of use, and without them all goes on."""
 
 import gc
-import time
 from pathlib import Path
 
 import numba
@@ -55,36 +54,12 @@ def test_nothing_is_started_or_said_for_what_is_compiled_already(kernel, tmp_pat
     assert said == ["compiling"]
 
 
-def test_nothing_is_started_where_one_core_is_there(kernel, tmp_path, monkeypatch):
-    monkeypatch.setattr(compiling, "available_cores", lambda: 1)
-    with compiled_beside([(Path.touch, (tmp_path / "done",))]):
-        kernel(1)
-    assert not (tmp_path / "done").exists()
-
-
-def test_nothing_is_started_where_numba_keeps_nothing(tmp_path):
-    with compiled_beside([(Path.touch, (tmp_path / "done",))]):
-        numba.njit(lambda number: 2 * number)(1)
-    assert not (tmp_path / "done").exists()
-
-
 def test_a_task_that_fails_or_cannot_be_pickled_changes_nothing(kernel, tmp_path, capfd):
     tasks = [(Path.rmdir, (tmp_path / "none",)), (lambda: None, ()), (Path.touch, (tmp_path / "done",))]
     with compiled_beside(tasks):
         assert kernel(1) == 2
     assert (tmp_path / "done").exists()
     assert capfd.readouterr() == ("", "")
-
-
-def test_an_error_within_ends_the_processes(kernel):
-    def fail():
-        kernel(1)
-        raise KeyError
-
-    since = time.monotonic()
-    with pytest.raises(KeyError), compiled_beside([(time.sleep, (600,))]):
-        fail()
-    assert time.monotonic() - since < 300
 
 
 def test_what_is_compiled_beside_is_what_a_session_calls():

@@ -5,7 +5,6 @@ import json
 import os
 import random
 import shutil
-import subprocess
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
@@ -24,7 +23,7 @@ from magrounding.experiment.phase import Promotion
 from magrounding.experiment.reports.run import write_report
 from magrounding.experiment.stage import StageSession
 from magrounding.play.run_folder import METRICS_FILE, RunFolder, SeedFolder
-from magrounding.storage import partial_path, read_json, remove_partial, write_atomic, write_json
+from magrounding.storage import partial_path, read_json, write_atomic, write_json
 from tests.experiment.tiny_runs import Killed, killed_run, phases_of, quiet, timeless, tiny_settings, weights_of
 
 BRIEF = {
@@ -33,7 +32,6 @@ BRIEF = {
     "every": None,
     "final_sets": ("train",),
 }
-LINE = {"kind": "train", "stage": "s1", "phase": "reinforce", "total_steps": 0, "win_rate": 0.5}
 FILES = ("config.json", "baselines.json", "metrics.jsonl", "checkpoint.safetensors", "s1/state.json")
 
 
@@ -88,16 +86,6 @@ def test_stops_within_one_report(finished, tmp_path, monkeypatch, stops):
     go_on(folder)
     assert timeless(folder) == timeless(finished)
     assert torch.equal(weights_of(folder, "s1"), weights_of(finished, "s1"))
-
-
-def test_a_size_is_right_before_anything_is_written(tmp_path):
-    with MetricsLog(SeedFolder(tmp_path)) as log:
-        log.write(LINE)
-        size = log.sync()
-        log.write({**LINE, "total_steps": 10})
-    for _ in range(2):
-        with MetricsLog(SeedFolder(tmp_path), size) as log:
-            assert log.sync() == size == (tmp_path / METRICS_FILE).stat().st_size
 
 
 @pytest.mark.parametrize(
@@ -303,48 +291,6 @@ def test_what_killed_saves_left_is_removed(halfway, copy):
     go_on(folder)
     assert not any(path.exists() for path in left)
     assert all(path.exists() for path in kept)  # a person's own
-
-
-def test_partial_files_of_others_are_left(tmp_path):
-    (tmp_path / ".a.b.5.partial").mkdir()
-    remove_partial(tmp_path)
-    assert [path.name for path in tmp_path.iterdir()] == [".a.b.5.partial"]
-
-
-@pytest.fixture(scope="module")
-def full_disk(tmp_path_factory):
-    """A disk of 256 KiB, and nothing left on it."""
-    folder = tmp_path_factory.mktemp("disk")
-    mount = ["mount", "-t", "tmpfs", "-o", "size=256k", "none", str(folder)]
-    if shutil.which("mount") is None or subprocess.run(mount, capture_output=True, check=False).returncode:
-        pytest.skip("a small disk can be mounted by root alone")
-    yield folder
-    subprocess.run(["umount", str(folder)], check=True)
-
-
-def test_a_full_disk_names_the_file(full_disk):
-    def names(path):
-        return pytest.raises(OSError, match=rf"No space left on device.*{path.name}")
-
-    path = full_disk / "file"
-    write_atomic(path, b"old")
-    log = MetricsLog(SeedFolder(full_disk / "log"))
-    log.write(LINE)
-    whole = log.path.read_bytes()
-    with pytest.raises(OSError, match="No space"):
-        (full_disk / "rest").write_bytes(bytes(1 << 20))
-    with names(path):
-        write_atomic(path, bytes(1 << 20))
-    assert path.read_bytes() == b"old"
-    with names(log.path), log:
-        while True:
-            log.write(LINE)
-    assert log.path.read_bytes().startswith(whole)
-    assert read_metrics(log.path)[0] == LINE
-    (full_disk / "rest").unlink()
-    with MetricsLog(SeedFolder(full_disk / "log"), len(whole)) as log:  # and it goes on where its checkpoint was
-        log.write({**LINE, "total_steps": 10})
-    assert [line["total_steps"] for line in read_metrics(log.path)] == [0, 10]
 
 
 def test_a_disk_that_refuses_names_the_file(tmp_path, monkeypatch):

@@ -1,7 +1,6 @@
 """What is played after and within phases, what is taken over, and how few games a small budget has."""
 
 import io
-import time
 from dataclasses import replace
 from itertools import count
 
@@ -17,7 +16,7 @@ from magrounding.experiment.metrics import read_metrics
 from magrounding.experiment.phase import Promotion
 from magrounding.experiment.presets import find_preset
 from magrounding.experiment.progress import Display
-from magrounding.experiment.reports.run import facts, report
+from magrounding.experiment.reports.run import report
 from magrounding.experiment.results import read_results
 from magrounding.experiment.stage import StageSession
 from magrounding.play.evaluate import PLAYS, REPORT_SEED, SELECTION_SEED, evaluate
@@ -64,13 +63,6 @@ def test_what_was_not_played_is_what_playing_gives(reader):
         options = settings.stage_options("s1", line["set"])
         result = evaluate(team, "ma_rtfm", options, 8, REPORT_SEED, greedy=line["play"] == "greedy").summary()
         assert {name: line[name] for name in result} == result
-
-
-def test_it_says_so_in_one_line_a_way_of_playing(reader):
-    _, _, shown = reader
-    after = [line for line in shown.splitlines() if " play wins, in 8 games each, " in line]
-    assert [line.split(": ")[1].split()[0] for line in after] == list(PLAYS)
-    assert all("%, eval_10x10 " in line and "; manual in eval reassigned " in line for line in after)
 
 
 def test_weights_that_a_phase_did_not_better_have_the_same_results(tmp_path, monkeypatch):
@@ -122,19 +114,6 @@ def test_a_small_budget_has_fewer_games():
     assert train.requested(asked).evaluation.report_games == 777
 
 
-def test_reports_say_how_many_games(reader):
-    results = read_results(reader[0])
-    (evaluation,) = [fact for fact in facts(results).splitlines() if fact.startswith("* evaluation: ")]
-    assert "selection_games 6, report_games 8" in evaluation
-
-
-def test_reports_name_an_oracle_only_where_there_is_one(reader):
-    results = read_results(reader[0])
-    assert "| oracle |" in report(results)
-    alone = {place: {"random": others["random"]} for place, others in results.baselines.items()}
-    assert "oracle" not in report(replace(results, baselines=alone)).split("## Budget")[0]
-
-
 def test_random_and_wrong_texts_have_fewer_games_where_these_last_long(monkeypatch):
     babyai = ENVS["babyai"]
     assert [babyai.evaluation.baseline_games(games) for games in (1000, 200, 50, 8)] == [125, 25, 25, 8]
@@ -144,26 +123,6 @@ def test_random_and_wrong_texts_have_fewer_games_where_these_last_long(monkeypat
     monkeypatch.setitem(ENVS._entries, "ma_rtfm", half)
     played = play_baselines("ma_rtfm", {"stage": "s1", "agents": 2, "max_cycles": 20}, "train", 60)
     assert {who: summary["games"] for who, summary in played.items()} == {"random": 30, "oracle": 60}
-
-
-def test_bars_have_a_total_and_are_for_terminals():
-    out = io.StringIO()
-    with (
-        Display(Console(file=out, width=120, force_terminal=True)) as display,
-        display.games("oracle: eval", 40) as tell,
-    ):
-        tell(10)
-        for _ in range(100):  # it is drawn ten times a second
-            time.sleep(0.1)
-            if "10 of 40 games" in out.getvalue():
-                break
-    assert "oracle: eval" in out.getvalue()
-    assert "10 of 40 games" in out.getvalue()
-    for quiet in (False, True):
-        plain = io.StringIO()
-        with Display(Console(file=plain), quiet=quiet) as display, display.games("oracle: eval", 40) as tell:
-            tell(10)
-        assert plain.getvalue() == ""
 
 
 @pytest.mark.parametrize("agent", ["emma", "flat"])

@@ -9,10 +9,9 @@ from magrounding.agents.fieldread import FieldRead, FieldReadConfig
 from magrounding.agents.policy import Accepts
 from magrounding.errors import ConfigurationError
 from magrounding.experiment.config import make_config
-from magrounding.experiment.evaluate import compared
 from magrounding.experiment.presets import GENERAL, default_preset, find_preset, presets_of
 from magrounding.registry import AGENTS, ENVS, AgentEntry
-from magrounding.spec import EnvSpec, FixedActions, Text, TextChoices
+from magrounding.spec import EnvSpec, FixedActions
 from tests.agents.test_fieldread import FIELDS, WORDS
 
 PLAN = mg.EvaluationPlan({"easy": {"split": "easy"}, "hard": {"split": "hard"}, "odd": {}})
@@ -78,13 +77,3 @@ def test_an_agent_of_ones_own_that_asks_for_the_fields_is_preferred(own, monkeyp
     monkeypatch.setattr(sys.modules[__name__], "mine", lambda spec: Mine(spec, FieldReadConfig()), raising=False)
     monkeypatch.setitem(AGENTS._entries, "mine", AgentEntry("mine", "own_games:mine"))
     assert find_preset(GENERAL, "own").agent == "mine"
-
-
-def test_what_does_not_describe_itself_is_told_how(own):
-    with pytest.raises(ConfigurationError):
-        ENVS["plain"].describe()
-
-
-def test_where_choices_have_no_task_nobody_chooses_by_overlap():
-    spec = EnvSpec((Text("choices", (3, 4), 0, 9),), 1, TextChoices(3, 4), WORDS, 5)
-    assert "overlap" not in compared("messenger", spec)

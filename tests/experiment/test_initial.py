@@ -5,7 +5,6 @@ from dataclasses import replace
 import pytest
 import torch
 
-from magrounding.cli import train
 from magrounding.errors import CheckpointError, ConfigurationError
 from magrounding.experiment.config import make_config, read_config
 from magrounding.experiment.curriculum import check_run, run_curriculum
@@ -45,11 +44,6 @@ def test_it_learns_what_a_second_stage_learns(base, tmp_path):
 def test_weights_of_other_teams_are_refused(base, changes):
     with pytest.raises(CheckpointError):
         check_run(tiny_settings(stages=("s3",), initial=str(base), **BRIEF, **changes))
-
-
-def test_the_command_line_names_a_run():
-    assert train.requested(train.Arguments(env="ma_rtfm", initial="runs/a")).initial == "runs/a"
-    assert not train.requested(train.Arguments(env="ma_rtfm")).initial
 
 
 def test_a_run_that_is_not_there_or_of_no_use_is_refused(tmp_path):

@@ -46,15 +46,6 @@ def test_a_name_is_read_as_it_was_typed(name, way):
     assert text_of(table(("run",), [(way(name),)])) == name
 
 
-@pytest.mark.parametrize("name", NAMES[:10])
-def test_what_markdown_leaves_alone_stays_as_it_is(name):
-    assert shown(name) == name
-
-
-def test_no_cell_is_empty():
-    assert table(["", "b"], [["a", ""]]).splitlines()[2] == "| a | – |"
-
-
 def test_no_name_ends_a_cell_or_a_line():
     lines = table(("run", "wins"), [(shown("a|b"), "1"), (shown("a\nb"), "2"), ("x\r\ny\u2028z", "3")]).splitlines()
     assert lines[2:] == ["| a\\|b | 1 |", "| a b | 2 |", "| x y z | 3 |"]

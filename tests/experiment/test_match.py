@@ -11,7 +11,6 @@ from magrounding.cli import match as command
 from magrounding.cli.command import CommandLine
 from magrounding.errors import CheckpointError, ConfigurationError
 from magrounding.experiment.match import MATCH_SEED, Results, play_match, ratings
-from magrounding.experiment.statistics import mean_interval
 from magrounding.play import lineup as lineup_module
 from magrounding.play.lineup import Lineup
 from magrounding.play.saved_games import SavedEpisode, read_episodes
@@ -93,11 +92,6 @@ def test_what_is_no_lineup(text):
         Lineup.parse(text, 2)
 
 
-def test_an_oracle_that_a_world_does_not_have():
-    with pytest.raises(ConfigurationError):
-        Lineup.parse("oracle:3", 2).build_actor(mg.make_vec("ma_rtfm", 2, stage="s2", agents=2), 0)
-
-
 def test_who_cannot_play_is_refused_before_anything_is_written(tmp_path):
     with pytest.raises(ConfigurationError):
         play_match("ma_rtfm", S1, lineups("random", "oracle:3"), 4, tmp_path / "match")
@@ -114,15 +108,6 @@ def test_seeds_of_a_match(tmp_path):
         with pytest.raises(ConfigurationError):
             play_match("ma_rtfm", S1, lineups("random"), 2, tmp_path / "none", wrong)
     assert not (tmp_path / "none").exists()
-
-
-def test_a_paired_difference_is_narrower_than_two_apart():
-    rng = np.random.default_rng(0)
-    easy = rng.random(400) < 0.5
-    one, other = easy | (rng.random(400) < 0.1), easy
-    paired = mean_interval(one.astype(float) - other)
-    assert paired.low > 0
-    assert paired.high - paired.low < mean_interval(one.astype(float)).high - mean_interval(one.astype(float)).low
 
 
 def test_ratings_of_bradley_and_terry():

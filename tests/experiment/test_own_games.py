@@ -9,7 +9,7 @@ from gymnasium.spaces import Discrete
 from pettingzoo import ParallelEnv
 
 import magrounding as mg
-from magrounding.cli import match, play, replay, train, watch
+from magrounding.cli import match, replay, train, watch
 from magrounding.cli.command import CommandLine
 from magrounding.envs.checks import ConformanceError, check_parallel_env
 from magrounding.errors import ConfigurationError
@@ -133,10 +133,3 @@ def test_commands_play_and_show_games_without_a_mask(tmp_path, capsys):
     capsys.readouterr()
     assert call(replay, games / "games_0.jsonl", "--game", "1") == 0
     assert "MANUAL\ngo " in capsys.readouterr().out
-
-
-def test_a_terminal_that_is_none_is_said(monkeypatch, capsys):
-    pytest.importorskip("textual")
-    monkeypatch.setattr(sys, "__stdin__", None)  # as of a process that a scheduler has started
-    assert call(play, "--env", "lamps", "--players", "random") == 2
-    assert "a game is shown at a terminal" in capsys.readouterr().err

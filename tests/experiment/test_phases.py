@@ -118,52 +118,6 @@ def test_weights_are_chosen_by_the_way_of_playing_that_is_asked_for(tmp_path):
         replace(settings.evaluation, selection_play="slowly")
 
 
-def test_metrics_tell_phases_apart(taught):
-    lines = list(read_metrics(taught / METRICS_FILE))
-    walked = [("s1", "imitate"), ("s1", "reinforce"), ("s2", "reinforce")]
-    training = [line for line in lines if line["kind"] == "train"]
-    assert [(line["stage"], line["phase"], line["steps"], line["total_steps"]) for line in training] == [
-        (*walked[k], steps, 90 * k + steps) for k, last in enumerate((90, 90, 60)) for steps in range(30, last + 1, 30)
-    ]
-    for line in training:
-        assert ("learner_1/agreement" in line) == (line["phase"] == "imitate")
-        assert ("learner_1/policy_loss" in line) == (line["phase"] == "reinforce")
-    after = [line for line in lines if line.get("when") == "after"]
-    truth, lies = "true", ("reassigned", "of another game")
-    assert [(e["stage"], e["phase"], e["set"], e["manual"], e["play"]) for e in after] == [
-        (*where, name, manual, play)
-        for where in walked
-        for name, manual in [
-            *((name, truth) for name in (("train", "eval") if where[0] == "s1" else ("eval",))),
-            *(("eval", lie) for lie in lies),
-        ]
-        for play in ("greedy", "sampled")
-    ]
-    ends = [line for line in lines if line["kind"] == "phase"]
-    assert [(line["stage"], line["phase"]) for line in ends] == walked
-    assert all(line["phase_seconds"] > 0 for line in ends)
-    assert sum(line["phase_seconds"] for line in ends) == pytest.approx(ends[-1]["training_seconds"], abs=0.03)
-    assert all("teaching" in line["spent"] for line in ends)
-
-
-def test_the_report_never_hides_the_teacher(taught):
-    text = (taught / "report.md").read_text()
-    for row in (
-        "| s1 | imitation | ",
-        "| s1 | reinforcement after imitation | ",
-        "| s2 | reinforcement after imitation",
-    ):
-        assert text.count(row) >= 2  # among the results, and among those with wrong manuals
-    assert "reinforcement alone" not in text
-    phases = {line.split(":")[0]: line for line in text.splitlines() if "algorithm " in line}
-    assert {at: "algorithm imitation" in line for at, line in phases.items()} == {
-        "* s1 imitate": True,
-        "* s1 reinforce": False,
-        "* s2 reinforce": False,
-    }
-    assert "| s1 | imitate | after 90 steps | 90 |" in text
-
-
 @pytest.mark.parametrize(
     ("stage", "phase", "steps"),
     in_full([("s1", 0, 60), ("s1", 1, 0), ("s1", 1, 60), ("s2", 0, 0)], [("s1", 1, 60)]),

@@ -5,10 +5,8 @@ import pytest
 from matplotlib.figure import Figure
 
 from magrounding.experiment.curves import plot_curves
-from magrounding.experiment.plots import MOST_BESIDE, SCORES, WIN_RATES, finish, make_figure
 from magrounding.experiment.results import RunResults
 from tests.experiment.tiny_runs import tiny_settings
-from tests.full import in_full
 
 
 @pytest.fixture
@@ -17,38 +15,6 @@ def saved(monkeypatch):
     figures = []
     monkeypatch.setattr(Figure, "savefig", lambda figure, file, **_: figures.append(figure) or file.write(b"png"))
     return figures
-
-
-def check_legend(figure):
-    figure.draw_without_rendering()
-    (legend,) = figure.legends
-    box = legend.get_window_extent()
-    assert 0 <= box.x0 < box.x1 <= figure.bbox.width
-    assert 0 <= box.y0 < box.y1 <= figure.bbox.height
-    for panel in figure.axes:
-        assert panel.get_window_extent().height > 150
-        assert panel.get_tightbbox().y0 >= box.y1 - 1
-
-
-@pytest.mark.parametrize(
-    ("stages", "labels"), in_full([(1, 1), (1, 30), (2, 8), (5, 30), (6, 8), (20, 1)], [(1, 30), (6, 2), (20, 1)])
-)
-def test_panels_stand_in_rows_and_the_legend_fits(saved, stages, labels):
-    figure, panels = make_figure(stages)
-    for panel in panels:
-        for k in range(labels):
-            panel.plot([0, 1e5], [k, 2 * k], label=f"evaluation (sampled), seed {k} of these")
-    finish(figure, panels, [WIN_RATES] * stages)
-    assert len(figure.axes) == stages
-    assert figure.get_figwidth() < 3.3 * MOST_BESIDE
-    check_legend(saved[0])
-
-
-def test_a_label_wider_than_the_panels_widens_the_figure(saved):
-    figure, panels = make_figure(1)
-    panels[0].plot([0, 1], label="long " * 40)
-    finish(figure, panels, [SCORES])
-    check_legend(saved[0])
 
 
 def results(tmp_path, seeds=(0, 1), stages=("s1", "s2")):

@@ -14,7 +14,7 @@ from magrounding.experiment.presets import default_preset, find_preset
 from magrounding.play.actor import has_expert
 from magrounding.registry import ENVS, PRESETS, load
 from magrounding.storage import read_json, write_json
-from magrounding.training.algorithm import IMITATE, REINFORCE, AlgorithmConfig
+from magrounding.training.algorithm import AlgorithmConfig
 from tests.experiment.tiny_runs import IMITATION, LEARNER, TINY, phases_of, tiny_settings
 
 ALL = [(entry.name, entry.env) for entry in PRESETS.values()]
@@ -44,30 +44,9 @@ def test_the_teams_part_of_a_reward_is_a_part(part):
     assert [replace(TINY, team_reward=part).team_reward for part in (0.0, 1.0)] == [0.0, 1.0]
 
 
-def test_phases_are_named_after_what_they_learn_from():
-    preset = replace(TINY, phases=phases_of({"s1": Promotion(steps=1), **SOON}, IMITATION, LEARNER))
-    assert [phase.name for phase in preset.of_stage("s1")] == [IMITATE, REINFORCE]
-    assert preset.of_stage("s1")[0].until.steps == 1
-    assert preset.of_stage("s3")[0].until.steps == 60  # any other stage
-
-
 def test_a_stage_that_a_preset_has_no_phases_for_is_refused():
     with pytest.raises(ConfigurationError):
         tiny_settings(stages=("s1", "s3"), phases=phases_of(dict.fromkeys(("s1", "s2"), SOON["*"])))
-
-
-def test_metrics_are_written_after_some_update():
-    with pytest.raises(ConfigurationError):
-        replace(TINY, log_every=0)
-
-
-def test_learners_are_changed_everywhere_and_nothing_else_is():
-    preset = replace(TINY, phases={**phases_of(SOON, IMITATION, LEARNER), **phases_of({"s1": Promotion(steps=1)})})
-    changed = preset.with_learners(lambda learner: replace(learner, bf16=True))
-    for stage in ("s1", "s2"):
-        for before, after in zip(preset.of_stage(stage), changed.of_stage(stage), strict=True):
-            assert after == replace(before, learner=replace(before.learner, bf16=True))
-    assert changed.with_learners(lambda learner: replace(learner, bf16=False)) == preset
 
 
 @pytest.mark.parametrize(("name", "env"), ALL)
@@ -215,11 +194,6 @@ def test_an_option_that_may_be_left_open_is_none():
     assert schema.load(AlgorithmConfig, {"algorithm": "imitation", "teacher_steps": None}).beta(10**9) == 1
 
 
-@pytest.mark.parametrize("env", ENVS)
-def test_every_environment_has_a_preset_by_default(env):
-    assert find_preset(default_preset(env), env)
-
-
 @pytest.mark.parametrize("agent", ["txt2pi", "txt2pi_no_vis_attn", "film", "conv", "endi_dis"])
 @pytest.mark.parametrize("env", ["rtfm", "ma_rtfm", "rock_paper_scissors"])
 def test_an_agent_may_have_a_preset_of_its_own(env, agent):
@@ -230,8 +204,3 @@ def test_an_agent_may_have_a_preset_of_its_own(env, agent):
     assert config.network == preset.network
     assert make_policy(agent, config.describe(config.stages[0]), **config.network)
     assert all(phase.ramps["omission"].at(phase.until.steps) == 0 for _, phase in config.walk())
-
-
-def test_a_preset_of_an_agent_is_none_for_others():
-    assert find_preset("quick", "rtfm", "relread") == find_preset("quick", "rtfm")
-    assert find_preset("quick_rl", "rtfm", "txt2pi") == find_preset("quick_rl", "rtfm")

@@ -1,26 +1,19 @@
 """The report says what was measured: numbers by hand beside numbers in the table."""
 
-import io
 from dataclasses import replace
 
-import numpy as np
 import pytest
-from matplotlib.image import imread
 
 from magrounding.envs.published import PublishedResult
 from magrounding.errors import CheckpointError
 from magrounding.experiment import evaluate as evaluation
-from magrounding.experiment.curves import plot_curves
 from magrounding.experiment.metrics import MetricsLog
 from magrounding.experiment.phase import Promotion
 from magrounding.experiment.reports.run import (
     budget_table,
-    facts,
     reading_table,
     report,
     results_table,
-    rule_text,
-    time_shares,
 )
 from magrounding.experiment.results import RunResults, read_results
 from magrounding.play.actor import make_expert
@@ -28,8 +21,6 @@ from magrounding.play.run_folder import RunFolder, SeedFolder
 from magrounding.registry import ENVS, load
 from magrounding.storage import write_json
 from tests.experiment.tiny_runs import IMITATION, LEARNER, phases_of, tiny_run, tiny_settings
-
-WINNING = "at 90.0 % wins over 1,000 training games"
 
 
 def line(kind, seed, stage, steps, **more):
@@ -111,20 +102,6 @@ def test_the_better_way_of_playing_leads(run):
     assert "Better way of playing on training games: **sampled**." in report(swapped)
 
 
-def test_an_oracle_that_never_wins_has_no_shares(run):
-    nobody = {"s1/train": {"oracle": {"win_rate": 0.0}}}
-    table = results_table(replace(run, baselines=nobody))
-    assert "share of the oracle" not in table.heads
-    assert "| 0.0 % | 84.0 %" in table.markdown()
-
-
-def test_only_players_that_played_have_a_column(run):
-    assert {"random", "oracle", "share of the oracle"} <= set(results_table(run).heads)
-    alone = results_table(replace(run, baselines={"s1/train": {"random": {"win_rate": 0.05}}})).heads
-    assert "random" in alone
-    assert not {"oracle", "overlap", "share of the oracle"} & set(alone)
-
-
 def test_what_wrong_manuals_do(run, monkeypatch):
     """In the better way of playing, on the set for it; what was not measured is left open."""
     assert reading_table(run).markdown().splitlines() == [
@@ -144,26 +121,6 @@ def test_the_budget_is_the_mean_over_seeds(run):
         ["s1", "reinforce", "after 240 steps", *taken],
         ["s3", "reinforce", "after 180 steps", "–", "–", "–", "–"],
     ]
-
-
-def test_facts_are_all_settings_by_their_own_names(run):
-    def facts_of(demonstrators=None, **changes):
-        played_by = demonstrators or {}
-        settings = replace(tiny_settings(**changes), demonstrations=dict.fromkeys(played_by, "a digest"))
-        return facts(replace(run, settings=settings, config={"demonstrators": played_by})).splitlines()
-
-    alone = facts_of(team_reward=0.25)
-    assert {"* share_parameters: False", "* team_reward: 0.25", "* command: `run_curriculum`"} <= set(alone)
-    assert not any("demonstrat" in fact for fact in alone)
-    rollout = replace(IMITATION, oracle="rollout")
-    taught = {"phases": phases_of({"*": Promotion(steps=60)}, rollout, LEARNER), "share_parameters": True}
-    assert "* share_parameters: True" in facts_of(**taught)
-    (first, *_) = [fact for fact in facts_of(**taught) if fact.startswith("* s1 imitate: ")]
-    assert "algorithm imitation" in first
-    assert "oracle rollout" in first
-    shown = facts_of({"a.npz": "oracle", "b.npz": "a person"}, **taught)
-    assert "* demonstrators: a.npz oracle, b.npz a person" in shown
-    assert "* demonstrations: a.npz a digest, b.npz a digest" in shown
 
 
 def test_a_stage_of_two_phases_has_rows_for_each(run):
@@ -187,77 +144,6 @@ def test_one_seed_has_no_deviation(run):
     alone = RunResults(run.folder, tiny_settings(seeds=(0,)), run.config, {0: run.lines[0]}, {}, {})
     row = "| s1 | reinforcement alone | train | 40.0 % | 10.0 % | [15.3 %, 69.6 %] of 10 games |"
     assert row in results_table(alone).markdown()
-
-
-def test_shares_of_the_time(run):
-    text = time_shares(run)
-    assert text.startswith("Wall time 3 min 20 s: world 10.0 %, acting 20.0 %, learning 70.0 %.")
-
-
-def test_the_whole_report(run):
-    text = report(run)
-    for part in (
-        "# ma_rtfm: 2 agents of `txt2pi`, preset `tiny`",
-        "Next to nothing.",
-        "seeds: 0 1",
-        "torch 2",
-        "1 min 30 s",
-        "## Do they read?",
-        "**greedy**",
-    ):
-        assert part in text
-
-
-@pytest.mark.parametrize(
-    ("rule", "text"),
-    [
-        (Promotion(steps=5000), "after 5,000 steps"),
-        (Promotion(steps=5000, win_rate=0.9), f"after 5,000 steps or {WINNING}"),
-        (
-            Promotion(steps=5000, win_rate=0.9, rule="all"),
-            f"after 5,000 steps and {WINNING}",
-        ),
-        (Promotion(steps=5000, minutes=1.5), "after 5,000 steps, at the latest after 1.5 min"),
-    ],
-)
-def test_rules_in_words(rule, text):
-    assert rule_text(rule) == text
-
-
-def test_curves_show_every_stage_and_seed(run):
-    picture = imread(io.BytesIO(plot_curves(run)))
-    fewer = imread(io.BytesIO(plot_curves(RunResults(run.folder, run.settings, {}, {0: run.lines[0], 1: []}, {}, {}))))
-    assert picture.shape[0] > 400
-    assert picture.shape[1] > 700
-
-    def share_of(colour, image):
-        return (np.abs(image[..., :3] * 255 - colour) < 20).all(-1).mean()
-
-    blue, vermilion = (0, 114, 178), (213, 94, 0)
-    assert share_of(blue, picture) > 1e-4
-    assert share_of(vermilion, picture) > 1e-4
-    assert share_of(vermilion, fewer) == 0
-
-
-def test_curves_mark_where_imitation_ended(run, monkeypatch):
-    """Also while the stage's other phase goes on."""
-    from matplotlib.axes import Axes
-
-    marked = []
-    monkeypatch.setattr(Axes, "axvline", lambda self, x, **style: marked.append((x, style["label"])))
-    plot_curves(run)
-    assert not marked
-    both = tiny_settings(seeds=(0, 1), phases=phases_of({"*": Promotion(steps=60)}, IMITATION, LEARNER))
-    lines = [{**entry, "phase": "imitate"} for entry in run.lines[0]]
-    plot_curves(replace(run, settings=both, lines={0: lines, 1: []}))
-    assert marked == [(240, "imitation ends")]
-
-
-def test_other_papers_are_named_where_their_sets_are_shown(run):
-    known = {("s1", "train"): PublishedResult(0.9, None, "another"), ("s2", "train"): PublishedResult(0.5, 0.1, "x")}
-    assert "| 84.0 % ± 21.0 % (table 1); 90.0 % (another) |" in report(replace(run, others=(known,)))
-    (frl,) = load(ENVS["rtfm"].evaluation.published_others)
-    assert frl["nl", "eval_10x10"].mean == 0.957
 
 
 def test_papers_numbers_do_not_stand_beside_maps_of_another_size(tmp_path):
@@ -349,12 +235,3 @@ def test_baselines_are_random_and_the_oracle(monkeypatch):
     assert played["oracle"]["win_rate"] > 0.9
     assert played["random"]["win_rate"] < 0.3
     assert played["oracle"]["games"] == 20
-
-
-def test_faults_in_evaluations_are_told_where_there_were_some(run):
-    before = facts(run)
-    assert "faults" not in before
-    lines = [each for each in run.lines[0] if each["kind"] == "evaluation"]
-    lines[0]["faults"] = 3
-    told = "* faults: 3 games were ended by simulators that died or hung; they count as not won."
-    assert sorted(set(facts(run).splitlines()) - set(before.splitlines())) == [told]

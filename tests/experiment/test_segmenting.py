@@ -149,13 +149,6 @@ def test_a_team_of_messenger_reads_running_text_behind_what_divides_it(tmp_path,
     assert sentences["stops", "stream"] == 1 < sentences["learnt", "stream"]
 
 
-def test_edges_are_not_learnt_where_manuals_have_no_name_of_the_map(tmp_path, capsys):
-    line = ("--run", "pretrained:messenger-s2", "--by", "edges", "--out", str(tmp_path / "team"))
-    assert CommandLine("magrounding segments", line).run(segments) == 2
-    assert "manuals of this world have none: choose segments=learnt, or stops" in capsys.readouterr().err
-    assert not any(path.is_file() for path in tmp_path.rglob("*"))
-
-
 def test_no_paragraphs_no_sentences_to_learn_from():
     for env in ("rtfm", "ma_rtfm", "messenger", "ma_messenger"):
         segmenting.check_known(make_config(env, preset=default_preset(env)), "stops")

@@ -11,11 +11,8 @@ from magrounding.envs.messenger.manual import find_corpus
 from magrounding.errors import CheckpointError, DataNotFound
 from magrounding.experiment.config import read_config
 from magrounding.experiment.curriculum import run_curriculum
-from magrounding.experiment.match import Results
 from magrounding.experiment.phase import Promotion
-from magrounding.experiment.reports.match import match_report
 from magrounding.experiment.reports.zero_shot import to_json, zero_shot_report
-from magrounding.play.saved_games import SavedEpisode
 from tests.envs.people_corpus import small_corpus, write_corpus
 from tests.experiment.tiny_runs import TINY, phases_of, quiet
 
@@ -61,13 +58,3 @@ def test_an_evaluation_on_another_text_says_so_and_a_missing_one_is_a_sentence(c
     assert f"Text: {results.text}." in zero_shot_report(results, "picture.png", "command")
     with pytest.raises(DataNotFound):
         evaluate_runs(replace(arguments, env_option=("corpus=nowhere",)))
-
-
-def test_a_match_says_what_was_read(corpus):
-    games = {
-        who: [SavedEpisode(0, (), (), won, float(won), 1, (0.0,), False)]
-        for who, won in (("oracle", True), ("random", False))
-    }
-    assert "Text: our templates." in match_report(Results("messenger", {}, games, "won"), "x.png", "command")
-    found = match_report(Results("messenger", {"corpus": corpus}, games, "won"), "x.png", "command")
-    assert f"Text: corpus {corpus}, sha256 {find_corpus(corpus).digest}." in found

@@ -11,7 +11,6 @@ import pytest
 
 from magrounding import registry
 from magrounding.cli import track as cli_track
-from magrounding.cli import train
 from magrounding.cli.command import CommandLine
 from magrounding.errors import CheckpointError, ConfigurationError
 from magrounding.experiment import curriculum
@@ -166,15 +165,6 @@ def test_a_step_is_sent_once_it_is_whole_and_held_by_a_checkpoint(tmp_path):
     assert shown() == [(10, first), (20, {"s1/reinforce/win_rate": 1.0})]
 
 
-def test_one_that_begins_anew_gets_every_line_at_once(tmp_path):
-    for values in ((0.5, 0.25), (1.0,)):
-        sender = sender_of(tmp_path, "Anew")
-        for step, value in enumerate(values):
-            sender.add(line(step, win_rate=value))
-        sender.close(finished=False)
-        assert shown() == [(step, {"s1/reinforce/win_rate": value}) for step, value in enumerate(values)]
-
-
 def test_a_finished_run_is_sent_once(tmp_path):
     for lines in ((0, 10), (0, 10, 20)):
         sender = sender_of(tmp_path, "Kept", finished=True)
@@ -288,15 +278,6 @@ def test_what_cannot_be_sent_is_refused(tmp_path, capsys):
     (run / "trackers.json").write_text('{"name": "../../else"}')
     with pytest.raises(CheckpointError):
         sender_of(run, "Kept")
-
-
-def test_the_command_takes_names():
-    def asked(*words):
-        return train.named_trackers(CommandLine("train", words).parse(train.Arguments).tracker)
-
-    assert asked() is None
-    assert asked("--tracker", "none") == ()
-    assert asked("--tracker", "wandb, mlflow,wandb") == ("wandb", "mlflow")
 
 
 def test_tensorboard_shows_no_step_twice(tmp_path):

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from magrounding.play import encoded_texts
-from magrounding.play.encoded_texts import EncodedTexts, overwrite
+from magrounding.play.encoded_texts import EncodedTexts
 from magrounding.texts import content_keys
 from tests.training.text_games import LENGTH, TextPolicy
 
@@ -61,12 +61,6 @@ def test_each_distinct_text_is_encoded_once(policy, keep):
     assert [len(ids) for _, ids in policy.encoded] == [3]
 
 
-def test_the_same_texts_in_the_same_rows_cost_nothing(policy, keep):
-    texts, shown = reader_of(policy, keep), sentences(1, 2)
-    np.testing.assert_array_equal(read(texts, shown), read(texts, shown.copy()))
-    assert texts.encoded == 2
-
-
 def test_what_was_returned_stays_as_it_is(policy, keep):
     texts = reader_of(policy, keep)
     read(texts, sentences(1, 2))
@@ -110,36 +104,6 @@ def test_new_texts_take_the_places_of_those_that_are_gone(policy):
         assert len(texts.encoding["states"]) == 4
 
 
-def test_what_stays_keeps_its_place_beside_what_is_new(policy, keep):
-    texts, shown = reader_of(policy, keep), sentences(2, 3, 1)
-    first = read(texts, shown)
-    other = sentences(2, word=5)
-    second = read(texts, np.concatenate([shown[:1], other, shown[2:]]))
-    assert second[0] == first[0]
-    assert second[2] == first[2]
-    assert second[1] not in second[[0, 2]]
-    assert (second[1] == first[1]) == (not keep)  # the place of what is gone
-    assert texts.encoded == 4
-
-
-def test_what_is_kept_is_never_encoded_again(policy):
-    texts, shown = reader_of(policy, keep=True), sentences(1, 2, 3, 4)
-    rng = np.random.default_rng(0)
-    for _ in range(20):
-        read(texts, shown[rng.integers(4, size=3)])
-    assert texts.encoded == 4
-    assert sum(len(ids) for _, ids in policy.encoded) == 4
-
-
-def test_what_is_not_kept_is_encoded_again_when_it_comes_back(policy):
-    texts, shown = reader_of(policy, keep=False), sentences(1, 2)
-    read(texts, shown[:1])
-    read(texts, shown[1:])
-    read(texts, shown[:1])
-    assert texts.encoded == 3
-    assert len(texts.encoding["states"]) == 1
-
-
 @pytest.mark.parametrize("lengths", [(2, 5), (5, 2)])
 def test_shorter_texts_are_padded(policy, keep, lengths):
     """A longer text arrives beside a shorter one, or the other way round."""
@@ -172,20 +136,6 @@ def test_the_callers_arrays_may_change(policy, keep):
         texts.read(keys, {"message": shown})
     assert texts.encoded == 4
     read(texts, shown)
-
-
-def test_overwriting_pads_both_ways():
-    kept, new = {"a": torch.ones(2, 3, 4)}, {"a": torch.full((2, 5, 4), 2.0)}
-    longer = overwrite(kept, torch.tensor([1, 3]), new, 4)["a"]
-    assert longer.shape == (4, 5, 4)
-    assert (longer[0, :3] == 1).all()
-    assert not longer[0, 3:].any()
-    assert not longer[2].any()
-    assert (longer[[1, 3]] == 2).all()
-    shorter = overwrite({"a": longer}, torch.tensor([1]), {"a": torch.full((1, 2, 4), 7.0)}, 4)["a"]
-    assert (shorter[1, :2] == 7).all()
-    assert not shorter[1, 2:].any()
-    assert shorter.data_ptr() == longer.data_ptr()  # in place where it fits
 
 
 def test_what_is_kept_has_a_limit(policy, monkeypatch):

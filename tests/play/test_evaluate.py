@@ -101,27 +101,6 @@ def test_every_team_meets_the_same_games():
     assert (starts[0] == starts[1]).all()
 
 
-def test_a_row_for_each_game_or_not(team):
-    few = evaluate(team, "ma_rtfm", OPTIONS, 12, seed=5, num_envs=4)
-    assert len(few.won) == 12
-    summary = few.summary()
-    assert summary["games"] == 12
-    assert summary["win_rate"] == few.won.mean()
-    assert summary["timed_out"] == few.timed_out.mean()
-    assert (few.length[few.timed_out] == 15).all()
-
-
-def test_an_oracle_is_given_the_games():
-    made = []
-
-    def oracle(vec):
-        made.append(vec)
-        return RandomTeam(vec.num_agents, vec.spec.num_actions)
-
-    evaluate(oracle, "ma_rtfm", OPTIONS, 5)
-    assert made[0].num_envs == 5
-
-
 def test_no_games_are_refused():
     with pytest.raises(ConfigurationError):
         evaluate(RandomTeam(2, 5), "ma_rtfm", OPTIONS, 0)

@@ -1,14 +1,13 @@
 """Teams on a model hub, by the real client against a hub on the loopback."""
 
 import os
-import sys
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 import magrounding as mg
-from magrounding.errors import CheckpointError, ConfigurationError, MissingExtra
+from magrounding.errors import CheckpointError, ConfigurationError
 from magrounding.pretrained import hub
 from tests.experiment.tiny_runs import tiny_run
 from tests.forked import Forked
@@ -34,12 +33,6 @@ def test_what_is_no_repository_is_refused_before_any_connection(name, monkeypatc
     monkeypatch.setattr(hub, "client", lambda: pytest.fail("asked"))
     with pytest.raises(ConfigurationError):
         mg.load_team(f"hub:{name}")
-
-
-def test_without_the_client_the_line_to_type_is_named(monkeypatch):
-    monkeypatch.setitem(sys.modules, "huggingface_hub", None)
-    with pytest.raises(MissingExtra):
-        mg.load_team(f"hub:{NAME}")
 
 
 def test_a_team_that_is_too_large_is_not_downloaded(monkeypatch):

@@ -56,11 +56,6 @@ def test_words_that_are_spelt_alike_are_read_alike_whatever_their_ids(shifted):
     assert before.won.mean() > 0.8
 
 
-def test_a_team_of_the_same_words_stays_as_it_is():
-    team = load_team(READER)
-    assert team.for_games(mg.make_vec("messenger", 1, stage="s2", split="test")) is team
-
-
 @pytest.mark.parametrize(
     ("agent", "options"),
     [("relread", {}), ("relread", {"similarity": 4, "meaning": 2, "motion": 4}), ("qmix_relread", {"similarity": 4})],
@@ -117,11 +112,6 @@ def _play(team, env):
         actions, memory = team.act(seen, memory, infos if begun else None)
         seen, _, _, _, infos = env.step(actions)
         begun = True
-
-
-def test_games_are_an_env(people):
-    with pytest.raises(ConfigurationError):
-        load_team(READER).for_games(people)
 
 
 def test_teams_of_several_words_play_together(people):

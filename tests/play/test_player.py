@@ -7,7 +7,6 @@ import torch
 from magrounding.play.player import Player, Shown, shown_to
 from magrounding.spec import CHOICES, EPISODE, EnvSpec, Field, FixedActions, Text
 from tests.training.text_games import TextGames, TextPolicy, texts_encoded
-from tests.training.toy_games import ToyGames, ToyPolicy
 
 B = 6
 
@@ -90,16 +89,6 @@ def test_memory_and_the_last_action_start_afresh_with_a_game(policy):
     assert B < begun < 20 * B
 
 
-def test_a_caller_says_what_was_done_instead(policy):
-    vec = TextGames(B, end=0.0, max_cycles=99)
-    player = player_of(policy, vec)
-    (shown, restarts), (later, goes_on) = steps_of(vec, 2)
-    player.choose(shown, restarts)
-    player.last_action = np.array([0, 1, 2, 0, 1, 2])
-    player.choose(later, goes_on, explain=True)
-    assert player.aux["last_action"].tolist() == [0, 1, 2, 0, 1, 2]
-
-
 def test_what_is_read_is_what_is_shown(policy):
     """A player whose texts came and went chooses as one that reads them for the first time."""
     vec = TextGames(B)
@@ -133,36 +122,12 @@ def test_texts_are_encoded_once_for_one_set_of_weights(policy):
     assert play() == texts_encoded(player) - before
 
 
-def test_the_generator_decides_the_draws(policy):
-    def drawn(seed):
-        torch.manual_seed(1000 + seed)
-        vec = TextGames(B)
-        player = player_of(policy, vec, seed // 2)
-        return np.stack([player.choose(shown, restarts).action for shown, restarts in steps_of(vec, 20)])
-
-    zero, one, two = drawn(0), drawn(1), drawn(2)
-    assert (zero == one).all()
-    assert (zero != two).any()
-
-
 def test_masked_choices_are_never_taken(policy):
     vec = TextGames(32)
     player = player_of(policy, vec)
     for shown, restarts in steps_of(vec, 20):
         choice = player.choose(shown, restarts)
         assert (np.take_along_axis(shown.observation["action_mask"], choice.action[:, None], 1) == 1).all()
-
-
-def test_what_a_policy_lacks_is_not_asked_for():
-    """No memory, nothing drawn, nothing told: a plain reader of one document."""
-    vec = ToyGames(3)
-    player = player_of(ToyPolicy(), vec)
-    observation, info = vec.reset()
-    choice = player.choose(shown_to(0, observation, vec.spec, info.document), np.ones(3, np.bool_))
-    assert player.memory is None
-    assert player.aux == choice.record == {}
-    assert choice.action.dtype == np.int64
-    assert choice.logits.dtype == choice.value.dtype == np.float32
 
 
 def test_bfloat16_gives_float32_choices(policy):

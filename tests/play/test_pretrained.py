@@ -41,30 +41,6 @@ def test_a_name_without_its_prefix_is_told_from_a_folder(tmp_path, monkeypatch):
     assert find_run("messenger-s2").resolve() == tmp_path / "messenger-s2", "a run of one's own may have that name"
 
 
-@pytest.mark.parametrize("name", pretrained_names())
-def test_it_plays_a_single_game(name):
-    settings = read_config(find_run(f"pretrained:{name}"))
-    team = mg.load_team(f"pretrained:{name}")
-    last = list(settings.entry.evaluation.sets)[-1]
-    env = mg.make(settings.env, **settings.stage_options(settings.stages[-1], last))
-    observations, infos = env.reset(seed=1)
-    memory = team.initial_memory(1)
-    while env.agents:
-        actions, memory = team.act(observations, memory, infos)
-        observations, _, _, _, infos = env.step(actions)
-    assert infos
-
-
-def test_where_they_come_from_is_written_down():
-    assert "ma_rtfm-s5-2agents" in pretrained_names()
-    for name in pretrained_names():
-        about = read_json(find_run(f"pretrained:{name}") / ABOUT_FILE)
-        programs = "python -m benchmarks.curriculum", "python -m benchmarks.tables", "magrounding segments"
-        assert about["command"].startswith(programs)
-        assert about["learnt_by"] in ("reinforcement alone", "reinforcement after imitation", "imitation")
-        assert about["training_minutes"] > 0
-
-
 @pytest.mark.parametrize("stage", ["s1", "s2"])
 def test_they_read(stage):
     """Who wins with the true manual loses with a wrong one: of the same words, or of another game."""
@@ -88,8 +64,3 @@ def test_symbols_are_grounded_without_a_teacher():
     )
     assert won > 0.9
     assert misled < 0.05
-
-
-def test_an_unknown_name():
-    with pytest.raises(ConfigurationError):
-        mg.load_team("pretrained:nobody")

@@ -107,13 +107,3 @@ def test_the_last_step_counts_with_the_last_places(messages):
     facts, info = diagnose(messages, (STAY, UP), (RIGHT, STAY), (RIGHT, STAY), (RIGHT, UP))
     assert info["won"].all()
     assert facts == {"subgoal_conflicts": 0.0}
-
-
-def test_one_agent_has_no_conflicts():
-    vec = mg.make_vec("messenger", 2, stage="s2")
-    obs, info = vec.reset(seed=0)
-    diagnosis = Diagnosis(vec, team=object())
-    diagnosis.chosen(np.arange(2), obs, info["alive"], np.ones((2, 1), np.int64), None)
-    obs, *_, info = vec.step(np.ones((2, 1), np.int64))
-    diagnosis.played(np.arange(2), obs, info)
-    assert diagnosis.metrics() == {}

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import magrounding as mg
-from magrounding.errors import CheckpointError, DataNotFound
+from magrounding.errors import CheckpointError
 from magrounding.experiment.match import play_batch
 from magrounding.play.lineup import Lineup
 from magrounding.play.saved_games import CHECK, EpisodeWriter, Header, read_episodes, replayed
@@ -143,11 +143,6 @@ def test_a_file_goes_on_where_a_kill_cut_it_short(tmp_path):
     assert len(list(replayed(path, header, found))) == 5
     with pytest.raises(CheckpointError):
         save(path, "rtfm")
-
-
-def test_no_file(tmp_path):
-    with pytest.raises(DataNotFound):
-        read_episodes(tmp_path / "none")
 
 
 def sealed(content):

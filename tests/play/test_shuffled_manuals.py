@@ -7,7 +7,6 @@ import magrounding as mg
 from magrounding.agents.building import build_policy
 from magrounding.errors import ConfigurationError
 from magrounding.play.actor import begin_memory
-from magrounding.play.evaluate import evaluate, play
 from magrounding.play.scripted import RandomTeam
 from magrounding.play.shuffled_manuals import ShuffledManuals
 from magrounding.play.team import Team
@@ -32,25 +31,6 @@ class Recorder(RandomTeam):
     def act(self, obs, memory=None, info=None, greedy=False):
         self.given.append(({key: array.copy() for key, array in obs.items()}, info))
         return super().act(obs, memory, info, greedy)
-
-
-@pytest.mark.parametrize("resample_text", [False, True])
-def test_the_manual_is_that_of_the_next_game_and_all_else_its_own(resample_text):
-    vec = mg.make_vec("ma_rtfm", 5, resample_text=resample_text, copy=True, **OPTIONS)
-    (obs, info), recorder = vec.reset(seed=3), Recorder()
-    shuffled = ShuffledManuals(recorder)
-    assert shuffled.initial_memory(5) is None
-    for _ in range(60):
-        before = {key: array.copy() for key, array in obs.items()}
-        actions, _ = shuffled.act(obs, None, info)
-        given, told = recorder.given[-1]
-        assert given.keys() == obs.keys()
-        for key, array in given.items():
-            np.testing.assert_array_equal(array, obs[key][[1, 2, 3, 4, 0]] if key == "manual" else obs[key])
-            np.testing.assert_array_equal(obs[key], before[key])
-        assert told.keys() == info.keys()
-        assert all(told[key] is info[key] for key in info if key != "document")
-        obs, _, _, _, info = vec.step(actions)
 
 
 @pytest.mark.parametrize("resample_text", [False, True])
@@ -102,27 +82,6 @@ def test_a_team_acts_as_when_it_is_handed_the_exchanged_manuals(team):
         restarts += info["done"].sum()
     assert differ > 0  # or it does not read at all
     assert restarts > 12
-
-
-def test_some_rows_are_played_as_all_of_them(team):
-    vec = mg.make_vec("ma_rtfm", 6, **OPTIONS)
-    (obs, info), shuffled, rows = vec.reset(seed=0), ShuffledManuals(team), np.array([1, 4, 5])
-    assert shuffled.accepts_rows
-    whole, some = shuffled.initial_memory(6), shuffled.initial_memory(6)
-    for _ in range(30):
-        actions, whole = shuffled.act(obs, whole, info)
-        chosen, some = shuffled.act(obs, some, info, rows=rows)
-        assert (chosen[rows] == actions[rows]).all()
-        assert not chosen[[0, 2, 3]].any()
-        obs, _, _, _, info = vec.step(actions)
-
-
-def test_it_is_evaluated_like_any_team(team):
-    result = evaluate(ShuffledManuals(team), "ma_rtfm", OPTIONS, 12, seed=5, num_envs=4)
-    assert len(result.won) == 12
-    shuffled = ShuffledManuals(RandomTeam(2, 5))
-    assert not shuffled.accepts_rows
-    assert len(play(shuffled, mg.make_vec("ma_rtfm", 4, **OPTIONS), 6, seed=5).won) == 6
 
 
 def test_its_draws_are_those_of_the_seed(team):

@@ -13,7 +13,6 @@ from magrounding.agents.policy import Policy, PolicyOutput
 from magrounding.agents.weights import load_weights, save_weights, weights_file
 from magrounding.errors import CheckpointError, ConfigurationError, InvalidAction, Unplayable
 from magrounding.play.lineup import Lineup
-from magrounding.play.loading import load_team
 from magrounding.play.player import Player
 from magrounding.play.scripted import RandomTeam, random_team
 from magrounding.play.session import Session
@@ -70,14 +69,6 @@ def test_one_game_or_many_the_same_actions(team):
             own, infos = env.reset()
             restarts += 1
     assert restarts > 3
-
-
-def test_without_infos_it_reads_afresh(team):
-    env = mg.make("ma_rtfm", **OPTIONS)
-    own, infos = env.reset(seed=3)
-    first, _ = team.act(own, team.initial_memory(1), None)
-    second, _ = team.act(own, team.initial_memory(1), infos)
-    assert first == second
 
 
 def test_the_cache_holds_what_a_fresh_reading_gives(team):
@@ -144,14 +135,6 @@ def test_chance_is_the_same_player_in_a_line_up_and_in_a_report(choosing):
         legal.append(np.take_along_axis(obs["action_mask"], actions[..., None], -1))
     assert np.all(legal) == choosing
     vec.close()
-
-
-def test_the_random_team_plays_a_single_env():
-    env = mg.make("ma_rtfm", **OPTIONS)
-    obs, _ = env.reset(seed=0)
-    actions, _ = RandomTeam(2, 5).act(obs)
-    assert set(actions) == {"agent_0", "agent_1"}
-    env.step(actions)
 
 
 def test_a_mixed_team_has_agents_of_each(team):
@@ -251,11 +234,3 @@ def test_foreign_weights_are_refused(tmp_path, team, change):
     saved(tmp_path, team)
     with pytest.raises(CheckpointError):
         load_weights(tmp_path, **{**EXPECTED, **change})
-
-
-def test_a_folder_without_a_run(tmp_path):
-    with pytest.raises(CheckpointError):
-        load_team(tmp_path)
-    (tmp_path / "config.json").write_text('{"env": "ma_rtfm"}')
-    with pytest.raises(CheckpointError):
-        load_team(tmp_path)

@@ -7,13 +7,12 @@ import numpy as np
 import pytest
 
 from examples.my_game.my_game import env as my_game
-from magrounding.cli import play as command
 from magrounding.cli import watch
 from magrounding.cli.command import CommandLine
 from magrounding.errors import ConfigurationError, InvalidAction
 from magrounding.play.action_names import letters_of
 from magrounding.play.lineup import Lineup
-from magrounding.play.saved_games import EpisodeWriter, read_episodes, replayed
+from magrounding.play.saved_games import EpisodeWriter, read_episodes
 from magrounding.play.session import Session
 from magrounding.registry import ENVS, EnvEntry
 
@@ -101,26 +100,6 @@ def test_a_text_world_has_a_list():
     assert "The game is won." in shown["status"]
     assert "looking back from step" in shown["back"]
     game.close()
-
-
-@pytest.mark.parametrize("screen", [(80, 24), (120, 40)])
-def test_all_moves_and_the_goal_are_on_the_screen(screen):
-    async def run():
-        app = Terminal(session(), pause=60)
-        async with app.run_test(size=screen) as pilot:
-            await pilot.pause()
-            keys, legal = app.query_one("#keys", Static), [move.name for move in app.session.moves(0)]
-            assert str(keys.render()).split() == [
-                f"{key}:{name}"
-                for key, name in zip("sudlr", ("stay", "up", "down", "left", "right"), strict=True)
-                if name in legal
-            ]
-            assert keys.region.bottom <= screen[1]
-            texts = app.query_one("#texts", Static)
-            assert "GOAL\n" in str(texts.render())
-            assert texts.region.bottom <= screen[1]  # the whole manual, without scrolling
-
-    asyncio.run(run())
 
 
 def shown(app, name):
@@ -292,51 +271,6 @@ def test_a_runs_team_on_the_terminal(monkeypatch):
     assert CommandLine("magrounding watch", line).run(watch) == 0
 
 
-@pytest.mark.parametrize(
-    ("arguments", "complaint"),
-    [
-        ((), "name a file of saved games, or a run with --run"),
-        (("a", "--run", "b"), "name a file of saved games, or a run with --run"),
-        (("a",), "no saved games at a"),
-        (("a", "--quiet"), "makes no file: leave out --out and --quiet"),
-    ],
-)
-def test_what_cannot_be_watched(capsys, arguments, complaint):
-    assert CommandLine("magrounding watch", arguments).run(watch) == 2
-    assert re.fullmatch(rf"error: [^\n]*{re.escape(complaint)}[^\n]*\n", capsys.readouterr().err)
-
-
-def test_agents_among_themselves_play_on_and_stop():
-    async def run():
-        app = Terminal(session(players="oracle"), pause=0.01)
-        async with app.run_test() as pilot:
-            while not app.session.now.over:
-                await pilot.pause(0.01)
-            assert app.session.now.won
-            await pilot.press("ctrl+n")
-            assert app.session.seed == 4
-            await pilot.press("ctrl+p")
-            step = app.session.now.step
-            await pilot.pause(0.1)
-            assert app.session.now.step <= step + 1
-
-    asyncio.run(run())
-
-
-def test_a_game_that_a_person_played_is_saved(tmp_path):
-    game = session()
-    writer = EpisodeWriter(tmp_path / "games", game.header)
-    while not game.now.over:
-        for agent in game.waiting:
-            game.choose(agent, best(game, agent))
-        assert game.advance()
-    writer.write([game.saved()])
-    header, games = read_episodes(tmp_path / "games")
-    assert header.players == ("human", "oracle")
-    assert games[0].won
-    assert list(replayed(tmp_path / "games", header, games)) == [0]
-
-
 def test_who_moves_and_what_cannot_be():
     game = session()
     assert (game.living, game.waiting, game.advance()) == ([0, 1], [0], False)
@@ -360,17 +294,3 @@ def test_keys():
     assert letters_of(["quit", "stay"], "q") == {"u": 0, "s": 1}
     with pytest.raises(ConfigurationError):
         letters_of(["a", "aa"])
-
-
-@pytest.mark.parametrize(
-    ("arguments", "complaint"),
-    [
-        (("--env", "chess"), "unknown env 'chess'"),
-        (("--env", "ma_rtfm", "--players", "human,oracle,human"), "one for each of the 2"),
-        (("--env", "ma_rtfm", "--seconds", "0"), "--seconds of"),
-        (("--env", "ma_rtfm", "--players", "run:no/such"), "this is not the folder of a run"),
-    ],
-)
-def test_bad_input_is_one_sentence(capsys, arguments, complaint):
-    assert CommandLine("magrounding play", arguments).run(command) == 2
-    assert re.fullmatch(rf"error: [^\n]*{re.escape(complaint)}[^\n]*\n", capsys.readouterr().err)

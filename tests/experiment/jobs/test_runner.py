@@ -78,39 +78,6 @@ def test_jobs_may_follow_from_those_that_ended(tmp_path):
     assert [outcome.job.name for outcome in outcomes] == ["0", "1", "2", "3"]
 
 
-def test_the_progress_of_each_is_shown(tmp_path):
-    program = (
-        "import time\n"
-        "from pathlib import Path\n"
-        "from magrounding.experiment.progress import Display\n"
-        "Display().show('seed 3 s1', 0.5, ('2 min 00 s left', 'wins 50.0%'))\n"
-        "while not Path('{}').exists(): time.sleep(0.01)\n"
-    )
-    seen = tmp_path / "seen"
-
-    class Shown(Display):
-        def show(self, title, part, numbers, row=""):
-            super().show(title, part, numbers, row)
-            if part is not None:
-                seen.touch()
-
-    shown = Shown(Console(file=io.StringIO(), width=200), plain_every=0.0)
-    job = Job("seed 3", (PROGRAM, program.format(seen)), tmp_path / "job")
-    run_jobs([job], 1, shown)
-    assert "seed 3 s1 50%: 2 min 00 s left, wins 50.0%\n" in printed(shown)
-
-
-def test_a_terminal_has_a_row_for_each():
-    shown = display(force_terminal=True)
-    with shown:
-        for i in range(3):
-            shown.show(f"seed {i} s1", i / 4, (f"{i} min left",), row=f"seed {i}")
-        assert len(shown._progress.tasks) == 3
-        shown.hide("seed 1")
-        shown.hide("never shown")
-        assert [task.description for task in shown._progress.tasks] == ["seed 0 s1", "seed 2 s1"]
-
-
 STOPS = """
 import os, signal, sys, time
 def note(text):

@@ -8,7 +8,6 @@ import subprocess
 import sys
 import threading
 import time
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -56,16 +55,6 @@ def whole(tmp_path_factory):
     """The run of one process."""
     folder = tmp_path_factory.mktemp("whole") / "run"
     return run_curriculum(SETTINGS, folder, device="cpu", threads=2, display=quiet(), command="the command")
-
-
-@pytest.mark.slow
-@in_the_full_suite("the two tests below it do so, too, after an interruption")
-def test_processes_side_by_side_make_the_run_of_one(tmp_path, whole, capsys):
-    begin(tmp_path / "run", threads=2)
-    assert go_on(tmp_path / "run", "--jobs", 2) == 0
-    check(tmp_path / "run", whole.path)
-    assert f"report: {tmp_path / 'run' / 'report.md'}" in capsys.readouterr().out
-    assert not [path for path in (tmp_path / "run").rglob("*") if path.name in ("owner.json", "job.log", "job.json")]
 
 
 @pytest.mark.slow
@@ -156,12 +145,6 @@ def test_the_lines_of_the_page_train_each_seed_and_the_last_writes_the_report(
     check(run.path, whole.path)
 
 
-def test_a_folder_whose_name_has_lines_is_refused(tmp_path, capsys):
-    run = begin(tmp_path / "two\nlines", threads=1)
-    assert CommandLine("magrounding jobs", (str(run),)).run(jobs_command) == 2
-    assert capsys.readouterr().out == ""
-
-
 def test_how_minibatches_are_divided_is_settled_as_a_run_begins(tmp_path):
     run = begin(tmp_path / "run", threads=6)  # two networks that learn
     assert run.config()[PARTS] == 3
@@ -201,12 +184,3 @@ def test_other_seeds_and_runs_that_have_not_begun_are_refused(tmp_path, capsys):
     assert capsys.readouterr().err == "error: the run has seeds 0, 1, not 7: train some of its own\n"
     assert go_on(tmp_path / "run", "--jobs", "-1") == 2
     assert "--jobs of" in capsys.readouterr().err
-
-
-def test_a_run_of_one_seed_is_prepared_and_trained_alike(tmp_path):
-    settings = replace(SETTINGS, seeds=(5,))
-    run = begin(tmp_path / "run", settings)
-    assert {path.name for path in run.path.iterdir()} == {"config.json"}
-    run_curriculum(settings, run.path, resume=True, device="cpu", display=quiet(), seeds=(5,))
-    assert is_finished(settings, run.seed(5, 1))
-    assert not run.report.exists()

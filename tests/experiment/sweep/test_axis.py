@@ -54,17 +54,6 @@ def test_what_is_no_axis_is_refused(text):
         parse_axes([text])
 
 
-def test_an_option_is_there_once_and_there_is_one():
-    for texts in ([], ["a=1", "a=2"]):
-        with pytest.raises(ConfigurationError):
-            parse_axes(texts)
-
-
-def test_a_grid_takes_no_range():
-    with pytest.raises(ConfigurationError):
-        grid(parse_axes(["a=1,2", "b=0..1"]))
-
-
 def test_a_grid_is_counted_before_it_is_made_and_drawn_from_without_it():
     axes = parse_axes([f"{name}={','.join(map(str, range(100)))}" for name in "abcdefgh"])
     with pytest.raises(ConfigurationError):

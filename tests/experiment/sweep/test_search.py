@@ -1,11 +1,9 @@
 """Searches: what is trained next. Optuna has to find an optimum that was planted."""
 
 import math
-import sys
 
 import pytest
 
-from magrounding.errors import MissingExtra
 from magrounding.experiment.sweep.axis import parse_axes, size_of
 from magrounding.experiment.sweep.record import OPTUNA, Point, Sweep
 from magrounding.experiment.sweep.search import Search, make_search
@@ -56,15 +54,6 @@ def test_optuna_finds_the_better_half_of_a_planted_optimum():
     assert all(planted(sweep.points[number].values)[-1] < best[0] for number in given_up)
 
 
-def test_a_search_that_goes_on_knows_what_was_reached():
-    """In pieces of a few points, each made anew from the results so far, it finds the same half."""
-    pytest.importorskip("optuna")
-    sweep, known = sweep_of(40), {}
-    while len(known) < 40:
-        go_on(sweep, known, len(known) + 5)
-    assert sum(map(in_better_half, sweep.points[20:])) >= 15
-
-
 @pytest.mark.parametrize("over", [("a=1,2,3,4",), ("a=1,2,3", "b=1..3"), OVER])
 def test_a_search_that_was_killed_goes_on_with_the_same_points_and_trains_none_twice(over):
     pytest.importorskip("optuna")
@@ -94,12 +83,6 @@ def test_points_that_had_begun_come_first():
     assert [next(numbers), next(numbers)] == [0, 2]
     assert [search._trials[number].params for number in (0, 2)] == [{"a": 3, "b": 0.25}, {"a": 5, "b": 1.0}]
     assert list(numbers) == []
-
-
-def test_a_package_that_is_missing_is_named(monkeypatch):
-    monkeypatch.setitem(sys.modules, "optuna", None)
-    with pytest.raises(MissingExtra):
-        make_search(sweep_of(1), {})
 
 
 def test_a_list_is_gone_through():

@@ -95,20 +95,6 @@ def test_a_refusal_is_final(ends):
     assert waits == []
 
 
-def test_a_reply_that_comes_byte_by_byte(ends):
-    async def drip():
-        response = web.StreamResponse()
-        await response.prepare(served.request)
-        while True:
-            await response.write(b" ")
-            await served.pause()
-
-    with serving(Served(lambda body: drip())) as served:
-        end, _ = ends(served, retries=0, timeout=0.3)
-        with pytest.raises(EndpointFailed):
-            end.complete(ASK)
-
-
 def test_a_reply_without_end(ends):
     async def flood():
         response = web.StreamResponse()
@@ -130,15 +116,6 @@ def test_no_redirect_is_followed(ends):
         end, _ = ends(served)
         with pytest.raises(EndpointFailed):
             end.complete(ASK)
-
-
-def test_no_server(ends):
-    with serving(Served()) as served:
-        pass
-    end, _ = ends(served)
-    with pytest.raises(EndpointFailed) as raised:
-        end.complete(ASK)
-    assert raised.value.faults == {CONNECTION: 3}
 
 
 def test_the_key_goes_to_the_endpoint_alone(ends, monkeypatch, caplog):

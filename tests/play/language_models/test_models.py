@@ -5,7 +5,6 @@ import pytest
 from magrounding.errors import ConfigurationError
 from magrounding.play.language_models.models import LanguageModel, read_models
 from magrounding.play.language_models.player import LanguageModels
-from magrounding.play.lineup import Lineup
 
 URL = "http://127.0.0.1:8080/v1"
 KEY = "sk-very-secret"
@@ -75,17 +74,3 @@ def test_prices():
     priced = LanguageModel("m", URL, price={"in": 2.0, "cached": 0.5, "out": 10.0})
     assert priced.cost(1_000_000, 400_000, 100_000) == pytest.approx(0.6 * 2 + 0.4 * 0.5 + 0.1 * 10)
     assert LanguageModel("m", URL, price={"in": 2.0}).cost(1_000_000, 400_000, 100_000) == pytest.approx(2.0)
-
-
-def test_players_of_a_lineup():
-    models = LanguageModels({"one": LanguageModel("m", URL)})
-    lineup = Lineup.parse("llm:one,llm:m@http://127.0.0.1:1/v1,llm:one,oracle", 4, models)
-    assert lineup.name == "llm:one,llm:m@http://127.0.0.1:1/v1,llm:one,oracle"
-    assert [player.name for player in lineup.language_models] == ["one", "m@http://127.0.0.1:1/v1"]
-    with pytest.raises(ConfigurationError):
-        Lineup.parse("llm:on", 1, models)
-    with pytest.raises(ConfigurationError):
-        Lineup.parse("llm:one", 1)
-    with pytest.raises(ConfigurationError):
-        Lineup.parse("llm", 1)
-    models.close()

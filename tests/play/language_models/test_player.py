@@ -15,7 +15,6 @@ from magrounding.play.language_models.dialogue import no_op
 from magrounding.play.language_models.facts import ask_fact
 from magrounding.play.language_models.player import LanguageModels
 from magrounding.play.lineup import Lineup
-from magrounding.play.session import Session
 from magrounding.registry import ENVS
 from tests.play.language_models.served import Served, last_legal, model, serving
 from tests.tiny_rooms import SPEC as ROOMS
@@ -73,13 +72,6 @@ def test_each_agent_is_asked_what_it_sees(players):
                 assert messages[1]["content"].startswith(f"{rules}\n\nMAP\n")
                 assert sum("MANUAL" in each["content"] for each in messages[1:]) == 1
             obs, _, _, _, info = vec.step(actions)
-
-
-def test_a_reply_is_played(players):
-    with serving(Served(lambda body: "<move>stay</move>")) as served:
-        actions, _ = play(mg.make_vec("ma_rtfm", 3, **S1), Lineup.parse("llm:small,oracle", 2, players(served)))
-    assert (actions[..., 0] == 0).all()
-    assert (actions[..., 1] != 0).any()
 
 
 def test_a_move_is_asked_for_once_more_then_nothing_is_done(players):
@@ -170,18 +162,6 @@ def test_an_endpoint_that_fails_makes_its_agent_do_nothing_for_the_rest_of_the_g
     row = failures[0].seed
     assert (actions[:, row, 0] == 0).all()
     assert all((actions[:, other, 0] != 0).any() for other in range(4) if other != row)
-
-
-def test_a_session_with_a_person(players):
-    with serving(Served()) as served:
-        session = Session("ma_rtfm", S1, Lineup.parse("human,llm:small", 2, players(served)), seed=3)
-        while not session.now.over:
-            session.choose(0, session.moves(0)[0].action)
-            session.advance()
-        assert session.saved().length == 5
-        session.close()
-    assert len(served.asked) == 5
-    assert "your action" in served.asked[-1]["messages"][-1]["content"]
 
 
 def test_an_evaluation(players):

@@ -66,11 +66,6 @@ def test_templates_of_the_package(name):
     assert prompt.shows_games == (name == "few_games")
 
 
-def test_places_are_filled_once():
-    filled = Prompt.load("naive").fill("fact", MARKS, rules="$question $$ ${answers}", question="Q", answers="A")
-    assert "$question $$ ${answers}" in filled
-
-
 def test_a_template_of_ones_own(tmp_path):
     path = tmp_path / "mine.txt"
     path.write_text("2\n=== system\nPlay. $form\n=== again\n$reason\n=== fact\n$rules $question $answers\n")

@@ -1,14 +1,12 @@
 """Language models beside people in the browser: chosen by name, asked in the game's thread, kept in the folder."""
 
 import json
-import sys
 from dataclasses import replace
 
 import pytest
 
 import magrounding as mg
 from magrounding.cli import serve
-from magrounding.errors import ConfigurationError, MissingExtra
 from magrounding.experiment.match import play_apart
 from magrounding.play.language_models.calls import CALLS_FILE
 from magrounding.play.language_models.endpoint import EndpointFailed
@@ -41,19 +39,6 @@ def test_a_person_plays_with_a_model(tmp_path, monkeypatch):
     kept = (tmp_path / "games" / CALLS_FILE).read_text()
     assert kept.count("\n") == len(served.asked)
     assert KEY not in kept + shown
-
-
-def test_a_model_that_the_file_does_not_have(tmp_path):
-    with serving(Served()) as served:
-        asked = serve.Arguments(player=("helper=llm:smal",), llm=file_of(tmp_path, served))
-        with pytest.raises(ConfigurationError):
-            serve.make_server(asked)
-
-
-def test_without_the_package(monkeypatch):
-    monkeypatch.setitem(sys.modules, "httpx2", None)
-    with pytest.raises(MissingExtra):
-        Lineup.parse("llm:m@http://127.0.0.1:9/v1", 1)
 
 
 def test_games_that_are_stopped_ask_no_more():

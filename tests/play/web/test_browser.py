@@ -78,16 +78,6 @@ def test_one_button_begins_a_game_with_a_trained_team():
     run(test, envs=("rtfm", "ma_rtfm"))
 
 
-@pytest.mark.parametrize("offered", [{"envs": ("messenger",)}, {"env_options": {"stage": "s1"}}])
-def test_the_button_is_absent_where_its_game_is_not_offered(offered):
-    async def test(there, chromium, errors):
-        page = await open_page(await chromium.new_context(), there.origin, errors)
-        await page.wait_for_selector("#player-0")
-        assert await page.is_hidden("#now")
-
-    run(test, **offered)
-
-
 def test_two_pages_play_one_game_to_its_end_and_what_was_played_is_learnt_from(tmp_path):
     """The whole way: two people by keys, a file, demonstrations, a network that learns from them."""
 

@@ -10,13 +10,13 @@ pytest.importorskip("aiohttp")
 
 from aiohttp import WSMsgType, WSServerHandshakeError
 
-from magrounding.cli.serve import parse_fixed, parse_players
+from magrounding.cli.serve import parse_players
 from magrounding.errors import ConfigurationError
 from magrounding.play.lineup import Lineup, PlayerSpec
 from magrounding.play.saved_games import to_text
 from magrounding.play.session import Session
 from magrounding.play.web.limits import Bucket
-from magrounding.play.web.messages import CODES, MESSAGES, Refusal, parse, read
+from magrounding.play.web.messages import Refusal, parse, read
 from magrounding.play.web.offers import Offers
 from tests.play.web.party import S1, party
 
@@ -45,12 +45,6 @@ def test_messages_are_checked_field_by_field(text, code):
     with pytest.raises(Refusal) as refused:
         parse(read(text))
     assert refused.value.code == code
-
-
-def test_every_code_has_its_sentence_and_every_message_its_fields():
-    assert all(sentence and code.isidentifier() for code, sentence in CODES.items())
-    message = parse({"type": "join", "code": "x", "ref": 4})
-    assert (message, message.ref) == (MESSAGES["join"](code="x", agent=None, token=None, ref=4), 4)
 
 
 @pytest.mark.parametrize(
@@ -286,11 +280,3 @@ def test_the_host_may_offer_what_clients_may_not_choose():
 def test_players_that_the_host_may_not_offer(text):
     with pytest.raises(ConfigurationError):
         parse_players([text])
-
-
-def test_options_of_the_host_are_of_their_kind():
-    assert parse_fixed(["size=10,max_cycles=40"], ("ma_rtfm", "messenger")) == {"size": 10, "max_cycles": 40}
-    with pytest.raises(ConfigurationError):
-        parse_fixed(["size=big"], ("ma_rtfm",))
-    with pytest.raises(ConfigurationError):
-        parse_fixed(["colour=red"], ("ma_rtfm",))

@@ -18,7 +18,6 @@ pytest.importorskip("aiohttp")
 
 from magrounding.cli import study
 from magrounding.cli.command import CommandLine
-from magrounding.cli.serve import Arguments, make_participants
 from magrounding.errors import CheckpointError, ConfigurationError
 from magrounding.play.saved_games import Header, SavedEpisode
 from magrounding.play.web import study as studies
@@ -310,15 +309,6 @@ def test_what_the_disk_refuses_to_the_end_is_elsewhere_and_said(tmp_path, monkey
     assert again.enter(True, BEFORE)["ticket"]
 
 
-def test_what_can_be_written_nowhere_is_said_to_be_lost(tmp_path, monkeypatch, caplog):
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    monkeypatch.setattr(studies, "_MEMORY", tmp_path / "none")
-    people = with_late_games(tmp_path / "study", monkeypatch)
-    full(monkeypatch, tmp_path)
-    people.close(0)
-    assert caplog.messages[-1] == "what was not stored is lost, of participants 0, 1"
-
-
 def test_a_system_without_a_place_for_temporary_files_has_memory(tmp_path, monkeypatch, caplog):
     def none():
         raise FileNotFoundError(2, "No usable temporary directory found in ['/tmp']")
@@ -391,15 +381,6 @@ def test_invitations_that_are_none(tmp_path, text):
         Invitations.read(tmp_path / "codes.txt")
 
 
-@pytest.mark.parametrize(
-    "asked",
-    [{"invitation": "come-and-play"}, {"study": EXAMPLE, "invitation": "come-and-play", "invitations": EXAMPLE}],
-)
-def test_invitations_belong_to_a_study(asked):
-    with pytest.raises(ConfigurationError):
-        make_participants(Arguments(**asked), OFFERS)
-
-
 def test_one_address_does_not_shift_the_orders(tmp_path):
     async def run():
         def study(offers):
@@ -419,19 +400,6 @@ def test_one_address_does_not_shift_the_orders(tmp_path):
 
     asyncio.run(run())
     assert sorted(data(tmp_path)) == [0, 1, 2]
-
-
-def test_who_takes_part_while_the_disk_is_full_is_asked_to_try_again(tmp_path):
-    async def run():
-        async with party(study=lambda offers: Participants(Study.read(EXAMPLE, offers), tmp_path)) as there:
-            one = await there.person()
-            with full_disk():
-                assert await one.refused("enter", consent=True, answers=BEFORE) == "not_stored"
-            await one.say("enter", consent=True, answers=BEFORE)
-            assert (await one.hear("study"))["ticket"]
-
-    asyncio.run(run())
-    assert sorted(data(tmp_path)) == [0]
 
 
 def test_data_that_are_none(tmp_path, capsys):
