@@ -121,15 +121,6 @@ def test_it_goes_on_from_the_last_checkpoint(tmp_path, diverged):
     assert [line["learner_0/learning_rate"] < LOW for line in lines[0]] == [False] * 4 + [True] * 4
 
 
-def test_seeds_after_the_one_that_diverged_learn_with_it_from_their_beginning(tmp_path, unstable):
-    folder = tmp_path / "run"
-    with pytest.raises(Diverged):
-        run_curriculum(settings_of(HIGH, seeds=(3, 4)), folder, display=quiet(), device="cpu")
-    resume(folder, settings_of(LOW, seeds=(3, 4)))
-    assert amendments(read_json(folder / "config.json"))[0].begins == {"3": 120, "4": 0}
-    assert "after 120 steps of seed 3, 0 steps of seed 4" in (folder / "report.md").read_text()
-
-
 def test_only_a_run_that_diverged_takes_them(tmp_path, monkeypatch, capsys):
     folder = tmp_path / "run"
     killed_run(settings_of(HIGH), folder, lambda position: position["steps"] == 90)

@@ -7,13 +7,12 @@ import pytest
 from magrounding.cli import bench, evaluate, pieces, play, record
 from magrounding.cli.command import CommandLine
 from magrounding.cli.game_arguments import EvaluationArguments
-from magrounding.errors import CheckpointError, ConfigurationError, InvalidAction, MissingExtra
+from magrounding.errors import ConfigurationError, InvalidAction, MissingExtra
 from magrounding.experiment.config import make_config
 from magrounding.experiment.curriculum import run_curriculum
 from magrounding.play.lineup import Lineup
 from magrounding.play.session import Session
 from magrounding.registry import env_entry
-from magrounding.storage import check_place
 from tests.experiment.tiny_runs import tiny_settings
 
 
@@ -55,14 +54,6 @@ def test_a_network_that_the_world_refuses_is_refused_before_it_is_measured(monke
     line = ("--env", "messenger", "--learner", learner, "--preset", "quick", "--seconds", "0.1")
     assert CommandLine("magrounding bench", line).run(bench) == 2
     assert capsys.readouterr().err.startswith(f"error: {learner} ")
-
-
-def test_a_place_is_tried_and_no_folder_made(tmp_path):
-    check_place(tmp_path / "new" / "deep" / "file.json")
-    assert not list(tmp_path.iterdir())
-    (tmp_path / "folder").mkdir()
-    with pytest.raises(CheckpointError):
-        check_place(tmp_path / "folder")
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 """A branch of a finished run ends as if it had learnt everything itself, and begins with nothing else."""
 
-import shutil
 from dataclasses import replace
 
 import pytest
@@ -8,7 +7,6 @@ import torch
 
 from benchmarks.tables.branch import beginning, branch
 from magrounding.errors import CheckpointError
-from magrounding.experiment.checkpoint import load_checkpoint, save_checkpoint
 from magrounding.experiment.curriculum import run_curriculum
 from magrounding.experiment.phase import Promotion
 from magrounding.play.owner import RunOwner
@@ -98,26 +96,3 @@ def test_what_a_killed_process_left_is_no_part_of_it_and_a_living_one_is_not_dis
     assert [path.name for path in tmp_path.iterdir()] == ["branch"]
     names = {path.name for path in (tmp_path / "branch").iterdir()}
     assert names == {"s1", "checkpoint.safetensors", "metrics.jsonl", "config.json"}
-
-
-def test_not_of_a_damaged_checkpoint(first, tmp_path):
-    source = shutil.copytree(first, tmp_path / "source")
-    data = (source / "checkpoint.safetensors").read_bytes()
-    (source / "checkpoint.safetensors").write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
-    with pytest.raises(CheckpointError):
-        branch(source, tiny_settings(**BRIEF), tmp_path / "branch")
-    assert not (tmp_path / "branch").exists()
-
-
-def test_a_run_of_a_version_that_kept_nothing(first, tmp_path):
-    settings = tiny_settings(**BRIEF)
-    branch(first, settings, tmp_path / "branch")
-    path = tmp_path / "branch" / "checkpoint.safetensors"
-    origin = {"env": "ma_rtfm", "num_agents": 2}
-    vocabulary = settings.describe("s1").vocabulary_hash
-    record, tensors = load_checkpoint(path, vocabulary_hash=vocabulary, **origin)
-    kept = {name: tensor for name, tensor in tensors.items() if not name.startswith("carried/")}
-    assert len(kept) < len(tensors)
-    save_checkpoint(path, record, kept)
-    with pytest.raises(CheckpointError):
-        run_curriculum(settings, tmp_path / "branch", resume=True, display=quiet(), device="cpu")

@@ -1,6 +1,5 @@
 """Kernels are compiled in several processes, where that is of use, and without them all goes on."""
 
-import gc
 from pathlib import Path
 
 import numba
@@ -33,14 +32,6 @@ def kernel(tmp_path, monkeypatch):
         return 2 * number
 
     return double
-
-
-def test_tasks_are_done_when_something_was_compiled(kernel, tmp_path):
-    with compiled_beside([(Path.touch, (tmp_path / "done",))]):
-        kernel(1)
-        assert not gc.isenabled()
-    assert (tmp_path / "done").exists()
-    assert gc.isenabled()
 
 
 def test_nothing_is_started_or_said_for_what_is_compiled_already(kernel, tmp_path):

@@ -268,13 +268,6 @@ def test_a_promotion_needs_a_condition():
         Promotion(steps=1, rule="either")
 
 
-def test_winning_ends_a_stage_early(tmp_path):
-    rules = {"*": Promotion(steps=100_000, win_rate=0.0, window=3)}
-    changes = {"phases": phases_of(rules), "every": None, "final_sets": ("train",)}
-    run_curriculum(tiny_settings(stages=("s1",), **changes), tmp_path / "run", display=quiet(), device="cpu")
-    assert read_json(tmp_path / "run" / "s1" / "state.json")["phase_steps"] < 1000
-
-
 @pytest.mark.parametrize(
     "changes",
     [
@@ -316,7 +309,7 @@ def test_settings_survive_their_file(tmp_path):
     settings = tiny_settings(seeds=(1, 2))
     write_json(tmp_path / "config.json", settings.as_dict())
     assert read_config(tmp_path) == settings
-    for text, complaint in (("{", "not JSON"), ("[]", "JSON object"), ('{"env": "ma_rtfm"}', "damaged")):
+    for text in ("{", "[]", '{"env": "ma_rtfm"}'):
         (tmp_path / "config.json").write_text(text)
         with pytest.raises(CheckpointError):
             read_config(tmp_path)

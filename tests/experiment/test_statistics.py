@@ -39,13 +39,6 @@ def test_the_interval_of_one_seed_is_that_of_its_games():
     assert (found.seeds, found.games, found.has_interval) == (1, 200, True)
 
 
-def test_ten_wins_in_ten_games_are_no_certainty():
-    found = wins(1.0, games=10)
-    assert found.low == pytest.approx(0.78, abs=0.01)
-    assert (found.iqm, found.high) == (1.0, 1.0)
-    assert wins(0.0, games=10).low == 0.0
-
-
 def test_seeds_that_agree_do_not_make_up_for_few_games():
     one, two, many = wins(0.85), wins(0.845, 0.85), wins(*[0.85] * 5)
     for found in (two, many):

@@ -3,7 +3,6 @@
 import math
 import sys
 import threading
-from itertools import product
 from typing import ClassVar
 
 import msgspec
@@ -17,7 +16,6 @@ from magrounding.experiment import curriculum
 from magrounding.experiment.metrics import MetricsLog, read_metrics
 from magrounding.experiment.phase import Promotion
 from magrounding.experiment.tracking import Sender, Tracking, lacking, track, tracking_of
-from magrounding.play.evaluate import MANUALS, PLAYS
 from magrounding.play.owner import RunOwner
 from magrounding.play.run_folder import METRICS_FILE, RunFolder, SeedFolder
 from magrounding.registry import Registry, TrackerEntry
@@ -297,14 +295,3 @@ def test_tensorboard_shows_no_step_twice(tmp_path):
     assert not (tmp_path / "trackers.json").exists()
     with pytest.raises(CheckpointError):
         MetricsLog(SeedFolder(tmp_path), 10_000)
-
-
-def test_phases_plays_and_manuals_are_kept_apart(tmp_path):
-    places = list(product(("imitate", "reinforce"), ("within", "after"), PLAYS, MANUALS))
-    sender = sender_of(tmp_path, "tensorboard")
-    for k, (phase, when, play, manual) in enumerate(places):
-        where = {"kind": "evaluation", "phase": phase, "set": "eval", "when": when, "play": play, "manual": manual}
-        sender.add(line(90, win_rate=k / 100, **where))
-    sender.close(finished=True)
-    found = read_tensorboard(tmp_path, "", "", tmp_path)
-    assert sorted(round(100 * value) for curve in found.values() for value in curve.values()) == [*range(len(places))]

@@ -1,10 +1,6 @@
 """Two commands with one --out: the second is refused in a sentence that names the first, and nothing is mixed."""
 
 import os
-import re
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
@@ -14,9 +10,7 @@ from magrounding.errors import CheckpointError
 from magrounding.experiment.match import play_match
 from magrounding.play.lineup import Lineup
 from magrounding.play.owner import owned
-from magrounding.play.saved_games import read_episodes
 
-ROOT = Path(__file__).parents[2]
 S1 = {"stage": "s1", "agents": 2, "max_cycles": 20}
 OF_S1 = ("--env", "ma_rtfm", "--stage", "s1")
 
@@ -32,30 +26,6 @@ def test_a_match_owns_its_folder(tmp_path):
     assert not (tmp_path / "match").exists()  # it was made to be owned, and nothing came into it
     games(tmp_path / "match", 4)
     assert [path.name for path in (tmp_path / "match").iterdir()] == ["games_0.jsonl"]
-
-
-@pytest.mark.slow
-def test_of_two_matches_at_once_one_plays_and_its_file_goes_on(tmp_path):
-    code = (
-        "import sys; from pathlib import Path; from magrounding.errors import CheckpointError\n"
-        "from tests.experiment.test_two_in_one_folder import games\n"
-        "print('ready', flush=True); input()\n"
-        "try: games(Path(sys.argv[1]), 600)\n"
-        "except CheckpointError as error: sys.exit(str(error))"
-    )
-    line = [sys.executable, "-c", code, str(tmp_path / "match")]
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    both = [subprocess.Popen(line, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, **pipes) for _ in range(2)]
-    for process in both:
-        assert process.stdout.readline() == "ready\n"
-    for process in both:
-        process.stdin.write("\n")
-        process.stdin.flush()
-    ends = [(process.communicate()[1], process.returncode) for process in both]
-    told = "".join(error for error, code in ends if code)
-    assert told == "" or re.fullmatch(r"the match in [^\n]* is running [^\n]*\n", told)  # or one after the other
-    assert len(read_episodes(tmp_path / "match" / "games_0.jsonl")[1]) == 600
-    assert games(tmp_path / "match", 600).games
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from magrounding.envs.published import PublishedResult
-from magrounding.experiment.reports.zero_shot import cross_table, overview, set_table, to_json
+from magrounding.experiment.reports.zero_shot import overview, set_table, to_json
 from magrounding.experiment.zero_shot import EvaluatedRun, ZeroShot
 from tests.experiment.tiny_runs import tiny_settings
 
@@ -71,25 +71,6 @@ def test_a_set(found):
     assert oracle[2:] == ["100.0 %", "–", "6.00", "–", "–"]
     assert best[:3] == ["paper: the best", "", "59.0 % ± 1.0 %"]
     assert another[:3] == ["paper: another", "", "38.0 % ± 11.0 %"]
-
-
-def test_mixed_teams_beside_each_with_its_own(found):
-    assert rows_of(cross_table(found).markdown())[2:] == [
-        [
-            "a with b",
-            "train",
-            "greedy",
-            "62.0 % ± 19.2 %",
-            "40.0 %",
-            "45.0 % ± 7.1 %",
-            "50.0 % ± 0.0 %",
-            "12.5 % ± 0.0 %",
-        ],
-        [
-            *("a with b", "eval", "greedy", "28.0 % ± 19.2 %", "10.0 %"),
-            *("15.0 % ± 7.1 %", "50.0 % ± 0.0 %", "12.5 % ± 0.0 %"),
-        ],
-    ]
 
 
 def test_the_json_holds_seeds_and_statistics(found):

@@ -70,14 +70,6 @@ def test_a_network_that_models_nobody_says_nothing_of_others():
     assert "mask_coverage" in found
 
 
-def test_nobody_asked_nothing_is_told():
-    plain, asked = (
-        evaluate(RandomTeam(2, 5), "ma_rtfm", OPTIONS, 200, diagnose=diagnose).summary() for diagnose in (False, True)
-    )
-    assert asked.pop("subgoal_conflicts") > 0
-    assert plain == asked
-
-
 @pytest.mark.parametrize(
     ("env", "stage"),
     [("ma_rtfm", "s1"), pytest.param("ma_messenger", "s2", marks=in_the_full_suite("a quarter of a core minute"))],

@@ -46,9 +46,3 @@ def test_only_what_a_world_has_is_counted():
     assert counts.keys() == {"items"}
     assert counts["items"].max() <= 1
     assert count_events("ma_messenger", options, []) == {}
-
-
-def test_a_world_that_tells_nothing():
-    pytest.importorskip("minigrid")
-    options = {"level": "GoToLocal", "max_cycles": 3}
-    assert count_events("babyai", options, play("babyai", "random", 2, **options)) == {}

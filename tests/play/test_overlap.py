@@ -42,10 +42,6 @@ def test_chance_decides_between_equals():
     assert chosen((2,), [(1,), (2,), (2,)], seeds=30) == {1, 2}
 
 
-def test_without_a_choice_it_does_nothing():
-    assert chosen((1,), []) == {0}
-
-
 def test_it_wins_where_the_task_names_what_to_choose():
     games = mg.vectorize(ManyChoices, 8)
     assert play(OverlapTeam(games.spec), games, 16, seed=0).score.mean() == 1.0

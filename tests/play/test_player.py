@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from magrounding.play.player import Player, Shown, shown_to
-from magrounding.spec import CHOICES, EPISODE, EnvSpec, Field, FixedActions, Text
+from magrounding.spec import EPISODE, EnvSpec, Field, FixedActions, Text
 from tests.training.text_games import TextGames, TextPolicy, texts_encoded
 
 B = 6
@@ -101,25 +101,6 @@ def test_what_is_read_is_what_is_shown(policy):
         again = fresh.choose(Shown(shown.observation, shown.texts, None), restarts)  # no key, so contents are compared
         np.testing.assert_allclose(choice.logits, again.logits, atol=1e-6)
         np.testing.assert_allclose(choice.value, again.value, atol=1e-6)
-
-
-def test_texts_are_encoded_once_for_one_set_of_weights(policy):
-    vec = TextGames(B)
-    player = player_of(policy, vec)
-
-    def play():
-        policy.encoded.clear()
-        for shown, restarts in steps_of(vec, 15):
-            player.choose(shown, restarts)
-        for name in ("message", CHOICES):  # which may come back at any time
-            texts = np.concatenate([ids for kind, ids in policy.encoded if kind == name])
-            assert len(np.unique(texts, axis=0)) == len(texts) > 30
-        return sum(len(ids) for _, ids in policy.encoded)
-
-    assert play() == texts_encoded(player)
-    before = texts_encoded(player)
-    player.forget_texts()
-    assert play() == texts_encoded(player) - before
 
 
 def test_masked_choices_are_never_taken(policy):

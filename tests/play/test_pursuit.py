@@ -77,11 +77,6 @@ def test_rtfm_two_agents_and_one_item(board):
     assert (board.world._games.entities[:, 0, rtfm.HELD] == 4).all()
 
 
-def test_rtfm_a_step_in_which_one_pursues_nothing_does_not_count(board):
-    assert diagnose(board, (DOWN, UP), (STAY, UP), (UP, LEFT))[0] == {"subgoal_conflicts": 0.5}
-    assert diagnose(board, (STAY, STAY))[0] == {}
-
-
 @pytest.fixture
 def messages():
     """MESSENGER: both agents carry a message, in one row; one goal lies between them, one above the second."""
@@ -95,11 +90,6 @@ def messages():
     entities[:, :2, messenger.HOLDS] = 1
     entities[:, 3:5, messenger.PRESENT] = 0
     return vec
-
-
-def test_messenger_two_agents_and_one_goal(messages):
-    assert diagnose(messages, (RIGHT, LEFT))[0] == {"subgoal_conflicts": 1.0}
-    assert diagnose(messages, (RIGHT, UP))[0] == {"subgoal_conflicts": 0.0}
 
 
 def test_the_last_step_counts_with_the_last_places(messages):

@@ -7,7 +7,6 @@ from magrounding import machine
 from magrounding.envs.rtfm.oracle import Oracle
 from magrounding.errors import ConfigurationError
 from magrounding.play import recording
-from magrounding.play.evaluate import play
 from magrounding.play.recording import StopRecording, record
 from magrounding.play.scripted import RandomTeam
 from tests.play.recorded_games import by_oracle, make_vec, source_of
@@ -64,14 +63,6 @@ def test_recorded_games_are_those_that_were_played(death):
             game += 1
     assert (t, game) == (len(shown.game), 9)
     assert shown.steps == t
-
-
-def test_the_first_games_of_every_row_are_kept(shown):
-    vec = make_vec(4)
-    result = play(Oracle(vec), vec, 9, seed=7)
-    np.testing.assert_array_equal(shown.won, result.won)
-    np.testing.assert_array_equal(np.bincount(shown.game), result.length)
-    assert np.take_along_axis(shown.labels, shown.actions[..., None], -1).all()  # it did what it held to be best
 
 
 def test_of_other_players_the_action_is_the_label():

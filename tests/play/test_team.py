@@ -71,16 +71,6 @@ def test_one_game_or_many_the_same_actions(team):
     assert restarts > 3
 
 
-def test_the_cache_holds_what_a_fresh_reading_gives(team):
-    vec = mg.make_vec("ma_rtfm", 6, **OPTIONS)
-    (obs, info), memory = vec.reset(seed=0), team.initial_memory(6)
-    for _ in range(40):
-        actions, memory = team.act(obs, memory, info)
-        fresh, _ = team.act(obs, team.initial_memory(6), None)
-        assert (actions == fresh).all()
-        obs, _, _, _, info = vec.step(actions)
-
-
 def test_drawn_actions_are_decided_by_the_memorys_seed(team):
     """Whatever torch's global seed; each agent has draws of its own."""
 

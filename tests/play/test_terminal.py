@@ -93,15 +93,6 @@ def test_a_whole_game_is_won_by_keys(env, players, options):
     game.close()
 
 
-def test_a_text_world_has_a_list():
-    pytest.importorskip("alfworld")
-    game = session("alfworld", "human", split="train")
-    shown = play(game, listed=True)
-    assert "The game is won." in shown["status"]
-    assert "looking back from step" in shown["back"]
-    game.close()
-
-
 def shown(app, name):
     return str(app.query_one(f"#{name}", Static).render())
 
@@ -257,18 +248,6 @@ def test_a_saved_game_is_gone_through(monkeypatch, tmp_path):
     drive(monkeypatch, screenplay)
     assert CommandLine("magrounding watch", (str(tmp_path / "games"), "--game", "1")).run(watch) == 0
     assert seen == read_episodes(tmp_path / "games")[1][1:]
-
-
-def test_a_runs_team_on_the_terminal(monkeypatch):
-    async def screenplay(app, pilot):
-        assert app.session.header.players == ("pretrained:ma_rtfm-s1-2agents",) * 2
-        await pilot.press("pagedown")
-        assert app.session.now.step == 1
-        assert "agent 0 goes by" in shown(app, "texts")
-
-    drive(monkeypatch, screenplay)
-    line = ("--run", "pretrained:ma_rtfm-s1-2agents", "--terminal")
-    assert CommandLine("magrounding watch", line).run(watch) == 0
 
 
 def test_who_moves_and_what_cannot_be():

@@ -150,25 +150,9 @@ def test_a_ray_that_does_not_start_is_one_sentence_and_leaves_nothing(tmp_path, 
         raise Exception("timed out during startup.\nThis could happen because of much.")
 
     monkeypatch.setattr(ray, "init", init)
-    sentence = "Ray did not start on this machine: timed out during startup. Leave out --cluster"
     with pytest.raises(ConfigurationError), RayPlaces(Cluster("ray"), tmp_path / "run"):
         pass
     assert not Path(tmp_path.joinpath("place").read_text()).exists()
-
-
-def test_what_no_node_has_is_refused(tmp_path, cluster):
-    with (
-        pytest.raises(ConfigurationError),
-        RayPlaces(Cluster(f"ray://{cluster.address}", cpus=3), tmp_path),
-    ):
-        pass
-
-
-def test_half_a_core_is_room_for_two(tmp_path, cluster):
-    with RayPlaces(Cluster(f"ray://{cluster.address}", cpus=0.5), tmp_path) as places:
-        assert places.count == 4
-    with RayPlaces(Cluster(f"ray://{cluster.address}", jobs=7), tmp_path) as places:
-        assert places.count == 7
 
 
 def test_no_cluster_is_one_sentence(tmp_path):

@@ -69,15 +69,6 @@ def test_one_that_dies_is_named_with_its_last_lines_and_the_others_go_on(tmp_pat
         check_outcomes(outcomes.values())
 
 
-def test_jobs_may_follow_from_those_that_ended(tmp_path):
-    def ended(outcome):
-        number = int(outcome.job.name)
-        return [code(str(number + 1), "", tmp_path)] if number < 3 else None
-
-    outcomes = run_jobs([code("0", "", tmp_path)], 2, display(), ended=ended)
-    assert [outcome.job.name for outcome in outcomes] == ["0", "1", "2", "3"]
-
-
 STOPS = """
 import os, signal, sys, time
 def note(text):

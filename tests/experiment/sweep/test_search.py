@@ -6,7 +6,7 @@ import pytest
 
 from magrounding.experiment.sweep.axis import parse_axes, size_of
 from magrounding.experiment.sweep.record import OPTUNA, Point, Sweep
-from magrounding.experiment.sweep.search import Search, make_search
+from magrounding.experiment.sweep.search import make_search
 
 OVER = ("learning.learning_rate=1e-5..1e-1:log", "network.width=8,16,32,64")
 
@@ -83,11 +83,3 @@ def test_points_that_had_begun_come_first():
     assert [next(numbers), next(numbers)] == [0, 2]
     assert [search._trials[number].params for number in (0, 2)] == [{"a": 3, "b": 0.25}, {"a": 5, "b": 1.0}]
     assert list(numbers) == []
-
-
-def test_a_list_is_gone_through():
-    sweep = Sweep(("a=1,2",), "grid", 2, {}, points=[Point({"a": "1"}), Point({"a": "2"})])
-    search = make_search(sweep, {})
-    assert type(search) is Search
-    assert list(search.numbers()) == [0, 1]
-    assert not search.gives_up(0, [0.0])

@@ -78,11 +78,6 @@ def said(capsys, *words):
     return code, capsys.readouterr()
 
 
-def test_it_is_measured_on_the_set_that_chooses():
-    assert BASE.evaluation.final_sets == ("train", "eval")
-    assert measured(BASE) is BASE
-
-
 def test_a_point_that_has_begun_and_measured_nothing_is_left_out(tmp_path):
     """As of a run that is stopped while it records its expert: what was measured by others is reported all the same."""
     folder, sweep = SweepFolder(tmp_path), sweep_of(OVER[:1])
@@ -196,16 +191,6 @@ def test_the_table_and_the_figure(tmp_path):
     assert lines[0].startswith("point,learning.learning_rate,network.embedding,seeds,mean,std,iqm,low,high,games")
     assert [line.split(",")[0] for line in lines[1:]] == ["point_3", "point_1", "point_0", "point_2"]
     assert (tmp_path / "sweep.png").read_bytes().startswith(b"\x89PNG")
-
-
-def test_ranges_have_axes_of_numbers(tmp_path):
-    sweep = sweep_of(("learning.learning_rate=0.001,0.01",), points=[])
-    sweep.over = ("learning.learning_rate=1e-4..1e-1:log", "network.embedding=4..8")
-    for rate, width in (("0.0003", "4"), ("0.012345678901", "8")):
-        sweep.points.append(Point({"learning.learning_rate": rate, "network.embedding": width}))
-        measure(SweepFolder(tmp_path), sweep, len(sweep.points) - 1, {0: 20, 1: 40})
-    assert write_report(SweepFolder(tmp_path), sweep)
-    assert "| point_1 | 0.01235 | 8 | 30.0 % [" in (tmp_path / "sweep.md").read_text()
 
 
 def test_what_cannot_be_swept_is_refused(tmp_path, capsys):

@@ -2,7 +2,6 @@
 
 import pytest
 
-from magrounding.errors import ConfigurationError
 from magrounding.play.language_models.prompts import JSON, MARKS, PROMPTS, Prompt, read_move
 
 LEGAL, KNOWN = {"left": 3, "go to desk 1": 5}, {"left": 3, "up": 1, "go to desk 1": 5}
@@ -64,15 +63,3 @@ def test_templates_of_the_package(name):
         filled = prompt.fill("fact", form, rules="RULES", question="QUESTION", answers="ANSWERS")
         assert all(word in filled for word in ("RULES", "QUESTION", "ANSWERS", mark))
     assert prompt.shows_games == (name == "few_games")
-
-
-def test_a_template_of_ones_own(tmp_path):
-    path = tmp_path / "mine.txt"
-    path.write_text("2\n=== system\nPlay. $form\n=== again\n$reason\n=== fact\n$rules $question $answers\n")
-    prompt = Prompt.load(str(path))
-    assert (prompt.version, prompt.parts["system"]) == ("2", "Play. $form")
-    (tmp_path / "half.txt").write_text("1\n=== system\nPlay.\n")
-    with pytest.raises(ConfigurationError):
-        Prompt.load(str(tmp_path / "half.txt"))
-    with pytest.raises(ConfigurationError):
-        Prompt.load(str(tmp_path / "none.txt"))

@@ -15,9 +15,7 @@ from magrounding.errors import ConfigurationError
 from magrounding.play.lineup import Lineup, PlayerSpec
 from magrounding.play.saved_games import to_text
 from magrounding.play.session import Session
-from magrounding.play.web.limits import Bucket
 from magrounding.play.web.messages import Refusal, parse, read
-from magrounding.play.web.offers import Offers
 from tests.play.web.party import S1, party
 
 GAME = {"env": "ma_rtfm", "options": S1, "players": ["human", "oracle"], "seed": 0, "pace": 0}
@@ -201,14 +199,6 @@ def test_what_is_too_long_or_too_fast():
     asyncio.run(run())
 
 
-def test_a_bucket_gives_so_many_at_once_and_so_many_a_second():
-    now = [0.0]
-    bucket = Bucket(2.0, 3, lambda: now[0])
-    assert [bucket.take() for _ in range(4)] == [True, True, True, False]
-    now[0] = 0.5
-    assert [bucket.take() for _ in range(2)] == [True, False]
-
-
 def saved_game(env="ma_rtfm", players="oracle,oracle", **options):
     session = Session(env, options or {**S1, "agents": 2}, Lineup.parse(players, 2 if "," in players else 1), 5)
     while not session.now.over:
@@ -266,14 +256,6 @@ def test_uploads_are_played_again_or_refused():
                 assert code == "bad_file" if sentence else code == game.length + 1
 
     asyncio.run(run())
-
-
-def test_the_host_may_offer_what_clients_may_not_choose():
-    offers = Offers(("messenger",), env_options={"game_id": True})
-    assert "game_id" not in [each["name"] for each in offers.listed()[0]["options"]]
-    assert offers.plan("messenger", {}, ["human"], 0).options["game_id"] is True
-    with pytest.raises(Refusal):
-        offers.plan("messenger", {"game_id": False}, ["human"], 0)
 
 
 @pytest.mark.parametrize("text", ["a/b=run:there", "run:runs/quick", "mine=human", "mine="])

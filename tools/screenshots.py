@@ -1,4 +1,4 @@
-"""Pictures of the page for the README, by Playwright: `python -m tests.play.web.screenshots docs/images`."""
+"""Pictures of the page for the README, by Playwright: `python -m tools.screenshots docs/images`."""
 
 import asyncio
 import io
