@@ -8,15 +8,13 @@ from magrounding.errors import ConfigurationError
 from magrounding.play.evaluate import evaluate
 
 MISFITS = [
-    ("messenger-s3", "rtfm", {}, "trained on messenger with 1 agent"),
-    ("messenger-s3", "messenger", {"stage": "s3", "game_id": True}, r"looks at 'manual' of \[6, 31\]; .* \[1, 3\]"),
-    ("ma_rtfm-s5-2agents", "ma_rtfm", {"stage": "s5", "agents": 3}, "trained on ma_rtfm with 2 agents; it was shown"),
-    ("ma_rtfm-s5-2agents", "ma_rtfm", {"stage": "s5", "agents": 1}, "trained on ma_rtfm with 2 agents; it was shown"),
-    ("ma_rtfm-s5-2agents", "ma_rtfm", {"stage": "s5", "occupants": 1}, r"looks at 'grid' of \[H, W, 4\]; .* 8, 2\]"),
-    ("ma_rtfm-s5-2agents", "ma_messenger", {}, "trained on ma_rtfm with 2 agents"),
-    ("rtfm-nl", "ma_rtfm", {}, "trained on rtfm with 1 agent; it was shown"),
-    ("rtfm-nl", "rock_paper_scissors", {}, "trained on rtfm with 1 agent"),
-    ("rtfm-nl", "babyai", {}, "trained on rtfm with 1 agent"),
+    ("messenger-s3", "rtfm", {}),
+    ("messenger-s3", "messenger", {"stage": "s3", "game_id": True}),
+    ("ma_rtfm-s5-2agents", "ma_rtfm", {"stage": "s5", "agents": 3}),
+    ("ma_rtfm-s5-2agents", "ma_rtfm", {"stage": "s5", "agents": 1}),
+    ("ma_rtfm-s5-2agents", "ma_rtfm", {"stage": "s5", "occupants": 1}),
+    ("ma_rtfm-s5-2agents", "ma_messenger", {}),
+    ("rtfm-nl", "ma_rtfm", {}),
 ]
 
 FITS = [
@@ -40,10 +38,8 @@ def load():
     return lambda name: teams.setdefault(name, mg.load_team(f"pretrained:{name}"))
 
 
-@pytest.mark.parametrize(("name", "env", "options", "complaint"), MISFITS)
-def test_a_team_refuses_what_it_was_not_trained_for(load, name, env, options, complaint):
-    if env == "babyai":
-        pytest.importorskip("minigrid")
+@pytest.mark.parametrize(("name", "env", "options"), MISFITS)
+def test_a_team_refuses_what_it_was_not_trained_for(load, name, env, options):
     team, vec, single = load(name), mg.make_vec(env, 3, **options), mg.make(env, **options)
     seen, info = vec.reset(seed=0)
     for told in (info, None):

@@ -178,7 +178,7 @@ def test_a_file_system_without_locks_is_warned_of(tmp_path, monkeypatch, code):
         raise OSError(code, os.strerror(code))
 
     monkeypatch.setattr("fcntl.flock", flock)
-    with pytest.warns(UserWarning), RunOwner(RunFolder(tmp_path)):
+    with pytest.warns(UserWarning, match=OWNER_FILE), RunOwner(RunFolder(tmp_path)):
         assert json.loads((tmp_path / OWNER_FILE).read_text())["pid"] == os.getpid()
     assert not list(tmp_path.iterdir())
 

@@ -17,17 +17,7 @@ def test_lines_comments_and_repetitions():
     assert [again.at(step) for step in range(5)] == ["left", "up", "left", "up", "left"]
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "# nothing",
-        "*",
-        "left\n*\nup",
-        "left * 0",
-        "* 3",
-        "left * 99999999999999999",
-    ],
-)
+@pytest.mark.parametrize("text", ["# nothing", "*", "left\n*\nup", "left * 0", "* 3", "left * 99999999999999999"])
 def test_what_is_no_script(text):
     with pytest.raises(ConfigurationError):
         Script.parse(text)

@@ -212,14 +212,7 @@ def test_damaged_weights_are_refused(tmp_path, team, damage):
         load_weights(tmp_path, **EXPECTED)
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"env": "rtfm"},
-        {"vocabulary_hash": "w"},
-        {"num_agents": 3},
-    ],
-)
+@pytest.mark.parametrize("change", [{"env": "rtfm"}, {"vocabulary_hash": "w"}, {"num_agents": 3}])
 def test_foreign_weights_are_refused(tmp_path, team, change):
     saved(tmp_path, team)
     with pytest.raises(CheckpointError):

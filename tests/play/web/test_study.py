@@ -365,18 +365,9 @@ def test_an_invitation_for_all(tmp_path):
     assert sorted(data(tmp_path)) == [0, 1]
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "same-code\nsame-code",
-        "short",
-        "with space",
-        "\xff",
-    ],
-)
+@pytest.mark.parametrize("text", [b"", b"same-code\nsame-code", b"short", b"with space", b"\xff"])
 def test_invitations_that_are_none(tmp_path, text):
-    (tmp_path / "codes.txt").write_bytes(text.encode("latin-1"))
+    (tmp_path / "codes.txt").write_bytes(text)
     with pytest.raises(ConfigurationError):
         Invitations.read(tmp_path / "codes.txt")
 
@@ -402,12 +393,11 @@ def test_one_address_does_not_shift_the_orders(tmp_path):
     assert sorted(data(tmp_path)) == [0, 1, 2]
 
 
-def test_data_that_are_none(tmp_path, capsys):
+def test_data_that_are_none(tmp_path):
     line = CommandLine("magrounding study", (str(tmp_path),))
     assert line.run(study) == 2
     (tmp_path / "participant_0.json").write_text('{"format": "other"}')
     assert line.run(study) == 2
-    assert "is no participant's data" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -418,23 +408,12 @@ def test_data_that_are_none(tmp_path, capsys):
         ('["human", "oracle"]', '["oracle", "oracle"]'),
         ('name = "trained"', 'name = "oracle"'),
         ('id = "comment"', 'id = "plays"'),
-        ("seeds = [11, 12]", "seeds = []"),
-        ("pace = 0", "pace = = 0"),
-        ("pace = 0", 'pace = "0"'),
-        ("pace = 0", "pace = -1"),
-        ("pace = 0", "pace = inf"),
-        ("pace = 0", "open = 1"),
-        ("seeds = [11, 12]", "seeds = [11, -1]"),
-        ("seeds = [11, 12]", "seeds = [11, 1.5]"),
-        ("seeds = [11, 12]", "seeds = 11"),
-        ('name = "trained"', "name = 1"),
-        ('["human", "oracle"]', '"human"'),
-        ('id = "plays"', "id = 1"),
-        ('ask = "The computer player was helpful."', "ask = 1"),
-        ('["disagree", "neither", "agree"]', "[1, 2]"),
-        ('["disagree", "neither", "agree"]', '"agree"'),
-        ('["disagree", "neither", "agree"]', "5"),
         ('id = "comment"', 'id = "between"'),
+        ("seeds = [11, 12]", "seeds = []"),
+        ("seeds = [11, 12]", "seeds = [11, -1]"),
+        ("pace = 0", "pace = = 0"),
+        ("pace = 0", "pace = inf"),
+        ('["disagree", "neither", "agree"]', "[1, 2]"),
     ],
 )
 def test_studies_that_cannot_be_held(tmp_path, old, new):
