@@ -73,22 +73,14 @@ def test_everything_comes_back(saved):
     assert all(torch.equal(packed[name], again[name]) for name in packed)
 
 
-def test_a_file_cut_anywhere_is_refused(saved):
+def test_a_file_that_is_cut_or_changed_anywhere_is_refused(saved):
     path, _, _ = saved
     whole = path.read_bytes()
-    for size in (0, 4, 8, 100, len(whole) // 2, len(whole) - 1):
-        path.write_bytes(whole[:size])
+    flipped = whole[:-5] + bytes([whole[-5] ^ 1]) + whole[-4:]
+    for data in (*(whole[:size] for size in (0, 4, 8, 100, len(whole) // 2, len(whole) - 1)), flipped):
+        path.write_bytes(data)
         with pytest.raises(CheckpointError):
             load_checkpoint(path, **EXPECTED)
-
-
-def test_a_flipped_bit_is_noticed(saved):
-    path, _, _ = saved
-    data = bytearray(path.read_bytes())
-    data[-5] ^= 1
-    path.write_bytes(data)
-    with pytest.raises(CheckpointError):
-        load_checkpoint(path, **EXPECTED)
 
 
 def retyped(header):
@@ -124,14 +116,7 @@ def test_types_shapes_names_and_the_record_are_part_of_the_digest(saved, change)
         load_checkpoint(path, **EXPECTED)
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"env": "chess"},
-        {"vocabulary_hash": "w"},
-        {"num_agents": 3},
-    ],
-)
+@pytest.mark.parametrize("change", [{"env": "chess"}, {"vocabulary_hash": "w"}, {"num_agents": 3}])
 def test_foreign_checkpoints_are_refused(saved, change):
     with pytest.raises(CheckpointError):
         load_checkpoint(saved[0], **{**EXPECTED, **change})

@@ -26,11 +26,6 @@ def test_seeds_are_paired_so_that_pairs_are_independent():
     assert seed_pairs(one, one) == [(0, 1), (1, 2), (2, 0)]
 
 
-def test_a_run_of_two_seeds_meets_itself_once():
-    two = contender("a", 3, 4)
-    assert seed_pairs(two, two) == [(3, 4)]
-
-
 def test_who_cannot_be_paired():
     alone, solo = contender("a", 0), contender("b", 0, 1, agents=1)
     with pytest.raises(ConfigurationError):

@@ -56,20 +56,14 @@ def finished(tmp_path_factory):
 
 
 def test_a_run_leaves_everything_behind(finished):
-    names = {path.name for path in finished.iterdir()}
-    assert names == FOLDER_OF_A_RUN | {"tensorboard", "s1", "s3"}
+    assert {path.name for path in finished.iterdir()} == FOLDER_OF_A_RUN | {"tensorboard", "s1", "s3"}
     for stage in ("s1", "s3"):
-        assert {p.name for p in (finished / stage).iterdir()} == {
-            "agent_0.safetensors",
-            "agent_1.safetensors",
-            "state.json",
-        }
+        names = {path.name for path in (finished / stage).iterdir()}
+        assert names == {"agent_0.safetensors", "agent_1.safetensors", "state.json"}
     state = read_json(finished / "s3" / "state.json")
     assert state["vocabulary"] == mg.make_vec("ma_rtfm", 1).spec.vocabulary_hash
-    assert state["phase"] == "reinforce"
-    assert state["phase_steps"] == 180
-    assert state["total_steps"] == 420
-    assert state["config"]["phases"]["*"][0]["num_envs"] == 6
+    assert (state["phase"], state["phase_steps"], state["total_steps"]) == ("reinforce", 180, 420)
+    assert (finished / "curves.png").read_bytes().startswith(b"\x89PNG")
     assert not list(finished.rglob("*partial*"))
 
 
@@ -216,20 +210,13 @@ def test_several_seeds_have_folders_of_their_own(tmp_path):
     folder = tmp_path / "run"
     changes = {"every": None, "phases": phases_of({"*": Promotion(steps=60)}), "final_sets": ("train",)}
     run_curriculum(tiny_settings(stages=("s1",), seeds=(3, 5), **changes), folder, display=quiet(), device="cpu")
-    assert {path.name for path in folder.iterdir()} == {
-        "config.json",
-        "report.md",
-        "curves.png",
-        "baselines.json",
-        "seed_3",
-        "seed_5",
-    }
+    own = {"metrics.jsonl", "checkpoint.safetensors"}
+    assert {path.name for path in folder.iterdir()} == FOLDER_OF_A_RUN - own | {"seed_3", "seed_5"}
     three, five = (mg.load_team(folder, seed=k).policies[0] for k in (3, 5))
     assert not all(torch.equal(p, q) for p, q in zip(three.parameters(), five.parameters(), strict=True))
-    with pytest.raises(ConfigurationError):
-        mg.load_team(folder, seed=4)
-    with pytest.raises(ConfigurationError):
-        mg.load_team(folder, stage="s5")
+    for absent in ({"seed": 4}, {"stage": "s5"}):
+        with pytest.raises(ConfigurationError):
+            mg.load_team(folder, **absent)
 
 
 @pytest.mark.parametrize(
@@ -269,14 +256,7 @@ def test_a_promotion_needs_a_condition():
 
 
 @pytest.mark.parametrize(
-    "changes",
-    [
-        {"agents": -1},
-        {"stages": ("s9",)},
-        {"stages": ("s1", "s1")},
-        {"seeds": (-1,)},
-        {"seeds": ()},
-    ],
+    "changes", [{"agents": -1}, {"stages": ("s9",)}, {"stages": ("s1", "s1")}, {"seeds": (-1,)}, {"seeds": ()}]
 )
 def test_settings_that_cannot_work(changes):
     with pytest.raises(ConfigurationError):

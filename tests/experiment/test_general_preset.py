@@ -51,12 +51,9 @@ def test_an_environment_without_presets_has_the_general_one(own):
     assert default_preset("own") == GENERAL
     assert default_preset("ma_rtfm") == "demo"
     assert presets_of("ma_rtfm")[-1] == GENERAL
-    with pytest.raises(ConfigurationError):
-        find_preset("quick", "own")
-    with pytest.raises(ConfigurationError):
-        find_preset("generel", "own")
-    with pytest.raises(ConfigurationError):
-        find_preset("general", "onw")
+    for preset, env in (("quick", "own"), ("general", "onw")):
+        with pytest.raises(ConfigurationError):
+            find_preset(preset, env)
 
 
 @pytest.mark.parametrize(("env", "sets"), [("own", ("easy", "hard")), ("bare", ("train",))])

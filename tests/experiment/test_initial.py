@@ -33,14 +33,7 @@ def test_it_learns_what_a_second_stage_learns(base, tmp_path):
     assert f"* initial: {base}" in (tmp_path / "second" / "report.md").read_text()
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"agents": 3},
-        {"share_parameters": True},
-        {"network": {}},
-    ],
-)
+@pytest.mark.parametrize("changes", [{"agents": 3}, {"share_parameters": True}, {"network": {}}])
 def test_weights_of_other_teams_are_refused(base, changes):
     with pytest.raises(CheckpointError):
         check_run(tiny_settings(stages=("s3",), initial=str(base), **BRIEF, **changes))

@@ -2,30 +2,15 @@
 
 import pytest
 from markdown_it import MarkdownIt
+from matplotlib.figure import Figure
 
 from magrounding.experiment.markdown import code, shown, table
 from magrounding.experiment.plots import plain
 
 NAMES = (
-    *("relread", "lr_1", "with a prior", "a-b.c", "RTFM (ours)", "größe 2", "3 × txt2pi", "lr$1_$2", "?!", "a > b"),
-    *("a|b", "*", "a*b*c", "**a**", "_x_", "__x__", "a _b_ c", "(_b_)", "<b>x</b>", "<!-- a -->", "[a](b)", "![a](b)"),
-    *(
-        "~~a~~",
-        "&amp;",
-        "&#65;",
-        "AT&T",
-        "a\\b",
-        "\\*a\\*",
-        "a\\",
-        "`a`",
-        "``",
-        "a``b`",
-        "_",
-        "a_",
-        "_a",
-        "$x$",
-        "_a|b*",
-    ),
+    *("relread", "lr_1", "with a prior", "RTFM (ours)", "größe 2", "lr$1_$2", "a > b", "a|b", "*", "**a**", "_x_"),
+    *("a _b_ c", "<b>x</b>", "<!-- a -->", "[a](b)", "~~a~~", "&amp;", "AT&T", "a\\b", "\\*a\\*", "a\\", "`a`", "``"),
+    *("a``b`", "_", "a_", "_a", "$x$", "_a|b*"),
 )
 
 
@@ -51,15 +36,12 @@ def test_no_name_ends_a_cell_or_a_line():
     assert lines[2:] == ["| a\\|b | 1 |", "| a b | 2 |", "| x y z | 3 |"]
 
 
-@pytest.mark.parametrize("name", ["lr$1_$2", "$", "$$", r"a\$b", "_hidden", "$x^2$", r"\frac{1", "a\nb", "a\x00b"])
+@pytest.mark.parametrize("name", ["lr$1_$2", "$", "_hidden", r"\frac{1", "a\nb"])
 def test_a_figure_shows_a_name_as_it_is(name):
     """Matplotlib takes dollars for formulas, and leaves out labels that begin with an underscore."""
-    from matplotlib.figure import Figure
-
     figure = Figure()
     axes = figure.subplots()
     axes.plot([0, 1], label=plain(name))
-    axes.set_title(plain(name))
     legend = axes.legend()
     figure.draw_without_rendering()
     (text,) = legend.get_texts()

@@ -50,11 +50,6 @@ def taught(tmp_path_factory):
 
 
 def test_each_phase_leaves_its_weights(taught):
-    assert {path.name for path in (taught / "s1" / "imitate").iterdir()} == {
-        "agent_0.safetensors",
-        "agent_1.safetensors",
-        "state.json",
-    }
     states = [read_json(taught / name / "state.json") for name in ("s1/imitate", "s1", "s2")]
     assert [(state["stage"], state["phase"], state["phase_steps"], state["total_steps"]) for state in states] == [
         ("s1", "imitate", 90, 90),
@@ -68,29 +63,11 @@ def test_each_phase_leaves_its_weights(taught):
     assert torch.equal(torch.stack(parameters), weights_of(taught, "s1"))
 
 
-def test_a_phase_that_does_harm_ends_with_the_weights_it_began_with(tmp_path, monkeypatch):
-    evaluate = StageSession.evaluate
-
-    def wins_until_it_learns(session, *arguments):
-        result = evaluate(session, *arguments)
-        learnt = any(learner.optimizer.state for learner in session.learners)
-        result.won[:] = session.phase.name == "imitate" or not learnt
-        return result
-
-    monkeypatch.setattr(StageSession, "evaluate", wins_until_it_learns)
-    run_curriculum(taught_settings(stages=("s1",)), tmp_path / "harmed", display=quiet(), device="cpu")
-    assert torch.equal(weights_of(tmp_path / "harmed", "s1"), weights_of(tmp_path / "harmed", "s1/imitate"))
-    assert read_json(tmp_path / "harmed" / "s1" / "state.json")["steps"] == 0
-    report = (tmp_path / "harmed" / "report.md").read_text(encoding="utf-8")
-    told = "reinforcement after imitation (no gain in 1 of 1 seeds: earlier weights kept)"
-    assert told in report
-
-
-@pytest.mark.parametrize(("won", "stays"), in_full([(0.55, True), (0.65, False)], [(0.65, False)]))
+@pytest.mark.parametrize(("won", "stays"), [(0.55, True), (0.65, False)])
 def test_weights_that_win_more_by_chance_do_not_take_the_place_of_those_of_the_phase_before(
     tmp_path, monkeypatch, won, stays
 ):
-    evaluate = StageSession.evaluate
+    evaluate, run = StageSession.evaluate, tmp_path / "run"
 
     def half_and_then_more(session, *arguments):
         result = evaluate(session, *arguments)
@@ -100,11 +77,10 @@ def test_weights_that_win_more_by_chance_do_not_take_the_place_of_those_of_the_p
 
     monkeypatch.setattr(StageSession, "evaluate", half_and_then_more)
     settings = taught_settings(stages=("s1",))
-    settings = replace(
-        settings, evaluation=replace(settings.evaluation, selection_games=100)
-    )  # 7.1 % is a standard error
-    run_curriculum(settings, tmp_path / "run", display=quiet(), device="cpu")
-    assert (read_json(tmp_path / "run" / "s1" / "state.json")["steps"] == 0) == stays
+    more = replace(settings.evaluation, selection_games=100)  # 7.1 % is a standard error
+    run_curriculum(replace(settings, evaluation=more), run, display=quiet(), device="cpu")
+    assert (read_json(run / "s1" / "state.json")["steps"] == 0) == stays
+    assert torch.equal(weights_of(run, "s1"), weights_of(run, "s1/imitate")) == stays
 
 
 def test_weights_are_chosen_by_the_way_of_playing_that_is_asked_for(tmp_path):
@@ -164,10 +140,7 @@ def test_rewards_go_on_from_what_the_teacher_taught(tmp_path, monkeypatch):
         ("r r", ["reinforcement alone"] * 2),
         ("i i", ["imitation"] * 2),
         ("ir r", ["imitation", "reinforcement after imitation", "reinforcement after imitation"]),
-        ("i r", ["imitation", "reinforcement after imitation"]),
-        ("r i", ["reinforcement alone", "imitation"]),
         ("r ir", ["reinforcement alone", "imitation", "reinforcement after imitation"]),
-        ("ri r", ["reinforcement alone", "imitation", "reinforcement after imitation"]),
     ],
 )
 def test_how_weights_came_about(chain, told):
@@ -321,11 +294,7 @@ def test_reading_takes_manuals_that_can_be_reassigned():
 
 @pytest.mark.parametrize(
     "ramps",
-    [
-        {"size": Ramp(8, 10, over=10)},
-        {"omission": Ramp(1.5, 0.0, over=10)},
-        {"omision": Ramp(1.0, 0.0, over=10)},
-    ],
+    [{"size": Ramp(8, 10, over=10)}, {"omission": Ramp(1.5, 0.0, over=10)}, {"omision": Ramp(1.0, 0.0, over=10)}],
 )
 def test_a_ramp_of_what_cannot_change_is_refused(ramps):
     phases = {"*": (replace(phases_of({"*": SHORT}, IMITATION)["*"][0], ramps=ramps),)}

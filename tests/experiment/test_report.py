@@ -15,9 +15,7 @@ from magrounding.experiment.reports.run import (
     results_table,
 )
 from magrounding.experiment.results import RunResults, read_results
-from magrounding.play.actor import make_expert
 from magrounding.play.run_folder import RunFolder
-from magrounding.registry import ENVS, load
 from magrounding.storage import write_json
 from tests.experiment.tiny_runs import IMITATION, LEARNER, phases_of, tiny_run, tiny_settings
 
@@ -150,21 +148,6 @@ def test_papers_numbers_do_not_stand_beside_maps_of_another_size(tmp_path):
     assert ("s5", "eval") not in known
 
 
-def test_published_numbers_belong_to_stages_and_sets():
-    for env in ("rtfm", "ma_rtfm", "messenger", "ma_messenger"):
-        entry = ENVS[env]
-        plan = entry.evaluation
-        more = [load(source) for source in (plan.published_others, plan.published_ablations) if source]
-        for (stage, name), (mean, std, source) in (
-            row for t in (load(plan.published), *sum(more, ())) for row in t.items()
-        ):
-            assert stage in entry.stages
-            assert name in plan.sets
-            assert 0 <= mean <= 1
-            assert std is None or 0 <= std < 0.5
-            assert source
-
-
 def test_comparison_games_that_are_interrupted_end_as_undisturbed_ones(tmp_path, monkeypatch):
     settings = tiny_settings(stages=("s1",), final_sets=("train", "eval"))
     whole, struck = (RunFolder(tmp_path / name) for name in ("whole", "struck"))
@@ -191,11 +174,3 @@ def test_a_run_without_measurements(tmp_path):
     write_json(tmp_path / "config.json", tiny_settings().as_dict())
     with pytest.raises(CheckpointError):
         read_results(tmp_path)
-
-
-def test_baselines_are_random_and_the_oracle(monkeypatch):
-    monkeypatch.setattr(evaluation, "make_expert", make_expert)  # which other tests here do without
-    played = evaluation.play_baselines("ma_rtfm", {"stage": "s1", "agents": 2, "max_cycles": 60}, "train", 20)
-    assert played["oracle"]["win_rate"] > 0.9
-    assert played["random"]["win_rate"] < 0.3
-    assert played["oracle"]["games"] == 20

@@ -57,9 +57,3 @@ def test_fewer_than_five_seeds_have_no_interquartile_mean():
     for count in (3, 5):
         table = Table.of([0], {"": lambda _, k=count: interval(statistics_of(rates[:k], "win_rate"))})
         assert ("IQM" in table.markdown()) == (count == 5)
-
-
-def test_a_table_without_numbers_has_no_column_for_them():
-    table = Table.of("ab", {"name": str, "wins": lambda _: None, "games": lambda name: 1000 if name == "a" else None})
-    assert table.markdown().splitlines() == ["| name | games |", "| --- | --- |", "| a | 1,000 |", "| b | – |"]
-    assert table.csv() == "name,games\na,1000\nb,\n"

@@ -8,7 +8,6 @@ import torch
 
 import magrounding as mg
 from magrounding.agents.policy import LABELS
-from magrounding.experiment.config import read_config
 from magrounding.experiment.curriculum import run_curriculum
 from magrounding.experiment.metrics import read_metrics
 from magrounding.experiment.phase import Promotion
@@ -19,10 +18,8 @@ from magrounding.training.teacher import Teacher
 from tests.experiment.tiny_runs import (
     IMITATION,
     LEARNER,
-    killed_run,
     phases_of,
     quiet,
-    timeless,
     tiny_settings,
     weights_of,
 )
@@ -90,11 +87,6 @@ def test_a_network_sees_in_a_joined_trajectory_what_it_sees_in_each(rollout):
             torch.testing.assert_close(a, b)
 
 
-def test_no_labels_are_made_up():
-    rollout = collect(ToyGames(), [ToyPolicy(), ToyPolicy()])
-    assert LABELS not in rollout.joined()[0].extras
-
-
 def session_of(learner, **changes):
     settings = tiny_settings(agents=3, phases=phases_of({"*": Promotion(steps=60)}, learner), **changes)
     session = StageSession(settings, "s1", 0, 0, torch.device("cpu"))
@@ -142,11 +134,3 @@ def test_all_agents_of_a_run_have_the_same_weights(shared):
         if line["kind"] == "train":
             assert "learner_0/entropy" in line
             assert not any(name.startswith("learner_1/") for name in line)
-
-
-def test_a_shared_run_killed_ends_the_same(shared, tmp_path):
-    where = {"phase": 1, "steps": 30}
-    killed_run(settings_of(), tmp_path / "run", lambda position: where.items() <= position.items())
-    run_curriculum(read_config(tmp_path / "run"), tmp_path / "run", resume=True, display=quiet(), device="cpu")
-    assert torch.equal(weights_of(tmp_path / "run", "s1"), weights_of(shared, "s1"))
-    assert timeless(tmp_path / "run") == timeless(shared)

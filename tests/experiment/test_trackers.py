@@ -13,7 +13,6 @@ from magrounding.play.run_folder import METRICS_FILE
 from magrounding.storage import read_json
 from tests.experiment.tracker_readers import READERS, SERVICES, environment
 from tests.forked import Forked
-from tests.full import in_full
 
 ROOT = Path(__file__).parents[2]
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "NUMBA_NUM_THREADS": "1"}
@@ -75,27 +74,11 @@ def killed(forked, tmp_path_factory):
     return store
 
 
-@pytest.fixture(scope="module")
-def afterwards(forked, tmp_path_factory):
-    """A run without trackers that was stopped, sent, resumed and sent again."""
-    store = tmp_path_factory.mktemp("afterwards")
-    send = ["track", store / "run", "--project", "tests", "--tracker", ",".join(["tensorboard", *INSTALLED])]
-    tracked(forked, store / "run", store, ["tensorboard"], kill_at=5)
-    for resumed in (False, False, True):
-        if resumed:
-            tracked(forked, store / "run", store, ["tensorboard"])
-        done = forked.run("magrounding.cli.main", *send, cwd=ROOT, env=environment(store))
-        assert done.returncode == 0, done.stdout + done.stderr
-    return store
-
-
 @pytest.mark.parametrize("tracker", READERS)
-@pytest.mark.parametrize("way", in_full(["killed", "afterwards"], ["killed"]))
-def test_a_tracker_shows_the_same_curve_as_the_file(tracker, way, request, monkeypatch):
+def test_a_tracker_shows_the_same_curve_as_the_file(tracker, killed, monkeypatch):
     if tracker in SERVICES:
         pytest.importorskip(tracker)
-    store = request.getfixturevalue(way)
-    check(tracker, store / "run", store, monkeypatch)
+    check(tracker, killed / "run", killed, monkeypatch)
 
 
 GONE = {

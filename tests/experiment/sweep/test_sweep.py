@@ -176,19 +176,8 @@ def test_the_table_and_the_figure(tmp_path):
     points = measured_points(folder, sweep)
     assert [point.number for point in points] == [3, 1, 0, 2]
     assert [point.statistics and round(point.statistics.iqm, 6) for point in points] == [0.9, 0.65, 0.3, None]
-    text = (tmp_path / "sweep.md").read_text()
-    head = (
-        "| point | learning.learning_rate | network.embedding | train: interquartile mean | train: mean | eval: mean |"
-    )
-    assert f"{head} last evaluation | state |" in text
-    assert "4 of 4 points (optuna) have results, 2 seeds each" in text
-    assert "| point_1 | 0.001 | 6 | 65.0 % [" in text
-    assert "| 65.0 % ± 7.1 % | 65.0 % ± 7.1 % | 50.0 % | finished |" in text
-    assert "| – | – | – | 8.0 % | given up after 2 evaluations |" in text
-    assert "| 1 of 2 seeds finished |" in text
-    assert "1 of them were given up" in text
+    assert "| 65.0 % ± 7.1 % | 65.0 % ± 7.1 % | 50.0 % | finished |" in (tmp_path / "sweep.md").read_text()
     lines = (tmp_path / "sweep.csv").read_text().splitlines()
-    assert lines[0].startswith("point,learning.learning_rate,network.embedding,seeds,mean,std,iqm,low,high,games")
     assert [line.split(",")[0] for line in lines[1:]] == ["point_3", "point_1", "point_0", "point_2"]
     assert (tmp_path / "sweep.png").read_bytes().startswith(b"\x89PNG")
 
@@ -196,36 +185,32 @@ def test_the_table_and_the_figure(tmp_path):
 def test_what_cannot_be_swept_is_refused(tmp_path, capsys):
     out = tmp_path / "sweep"
     begun = ("--env", "rtfm", "--out", out)
-
-    def refused(*words):
-        code, printed = said(capsys, *words)
-        assert code == 2
-        assert not out.exists() or not (out / "point_0").exists()
-        return printed.err
-
-    assert "takes --over PATH=VALUES" in refused(*begun)
-    assert "unknown option of" in refused(*begun, "--over", "learning.entropi=0.1,0.2")
-    assert "entropy" in refused(*begun, "--over", "learning.entropy=0.1,much")
-    assert "by --random or by --optuna" in refused(
-        *begun, "--over", "learning.entropy=0.1,1", "--random", 1, "--optuna", 1
-    )
-    for words in (("--random", 0), ("--random", 10**9), ("--optuna", 10**9)):
-        refused(*begun, "--over", "learning.entropy=0.1,1", *words)
-    refused(*begun, "--over", "learning.entropy=0.01,1e-2")
-    refused(*begun, "--over", f"learning.entropy=1..{10**20}", "--random", 3)
-    assert "say how many points to take" in refused(*begun, "--over", "learning.entropy=0.1..1")
-    assert "sweep.json is missing" in refused("--out", out, "--resume")
-    assert not out.exists()
-    assert "name the folder of the sweep" in refused("--resume")
+    entropy = (*begun, "--over", "learning.entropy=0.1,1")
+    for words in (
+        begun,
+        (*begun, "--over", "learning.entropi=0.1,0.2"),
+        (*begun, "--over", "learning.entropy=0.1,much"),
+        (*begun, "--over", "learning.entropy=0.01,1e-2"),
+        (*begun, "--over", f"learning.entropy=1..{10**20}", "--random", 3),
+        (*begun, "--over", "learning.entropy=0.1..1"),
+        (*entropy, "--random", 1, "--optuna", 1),
+        (*entropy, "--random", 0),
+        (*entropy, "--optuna", 10**9),
+        ("--out", out, "--resume"),
+        ("--resume",),
+    ):
+        assert said(capsys, *words)[0] == 2
+        assert not out.exists()
     folder = SweepFolder(out)
     out.mkdir()
     folder.write(sweep_of())
-    assert "has a sweep already: add --resume" in refused(*begun, "--over", "learning.entropy=0.1,1")
-    assert "leave out --env" in refused("--out", out, "--resume", "--env", "rtfm")
-    assert "leave out --optuna" in refused("--out", out, "--resume", "--optuna", 9)
+    resumed = ("--out", out, "--resume")
+    for words in (entropy, (*resumed, "--env", "rtfm"), (*resumed, "--optuna", 9)):
+        assert said(capsys, *words)[0] == 2
     folder.file.unlink()
     (out / "other").touch()
-    assert "holds no sweep" in refused(*begun, "--over", "learning.entropy=0.1,1")
+    assert said(capsys, *entropy)[0] == 2
+    assert not (out / "point_0").exists()
 
 
 def test_a_damaged_record_is_refused(tmp_path):

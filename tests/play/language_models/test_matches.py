@@ -3,10 +3,8 @@
 import json
 import os
 import random
-import re
 import subprocess
 import sys
-import threading
 from collections import Counter
 from pathlib import Path
 
@@ -15,12 +13,12 @@ import pytest
 from magrounding.cli import evaluate as evaluation
 from magrounding.cli import match as command
 from magrounding.cli.command import CommandLine
-from magrounding.errors import CheckpointError, ConfigurationError
+from magrounding.errors import CheckpointError
 from magrounding.experiment.match import play_match
 from magrounding.play.language_models.calls import CALLS_FILE, Calls
 from magrounding.play.language_models.player import LanguageModels
 from magrounding.play.lineup import Lineup
-from magrounding.play.saved_games import ReplayActor, read_episodes, replayed
+from magrounding.play.saved_games import read_episodes, replayed
 from tests.play.language_models.served import FAULTS, Served, file_of, last_legal, model, serving
 from tests.play.language_models.test_endpoint import KEY, KINDS
 
@@ -85,26 +83,6 @@ def test_a_thousand_moves_of_an_endpoint_that_fails_one_reply_in_five(tmp_path):
     header, episodes = read_episodes(tmp_path / "games_0.jsonl")
     assert list(replayed(tmp_path / "games_0.jsonl", header, episodes)) == list(range(GAMES)), "no call is made"
     assert len(served.asked) == totals.tries + repeated
-
-
-def test_an_endpoint_that_fails_ends_one_game_and_no_other(tmp_path):
-    first = threading.Event()
-
-    def reply(body):
-        if not first.is_set():
-            first.set()
-            reply.marked = body["messages"][1]["content"]
-        return "fault:stall" if body["messages"][1]["content"] == reply.marked else "<move>stay</move>"
-
-    with serving(Served(reply)) as served:
-        games, totals = play(served, tmp_path, 6, retries=1, timeout=0.3, history=99)
-    assert [bool(game.ended_by) for game in games].count(True) == 1
-    ended = next(game for game in games if game.ended_by)
-    assert ended.ended_by == "the endpoint of tiny was asked 2 times in vain: no whole reply came in 0.3 s"
-    assert (ended.won, ended.length, ended.actions) == (False, 0, ())
-    assert totals.failures == 1
-    with pytest.raises(ConfigurationError):
-        ReplayActor([ended])
 
 
 def test_a_match_goes_on_and_asks_nothing_twice(tmp_path):
@@ -190,23 +168,18 @@ def test_the_command_and_no_key_in_what_it_writes(tmp_path, capsys, caplog, monk
         return f"{served.request.headers['Authorization']} {last_legal(body)}"
 
     with serving(Served(reply)) as served:
-        price = {"in": 1.0, "out": 10.0}
         path = file_of(tmp_path, served, api_key_env="TINY_KEY")
-        path.write_text(f"{path.read_text()}price = {{ in = {price['in']}, out = {price['out']} }}\n")
+        path.write_text(f"{path.read_text()}price = {{ in = 1.0, out = 10.0 }}\n")
         words = ["--env", "ma_rtfm", "--stage", "s1", "--env-option", "max_cycles=12", "--games", "8", "--ask-facts"]
         words += ["--players", SMALL, "oracle", "--out", str(tmp_path / "out"), "--llm", str(path)]
         assert CommandLine("magrounding match", tuple(words)).run(command) == 0
     shown = capsys.readouterr()
     assert all(headers["Authorization"] == f"Bearer {KEY}" for headers in served.headers)
     found = json.loads((tmp_path / "out" / "match.json").read_text())["lineups"]
-    calls, ended = found[SMALL]["calls"], found[SMALL]["ended"]
     assert "calls" not in found["oracle"]
-    assert calls["price"] == pytest.approx(len(served.answered) * (100 * 1 + 7 * 10) / 1e6)
-    assert list(ended) == ["the endpoint of tiny was asked once in vain: status 401: no: Bearer [key]"]
-    assert sum(ended.values()) >= 1
-    report = (tmp_path / "out" / "match.md").read_text()
-    assert "## Language models" in report
-    assert re.search(rf"\* `{SMALL}`: \d ended, as the endpoint of tiny was asked once in vain: status 401", report)
+    assert found[SMALL]["calls"]["price"] == pytest.approx(len(served.answered) * (100 * 1 + 7 * 10) / 1e6)
+    assert sum(found[SMALL]["ended"].values()) >= 1
+    assert "## Language models" in (tmp_path / "out" / "match.md").read_text()
     texts = [file.read_bytes().decode("utf-8", "replace") for file in tmp_path.rglob("*") if file.is_file()]
     texts += [shown.out, shown.err, caplog.text]
     assert len(texts) >= 8
@@ -214,7 +187,7 @@ def test_the_command_and_no_key_in_what_it_writes(tmp_path, capsys, caplog, monk
     assert sum("[key]" in text for text in texts) >= 3
 
 
-def test_an_evaluation_beside_trained_teams(tmp_path, capsys):
+def test_an_evaluation_beside_trained_teams(tmp_path):
     """A line-up plays the games of a run's evaluation, and what is played again asks nothing."""
     words = ["--pretrained", "rtfm-nl", "--splits", "eval", "--episodes", "4", "--play", "greedy", "--ask-facts"]
     words += ["--env-option", "max_cycles=6", "--players", "llm:small", "--out", str(tmp_path / "out")]
@@ -222,17 +195,8 @@ def test_an_evaluation_beside_trained_teams(tmp_path, capsys):
         words += ["--llm", str(file_of(tmp_path, served))]
         for _ in range(2):
             assert CommandLine("magrounding evaluate", tuple(words)).run(evaluation) == 0
-            asked = len(served.asked)
-            found = json.loads((tmp_path / "out" / "zero_shot.json").read_text())
-            assert len(served.asked) == len(
-                {call.key for call in Calls(tmp_path / "out" / CALLS_FILE).of("llm:small, eval")}
-            )
-        assert asked == len(served.asked)
-    assert "llm:small" in json.dumps(found)
-    report = (tmp_path / "out" / "zero_shot.md").read_text()
-    assert "illegal replies" in report
-    assert "| llm:small |" in report
-    capsys.readouterr()
+            calls = Calls(tmp_path / "out" / CALLS_FILE).of("llm:small, eval")
+            assert len(served.asked) == len({call.key for call in calls})
+    assert "llm:small" in (tmp_path / "out" / "zero_shot.json").read_text()
     words[words.index("llm:small")] = "human"
     assert CommandLine("magrounding evaluate", tuple(words)).run(evaluation) == 2
-    assert "an evaluation has no person at it" in capsys.readouterr().err

@@ -116,10 +116,8 @@ def test_training_has_no_game_of_another_split():
         {"split": "tests"},
         {"players": "oracle"},
         {"players": "model,model"},
-        {"players": "modle"},
         {"reply": "xml"},
         {"history": -1},
-        {"env": "rtfn"},
     ],
 )
 def test_games_that_cannot_be(arguments):

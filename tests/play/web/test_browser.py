@@ -111,28 +111,6 @@ def test_two_pages_play_one_game_to_its_end_and_what_was_played_is_learnt_from(t
     learn_from(tmp_path / "played.jsonl", 3)
 
 
-def test_a_closed_pages_seat_goes_to_an_agent_and_comes_back():
-    async def test(there, chromium, errors):
-        first, second = await chromium.new_context(), await chromium.new_context()
-        one = await open_page(first, there.origin, errors)
-        code = await begin(one, ["human", "human"], stage="s1", max_cycles="40")
-        other = await open_page(second, f"{there.origin}/game/{code}", errors)
-        await status(one, "It is your move.")
-        await other.close()
-        await status(one, "oracle plays for who is away")
-        await one.keyboard.press("s")
-        await status(one, "Step 1 of")
-        again = await open_page(second, f"{there.origin}/game/{code}", errors)
-        await status(again, "Step 1 of 40. It is your move.")
-        assert "you are agent 1" in await again.inner_text("#where")
-        await one.keyboard.press("s")
-        await status(one, "Waiting for the others.")
-        await again.click("#moves button:not(:disabled)")
-        await status(again, "Step 2 of")
-
-    run(test)
-
-
 def test_a_phone_and_a_keyboard_are_enough():
     async def test(there, chromium, errors):
         phone = await open_page(await chromium.new_context(**PHONE), there.origin, errors)

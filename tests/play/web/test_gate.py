@@ -11,7 +11,6 @@ pytest.importorskip("aiohttp")
 
 from aiohttp import ClientSession, web
 
-from magrounding.play.web import gate as gates
 from magrounding.play.web.addresses import Proxies
 from magrounding.play.web.gate import HttpConnection, listening
 from magrounding.play.web.limits import Limits
@@ -146,14 +145,6 @@ def test_no_answer_names_versions():
     answer = asyncio.run(run())
     assert answer.startswith(b"HTTP/1.")
     assert b"\r\nServer: magrounding\r\n" in answer
-
-
-@pytest.mark.parametrize(("allowed", "most"), [((256, 256), 128), ((256, 10**6), 1024), ((10**5, 10**6), 1024)])
-def test_connections_are_fewer_than_the_files_that_the_system_allows(monkeypatch, allowed, most):
-    resource = pytest.importorskip("resource")
-    monkeypatch.setattr(resource, "getrlimit", lambda kind: allowed)
-    monkeypatch.setattr(resource, "setrlimit", lambda kind, limits: None)
-    assert gates.most_connections(Limits()) == most
 
 
 @pytest.mark.parametrize(

@@ -359,12 +359,6 @@ def test_a_personal_invitation_is_for_one(tmp_path):
     assert "first-code" not in json.dumps(data(tmp_path / "study"))
 
 
-def test_an_invitation_for_all(tmp_path):
-    people = participants(tmp_path, Invitations.of_code("come-and-play"))
-    assert [people.enter(True, BEFORE, invitation="come-and-play")["done"] for _ in range(2)] == [0, 0]
-    assert sorted(data(tmp_path)) == [0, 1]
-
-
 @pytest.mark.parametrize("text", [b"", b"same-code\nsame-code", b"short", b"with space", b"\xff"])
 def test_invitations_that_are_none(tmp_path, text):
     (tmp_path / "codes.txt").write_bytes(text)
