@@ -61,6 +61,7 @@ async def replay(there, chromium, errors, scheme, path):
 
 
 async def main(folder):
+    """Take all pictures."""
     errors = []
     async with party(limits={"steps": 500}) as there, browser(find_chromium()) as chromium:
         for scheme in ("light", "dark"):

@@ -7,11 +7,9 @@ import pytest
 from magrounding.cli import bench, evaluate, pieces, play, record
 from magrounding.cli.command import CommandLine
 from magrounding.cli.game_arguments import EvaluationArguments
-from magrounding.errors import ConfigurationError, InvalidAction, MissingExtra
+from magrounding.errors import ConfigurationError, MissingExtra
 from magrounding.experiment.config import make_config
 from magrounding.experiment.curriculum import run_curriculum
-from magrounding.play.lineup import Lineup
-from magrounding.play.session import Session
 from magrounding.registry import env_entry
 from tests.experiment.tiny_runs import tiny_settings
 
@@ -88,19 +86,6 @@ def test_games_have_the_limit_of_their_world_where_nobody_names_one(env, limits)
         assert entry.describe(**EvaluationArguments(env=entry.id, stage=stage).options()).max_cycles == limit
         named = EvaluationArguments(env=entry.id, stage=stage, env_option=("max_cycles=7",)).options()
         assert entry.describe(**named).max_cycles == 7
-
-
-def test_what_cannot_be_done_is_named():
-    session = Session("messenger", {"stage": "s1"}, Lineup.parse("human", 1))
-    try:
-        legal = {move.action: move.name for move in session.moves(0)}
-        mask = session._game.obs["action_mask"][0, 0]
-        mask[next(iter(legal))] = 0
-        forbidden = next(iter(legal))
-        with pytest.raises(InvalidAction):
-            session.choose(0, forbidden)
-    finally:
-        session.close()
 
 
 def test_a_stage_whose_networks_cannot_go_on_is_refused(tmp_path):

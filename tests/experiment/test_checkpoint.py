@@ -1,6 +1,5 @@
 """Checkpoints give back what they were given, or a clear sentence; never something else."""
 
-import json
 import os
 
 import pytest
@@ -81,39 +80,6 @@ def test_a_file_that_is_cut_or_changed_anywhere_is_refused(saved):
         path.write_bytes(data)
         with pytest.raises(CheckpointError):
             load_checkpoint(path, **EXPECTED)
-
-
-def retyped(header):
-    next(entry for entry in header.values() if entry.get("dtype") == "F32")["dtype"] = "I32"
-
-
-def reshaped(header):
-    next(entry for entry in header.values() if len(entry.get("shape", ())) == 2)["shape"].reverse()
-
-
-def renamed(header):
-    names = [name for name in header if name.endswith("bias")]
-    header[names[0].upper()] = header.pop(names[0])
-
-
-def recounted(header):
-    header["__metadata__"]["record"] = header["__metadata__"]["record"].replace('"count": 3', '"count": 4')
-
-
-@pytest.mark.parametrize("change", [retyped, reshaped, renamed, recounted])
-def test_types_shapes_names_and_the_record_are_part_of_the_digest(saved, change):
-    """Every file is one that safetensors reads: the same bytes of tensors, with something else said of them."""
-    path, _, _ = saved
-    data = path.read_bytes()
-    size = int.from_bytes(data[:8], "little")
-    header = json.loads(data[8 : 8 + size])
-    before = json.dumps(header)
-    change(header)
-    assert json.dumps(header) != before
-    changed = json.dumps(header).encode()
-    path.write_bytes(len(changed).to_bytes(8, "little") + changed + data[8 + size :])
-    with pytest.raises(CheckpointError):
-        load_checkpoint(path, **EXPECTED)
 
 
 @pytest.mark.parametrize("change", [{"env": "chess"}, {"vocabulary_hash": "w"}, {"num_agents": 3}])

@@ -2,7 +2,6 @@
 
 import io
 from dataclasses import replace
-from itertools import count
 
 import pytest
 from rich.console import Console
@@ -19,10 +18,10 @@ from magrounding.experiment.progress import Display
 from magrounding.experiment.reports.run import report
 from magrounding.experiment.results import read_results
 from magrounding.experiment.stage import StageSession
-from magrounding.play.evaluate import PLAYS, REPORT_SEED, SELECTION_SEED, evaluate
+from magrounding.play.evaluate import PLAYS, REPORT_SEED, evaluate
 from magrounding.play.run_folder import METRICS_FILE
 from magrounding.registry import AGENTS, ENVS
-from tests.experiment.tiny_runs import IMITATION, LEARNER, phases_of, tiny_run, tiny_settings
+from tests.experiment.tiny_runs import phases_of, tiny_run, tiny_settings
 
 
 @pytest.fixture(scope="module")
@@ -63,28 +62,6 @@ def test_what_was_not_played_is_what_playing_gives(reader):
         options = settings.stage_options("s1", line["set"])
         result = evaluate(team, "ma_rtfm", options, 8, REPORT_SEED, greedy=line["play"] == "greedy").summary()
         assert {name: line[name] for name in result} == result
-
-
-def test_weights_that_a_phase_did_not_better_have_the_same_results(tmp_path, monkeypatch):
-    """Evaluations within the second phase are made worse: it ends with the weights with which it began."""
-    play, later = StageSession.evaluate, count()
-
-    def worse(self, name, games, seed, *more):
-        result = play(self, name, games, seed, *more)
-        if seed == SELECTION_SEED:
-            result.won[:] = self.phase.name == "imitate" or next(later) < 2  # both watched sets, at its beginning
-        return result
-
-    monkeypatch.setattr(StageSession, "evaluate", worse)
-    phases = phases_of({"*": Promotion(steps=90)}, IMITATION, LEARNER)
-    settings = tiny_settings(stages=("s1",), phases=phases, final_sets=("train",))
-    run_curriculum(settings, tmp_path / "run", display=Display(quiet=True), device="cpu")
-    lines = read_metrics(tmp_path / "run" / METRICS_FILE)
-    assert [line["best_steps"] for line in lines if line["kind"] == "phase"][-1] == 0
-    own = [line for line in lines if line.get("when") == "after" and (line["set"], line["manual"]) == ("train", "true")]
-    kept = ("play", "games", "win_rate", "length", "return")
-    imitated, reinforced = ([{k: x[k] for k in kept} for x in own if x["phase"] == p] for p in ("imitate", "reinforce"))
-    assert imitated == reinforced
 
 
 def test_a_single_game_has_no_other_whose_manual_it_could_show(tmp_path):

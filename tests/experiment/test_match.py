@@ -4,12 +4,10 @@ import json
 
 import pytest
 
-import magrounding as mg
 from magrounding.cli import match as command
 from magrounding.cli.command import CommandLine
 from magrounding.errors import CheckpointError, ConfigurationError
 from magrounding.experiment.match import MATCH_SEED, Results, play_match, ratings
-from magrounding.play import lineup as lineup_module
 from magrounding.play.lineup import Lineup
 from magrounding.play.saved_games import SavedEpisode, read_episodes
 
@@ -49,17 +47,6 @@ def test_a_match_goes_on_where_it_was_stopped(tmp_path, monkeypatch):
         play_match("ma_rtfm", S1, lineups("random"), 20, tmp_path / "parts", seed=3)
     with pytest.raises(CheckpointError):
         play_match("ma_rtfm", S1, lineups("oracle"), 20, tmp_path / "parts")
-
-
-def test_teams_are_loaded_once(monkeypatch):
-    loaded = []
-    load = lineup_module.load_team
-    monkeypatch.setattr(lineup_module, "load_team", lambda *args, **more: loaded.append(args) or load(*args, **more))
-    vec = mg.make_vec("ma_rtfm", 2, stage="s2", agents=2)
-    lineup = Lineup.parse("pretrained:ma_rtfm-s2-2agents,oracle", 2)
-    for seed in range(3):
-        lineup.build_actor(vec, seed)
-    assert loaded == [("pretrained:ma_rtfm-s2-2agents",)]
 
 
 @pytest.mark.parametrize("text", ["oracle,oracle,oracle", "", "alice", "script", "random:"])

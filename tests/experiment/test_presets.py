@@ -6,7 +6,6 @@ import pytest
 
 from magrounding import schema
 from magrounding.agents.building import freeze, make_policy
-from magrounding.agents.pretrained_language import PretrainedStates
 from magrounding.errors import CheckpointError, ConfigurationError
 from magrounding.experiment.config import make_config, parse_config
 from magrounding.experiment.phase import Promotion
@@ -118,18 +117,6 @@ def test_published_weights_of_the_division_depend_on_the_learner(env, agent, wei
     for stage, phase in config.walk():
         learner = phase.learner.make_learner(config.make_network(), config.describe(stage), phase.num_envs, 0)
         assert (learner.weights["modelling"], learner.weights["division"]) == (1.0, weight)
-
-
-def test_a_language_model_has_nothing_to_freeze():
-    config = make_config("messenger", preset="paper")
-    policy = config.make_network()
-    del policy.reader
-    policy.reader = object.__new__(PretrainedStates)  # which needs files
-    freeze(policy, config.of_stage("s2")[0].frozen)
-    assert not policy.symbols.weight.requires_grad
-    del policy.reader
-    with pytest.raises(ConfigurationError):
-        freeze(policy, ["reader"])
 
 
 def test_what_is_frozen_of_emma_is_frozen_within_endi():

@@ -7,7 +7,6 @@ import pytest
 from magrounding.envs.published import PublishedResult
 from magrounding.errors import CheckpointError
 from magrounding.experiment import evaluate as evaluation
-from magrounding.experiment.phase import Promotion
 from magrounding.experiment.reports.run import (
     budget_table,
     reading_table,
@@ -17,7 +16,7 @@ from magrounding.experiment.reports.run import (
 from magrounding.experiment.results import RunResults, read_results
 from magrounding.play.run_folder import RunFolder
 from magrounding.storage import write_json
-from tests.experiment.tiny_runs import IMITATION, LEARNER, phases_of, tiny_run, tiny_settings
+from tests.experiment.tiny_runs import tiny_run, tiny_settings
 
 
 def line(kind, seed, stage, steps, **more):
@@ -118,23 +117,6 @@ def test_the_budget_is_the_mean_over_seeds(run):
         ["s1", "reinforce", "after 240 steps", *taken],
         ["s3", "reinforce", "after 180 steps", "–", "–", "–", "–"],
     ]
-
-
-def test_a_stage_of_two_phases_has_rows_for_each(run):
-    both = phases_of({"s1": Promotion(steps=60), "*": Promotion(steps=30)}, IMITATION, LEARNER)
-    taught = replace(run, settings=tiny_settings(seeds=(0, 1), phases=both))
-    rows = [
-        [cell.strip() for cell in row.strip("| ").split("|")] for row in results_table(taught).markdown().splitlines()
-    ]
-    sets = list(run.settings.entry.evaluation.sets)
-    assert [row[:3] for row in rows[2:]] == [
-        *(["s1", "imitation", name] for name in ("train", "eval")),
-        *(["s1", "reinforcement after imitation", name] for name in ("train", "eval")),
-        *(["s3", "imitation", name] for name in ("train", "eval")),
-        *(["s3", "reinforcement after imitation", name] for name in sets),
-    ]
-    assert [row[3] == "–" for row in rows[2:6]] == [True, True, False, False]
-    assert "reinforcement alone" not in report(taught)
 
 
 def test_papers_numbers_do_not_stand_beside_maps_of_another_size(tmp_path):

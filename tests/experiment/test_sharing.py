@@ -2,7 +2,6 @@
 
 from dataclasses import fields
 
-import numpy as np
 import pytest
 import torch
 
@@ -13,7 +12,6 @@ from magrounding.experiment.metrics import read_metrics
 from magrounding.experiment.phase import Promotion
 from magrounding.experiment.stage import StageSession
 from magrounding.play.run_folder import METRICS_FILE
-from magrounding.training.impala import ImpalaConfig, ImpalaLearner
 from magrounding.training.teacher import Teacher
 from tests.experiment.tiny_runs import (
     IMITATION,
@@ -74,17 +72,6 @@ def test_cuts_stay_with_their_games(rollout):
     for place, final, f in own:
         for name, array in final.items():
             assert (joined.truncations.observation[name][found[place]] == array[f]).all()
-
-
-def test_a_network_sees_in_a_joined_trajectory_what_it_sees_in_each(rollout):
-    [joined] = rollout.joined()
-    torch.manual_seed(1)
-    learner = ImpalaLearner(ToyPolicy(joined.memory is not None), ImpalaConfig())
-    for i, trajectory in enumerate(rollout.trajectories):
-        ours = learner.reevaluate(joined.games(np.arange(i * B, (i + 1) * B)))
-        theirs = learner.reevaluate(trajectory.games(np.arange(B)))
-        for a, b in zip(ours[:3], theirs[:3], strict=True):
-            torch.testing.assert_close(a, b)
 
 
 def session_of(learner, **changes):

@@ -44,14 +44,6 @@ class Kept:
         pass
 
 
-class Anew(Kept):
-    """One that begins anew each time."""
-
-    def start(self, project, name, config):
-        super().start(project, name, config)
-        self.steps.clear()
-
-
 class Deaf(Kept):
     """One whose server does not answer."""
 
@@ -81,7 +73,7 @@ class RefusesClose(Kept):
         raise ValueError
 
 
-OWN = (Kept, Anew, Deaf, RefusesStart, RefusesLog, RefusesClose)
+OWN = (Kept, Deaf, RefusesStart, RefusesLog, RefusesClose)
 
 
 @pytest.fixture(autouse=True)

@@ -9,10 +9,8 @@ import magrounding as mg
 from magrounding.errors import ConfigurationError, InvalidAction
 from magrounding.experiment.match import play_batch
 from magrounding.play.actor import make_expert
-from magrounding.play.function import FunctionTeam
 from magrounding.play.lineup import Lineup
 from magrounding.play.session import Session
-from tests.many_choices import ManyChoices
 
 S1 = {"stage": "s1", "agents": 2, "max_cycles": 6}
 
@@ -39,21 +37,6 @@ def test_it_is_asked_for_its_own_agents_alone_and_told_what_they_see():
         shown, _, _, _, info = vec.step(np.where(info.alive, actions, 0))
         if info.done.any():
             break
-
-
-def test_words_of_a_choice_are_its_name():
-    vec = mg.vectorize(ManyChoices, 2)
-    obs, info = vec.reset(seed=0)
-
-    def longest(observation, legal_actions, info):
-        assert info["text"]["task"] in "abcd"
-        return max(legal_actions)
-
-    actions, _ = FunctionTeam(longest, vec.spec, [0]).act(obs, None, info)
-    for game, action in enumerate(actions[:, 0]):
-        words = [" ".join(vec.spec.words[i] for i in row) for row in obs["choices"][game, 0] if row.any()]
-        assert words[action] == max(words)
-        assert words.index(words[action]) == action
 
 
 @pytest.mark.parametrize("wrong", ["jump", None, True, 5, -1, 1.0, [0]])

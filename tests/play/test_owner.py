@@ -58,9 +58,12 @@ def record(folder, **changes):
 
 
 def test_a_second_owner_learns_who_the_first_is(tmp_path):
-    with RunOwner(RunFolder(tmp_path / "run")):
-        with pytest.raises(CheckpointError), RunOwner(RunFolder(tmp_path / "run")):
-            pass
+    with (
+        RunOwner(RunFolder(tmp_path / "run")),
+        pytest.raises(CheckpointError, match=str(os.getpid())),
+        RunOwner(RunFolder(tmp_path / "run")),
+    ):
+        pass
     assert not list((tmp_path / "run").iterdir())
     with RunOwner(RunFolder(tmp_path / "run")):  # given back
         pass

@@ -32,29 +32,6 @@ def save(path: Path, id="ma_rtfm", games=3, seed=5, **options):
     return writer.episodes
 
 
-@pytest.mark.parametrize("id", WORLDS)
-def test_a_game_again_in_a_batch_and_in_a_single_env(id, tmp_path):
-    if id == "babyai":
-        pytest.importorskip("minigrid")
-    save(tmp_path / "games", id)
-    header, games = read_episodes(tmp_path / "games")
-    assert list(replayed(tmp_path / "games", header, games)) == [0, 1, 2]
-    env = mg.make(header.env, **header.options)
-    for game in games:
-        env.reset(seed=game.seed)
-        returns, won = np.zeros(header.agents, np.float32), False
-        for actions in game.actions:
-            agents = [(agent, int(agent.rpartition("_")[2])) for agent in env.agents]
-            _, rewards, _, _, infos = env.step({agent: actions[i] for agent, i in agents})
-            for agent, i in agents:
-                returns[i] += np.float32(rewards[agent])
-            won = won or any(info.get("won", False) for info in infos.values())
-        assert not env.agents
-        assert (len(game.actions), won) == (game.length, game.won)
-        np.testing.assert_allclose(returns, game.returns, atol=1e-5)
-    env.close()
-
-
 def test_every_changed_byte_is_noticed(tmp_path):
     path = tmp_path / "games"
     save(path, games=1, agents=2, max_cycles=4)

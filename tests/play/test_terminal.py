@@ -1,7 +1,6 @@
 """The terminal: whole games played by keys in the real app, without a screen."""
 
 import asyncio
-import re
 
 import numpy as np
 import pytest
@@ -75,23 +74,6 @@ def test_a_whole_game_is_won_by_keys(env, players, options):
 
 def shown(app, name):
     return str(app.query_one(f"#{name}", Static).render())
-
-
-@pytest.mark.parametrize(("env", "agents"), [("messenger", 1), ("ma_messenger", 2)])
-def test_messenger_shows_what_is_seen_and_no_role(env, agents):
-    async def run():
-        game = session(env, "human", **{"stage": "s2"} | ({"agents": 2} if agents > 1 else {}))
-        app = Terminal(game, pause=60)
-        async with app.run_test(size=(120, 50)) as pilot:
-            await pilot.pause()
-            seen = game.vec.describe(0, 0)
-            picture = shown(app, "picture")
-            assert picture.startswith("WHAT AGENT 0 SEES\n\nMAP\n")
-            assert picture.partition("\n\n")[2] == seen.partition("\n\n")[2].partition("\n\nMOVES")[0]
-            assert shown(app, "texts") == seen.partition("\n\n")[0]
-            assert not re.search(r"enemy|goal|decoy|entity|role", picture)
-
-    asyncio.run(run())
 
 
 @pytest.mark.parametrize("few", [0, 12])

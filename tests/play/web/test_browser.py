@@ -108,7 +108,7 @@ def test_two_pages_play_one_game_to_its_end_and_what_was_played_is_learnt_from(t
     run(test, out=tmp_path / "kept")
     (kept,) = (tmp_path / "kept").glob("*.jsonl")
     assert kept.read_text() == (tmp_path / "played.jsonl").read_text()
-    learn_from(tmp_path / "played.jsonl", 3)
+    learn_from(tmp_path / "played.jsonl")
 
 
 def test_a_phone_and_a_keyboard_are_enough():

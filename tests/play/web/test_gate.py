@@ -133,20 +133,6 @@ def test_when_only_lasting_connections_are_there_one_more_is_refused_and_logged(
     assert "as many connections as may be" in caplog.text
 
 
-def test_no_answer_names_versions():
-    async def run():
-        async with serving() as (_, port):
-            reader, writer = await asyncio.open_connection("127.0.0.1", port)
-            writer.write(b"no HTTP\r\n\r\n")
-            answer = await reader.read()
-            writer.close()
-            return answer
-
-    answer = asyncio.run(run())
-    assert answer.startswith(b"HTTP/1.")
-    assert b"\r\nServer: magrounding\r\n" in answer
-
-
 @pytest.mark.parametrize(
     "words",
     [b"GET /" + b"a" * 9000 + b" HTTP/1.1", b"GET / HTTP/1.1\r\nContent-Length: -5", b"GET http://[::bad HTTP/1.1"],

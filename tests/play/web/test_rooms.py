@@ -50,7 +50,7 @@ def test_two_people_play_a_game_to_its_end_see_the_same_and_it_is_learnt_from(tm
     header, games = read_episodes(file)
     assert header.players == ("human", "human")
     assert list(replayed(file, header, games)) == [0]
-    learn_from(file, 3)
+    learn_from(file)
 
 
 def test_an_agent_takes_over_the_seat_of_who_leaves_and_hands_it_back():
