@@ -30,18 +30,11 @@ class Own:
         raise AssertionError("nothing is started for a question")
 
 
-class Undescribed:
-    """A game as Gymnasium has it."""
-
-    def step(self, action):
-        """Nothing."""
-
-
 @pytest.fixture
 def own(monkeypatch):
     """The registered id of `Own`."""
-    for id, game, plan in (("own", "Own", PLAN), ("bare", "Own", mg.EvaluationPlan()), ("plain", "Undescribed", PLAN)):
-        entry = mg.EnvEntry(id, f"own_games:{game}", multi_agent=id != "plain", evaluation=plan)
+    for id, plan in (("own", PLAN), ("bare", mg.EvaluationPlan())):
+        entry = mg.EnvEntry(id, "own_games:Own", multi_agent=True, evaluation=plan)
         monkeypatch.setitem(ENVS._entries, id, entry)
     monkeypatch.setitem(sys.modules, "own_games", sys.modules[__name__])
 

@@ -16,10 +16,6 @@ from magrounding.storage import digest
 WORLDS = {
     "ma_rtfm": {"agents": 2, "stage": "s2", "max_cycles": 30},
     "rtfm": {"task": "nl", "max_cycles": 30},
-    "rock_paper_scissors": {"max_cycles": 30},
-    "messenger": {"stage": "s3"},
-    "ma_messenger": {"stage": "s4", "agents": 3},
-    "babyai": {"level": "GoToLocal"},
 }
 
 

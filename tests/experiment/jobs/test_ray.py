@@ -144,17 +144,6 @@ def test_what_a_node_does_not_see_is_refused_before_anything_trains(tmp_path, cl
     assert list(tmp_path.rglob("*")) == [tmp_path / "run"]
 
 
-def test_a_ray_that_does_not_start_is_one_sentence_and_leaves_nothing(tmp_path, monkeypatch):
-    def init(_temp_dir, **_):
-        tmp_path.joinpath("place").write_text(_temp_dir)
-        raise Exception("timed out during startup.\nThis could happen because of much.")
-
-    monkeypatch.setattr(ray, "init", init)
-    with pytest.raises(ConfigurationError), RayPlaces(Cluster("ray"), tmp_path / "run"):
-        pass
-    assert not Path(tmp_path.joinpath("place").read_text()).exists()
-
-
 def test_no_cluster_is_one_sentence(tmp_path):
     code, _, err = end(train(begin(tmp_path / "run"), "ray://127.0.0.1:1"))
     assert code == 2
