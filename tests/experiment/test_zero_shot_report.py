@@ -53,10 +53,10 @@ def test_the_overview(found):
         ["a", "greedy", "62.0 % ± 19.2 %", "28.0 % ± 19.2 %"],
         ["b", "greedy", "40.0 %", "10.0 %"],
         ["a with b", "greedy", "45.0 % ± 7.1 %", "15.0 % ± 7.1 %"],
-        ["random", "", "5.0 %", "5.0 %"],
-        ["oracle", "", "100.0 %", "100.0 %"],
-        ["paper: the best", "", "59.0 % ± 1.0 %", "61.0 %"],
-        ["paper: another", "", "38.0 % ± 11.0 %", "–"],
+        ["random", "–", "5.0 %", "5.0 %"],
+        ["oracle", "–", "100.0 %", "100.0 %"],
+        ["paper: the best", "–", "59.0 % ± 1.0 %", "61.0 %"],
+        ["paper: another", "–", "38.0 % ± 11.0 %", "–"],
     ]
 
 
@@ -69,8 +69,8 @@ def test_a_set(found):
     assert together[0] == "a with b"
     assert random[2:] == ["5.0 %", "–", "–", "–", "–"]
     assert oracle[2:] == ["100.0 %", "–", "6.00", "–", "–"]
-    assert best[:3] == ["paper: the best", "", "59.0 % ± 1.0 %"]
-    assert another[:3] == ["paper: another", "", "38.0 % ± 11.0 %"]
+    assert best[:3] == ["paper: the best", "–", "59.0 % ± 1.0 %"]
+    assert another[:3] == ["paper: another", "–", "38.0 % ± 11.0 %"]
 
 
 def test_the_json_holds_seeds_and_statistics(found):
