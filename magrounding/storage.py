@@ -82,9 +82,10 @@ def _of_user(variable: str, below: str) -> Path:
     given = Path(os.environ.get(variable, ""))  # the standard says: one that is not absolute counts for nothing
     if given.is_absolute():
         return given / "magrounding"
-    with suppress(RuntimeError):  # no home
+    with suppress(RuntimeError, OSError):  # no home, or one that the user may not enter
         folder = Path.home() / below / "magrounding"
-        if os.access(next(each for each in (folder, *folder.parents) if each.exists()), os.W_OK):
+        nearest = next(each for each in (folder, *folder.parents) if each.exists())
+        if nearest.is_dir() and os.access(nearest, os.W_OK):
             return folder
     if (temporary := own_temporary("magrounding")) is None:
         raise ConfigurationError(f"there is no folder for the files of this user: name one by {variable}")

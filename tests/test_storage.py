@@ -166,14 +166,14 @@ def test_a_folder_is_there_whole_or_not_at_all(tmp_path):
     assert (tmp_path / "it" / "file").read_text() == "new"
 
 
-@pytest.mark.parametrize("kind", ["none", "read only", "XDG"])
+@pytest.mark.parametrize("kind", ["none", "closed", "read only", "XDG"])
 def test_a_user_without_a_home_has_a_temporary_cache(tmp_path, monkeypatch, kind):
     def none():
-        raise RuntimeError
+        raise RuntimeError if kind == "none" else PermissionError
 
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
     monkeypatch.setattr(storage.tempfile, "gettempdir", lambda: str(tmp_path))
-    monkeypatch.setattr(Path, "home", none if kind == "none" else lambda: tmp_path)
+    monkeypatch.setattr(Path, "home", none if kind in ("none", "closed") else lambda: tmp_path)
     monkeypatch.setattr(storage.os, "access", lambda *_: False)  # root may write anywhere
     if kind == "XDG":
         monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))

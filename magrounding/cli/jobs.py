@@ -37,7 +37,7 @@ def run(arguments: Arguments, line: CommandLine) -> None:
     """Print the commands."""
     if not arguments.runs:
         raise ConfigurationError("name a run's folder: magrounding jobs RUN")
-    if broken := [str(each) for each in arguments.runs if len(str(each.absolute()).splitlines()) > 1]:
+    if broken := [str(each) for each in arguments.runs if len(f"{each.absolute()}.".splitlines()) > 1]:
         raise ConfigurationError(f"a command a line cannot name {broken[0]!r}, which has several: rename the folder")
     runs = {RunFolder(folder.absolute()): read_config(folder) for folder in arguments.runs}
     for folder, settings in runs.items():
