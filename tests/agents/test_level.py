@@ -9,7 +9,7 @@ from magrounding.agents.policy import Batch
 from magrounding.agents.ways import BANDS, OUT_OF_REACH
 from magrounding.single.nethack import NetHack
 from magrounding.single.nethack.cells import BLOCKED, KINDS
-from magrounding.single.nethack.ways import find_ways
+from magrounding.single.nethack.expert import find_ways
 from magrounding.single.nethack.words import SHUT, UNMARKED, first_ids
 
 SPEC = NetHack(level=True, crop=9).describe()

@@ -2,7 +2,7 @@
 
 import torch
 
-from magrounding.agents.mentions import COUNTS, SLOTS, follow, mean_by_key, pair_keys
+from magrounding.agents.choiceread import COUNTS, SLOTS, follow, mean_by_key, pair_keys
 
 ROLE = 3
 

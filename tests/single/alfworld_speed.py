@@ -9,8 +9,7 @@ from importlib import import_module
 
 import magrounding as mg
 from magrounding.single.alfworld import package
-from magrounding.single.alfworld.games import shipped_scenes
-from magrounding.single.alfworld.problem import game_of
+from magrounding.single.alfworld.games import game_of, shipped_scenes
 from tests.simulators.speed import say_two_workers
 
 

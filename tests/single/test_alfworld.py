@@ -14,16 +14,15 @@ import pytest
 
 from magrounding.errors import CallOrderError, ConfigurationError, InvalidAction, MissingExtra
 from magrounding.single.alfworld import SPLITS, TASKS, ALFWorld, package
-from magrounding.single.alfworld.games import Games, shipped_scenes
+from magrounding.single.alfworld.games import Games, game_of, shipped_scenes
 from magrounding.single.alfworld.options import FEEDBACK_WORDS, GOAL_WORDS, TOKENIZER
-from magrounding.single.alfworld.problem import game_of
 from magrounding.single.tokenizer import split as words_of
 from tests.single.alfworld_speed import Stock, beside_the_stock_engine
 from tools.alfworld.generate import main, solvable
 
 pytest.importorskip("alfworld", reason="the extra `alfworld` is absent: alfworld")
 
-from magrounding.single.alfworld.engine import Engine
+from magrounding.single.alfworld.env import Engine
 
 AGENT = "agent_0"
 pddl = package.engine()

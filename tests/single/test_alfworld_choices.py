@@ -9,8 +9,7 @@ import pytest
 from magrounding.errors import ConfigurationError
 from magrounding.single.alfworld import ALFWorld, package
 from magrounding.single.alfworld import env as module
-from magrounding.single.alfworld.engine import Moment
-from magrounding.single.alfworld.env import choices_of, things_shown
+from magrounding.single.alfworld.env import Moment, choices_of, things_shown
 from magrounding.single.alfworld.options import FEEDBACK_WORDS, MAX_COMMANDS, MAX_ITEMS, TOKENIZER
 
 AGENT = "agent_0"

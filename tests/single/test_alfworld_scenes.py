@@ -12,9 +12,8 @@ from magrounding.errors import ConfigurationError
 from magrounding.single.alfworld import SPLITS, TASKS, ALFWorld, kinds
 from magrounding.single.alfworld.env import thing_ids, things_in
 from magrounding.single.alfworld.expert import Expert, Task, read_task
-from magrounding.single.alfworld.games import SHIPPED, shipped_scenes
+from magrounding.single.alfworld.games import SHIPPED, problem, shipped_scenes
 from magrounding.single.alfworld.options import TOKENIZER
-from magrounding.single.alfworld.problem import problem
 from magrounding.single.alfworld.scenes import LOOK, Scene
 from magrounding.single.tokenizer import UNKNOWN
 from tools.alfworld.drawing import ROOM_NUMBERS, draw_scenes, furniture, targets

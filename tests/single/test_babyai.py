@@ -271,7 +271,7 @@ def test_the_scene_is_what_the_agent_sees(minigrid):
 
 
 def test_the_generator_is_silenced(minigrid, capsys):
-    from magrounding.single.babyai.levels import make_game
+    from magrounding.single.babyai.env import make_game
 
     env, game, seeds = BabyAI("UnblockPickup").make_env(), make_game("UnblockPickup"), []
     capsys.readouterr()

@@ -12,7 +12,7 @@ import pytest
 pytest.importorskip("minigrid", reason="needs the extra `babyai`")
 
 from magrounding.single.babyai import LEVELS, BabyAI
-from magrounding.single.babyai.levels import game_seed, make_game
+from magrounding.single.babyai.env import game_seed, make_game
 from magrounding.single.babyai.words import raw_image
 from tests.full import in_full, in_the_full_suite
 

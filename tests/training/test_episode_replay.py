@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from magrounding.errors import ConfigurationError
-from magrounding.training.episode_replay import EpisodeReplay
+from magrounding.training.qmix import EpisodeReplay
 
 B, LONGEST = 3, 5
 

@@ -17,8 +17,8 @@ from typing import Any
 from magrounding.errors import CheckpointError, MagroundingError
 from magrounding.output import show_anything
 from magrounding.single.alfworld import kinds
-from magrounding.single.alfworld.engine import Engine
-from magrounding.single.alfworld.problem import GAME_FILE, game_of
+from magrounding.single.alfworld.env import Engine
+from magrounding.single.alfworld.games import GAME_FILE, game_of
 from magrounding.single.alfworld.scenes import LOOK, SPLITS, Scene
 from magrounding.storage import json_text, user_path
 from tools.alfworld.drawing import draw_scenes
