@@ -13,7 +13,6 @@ from torch import Tensor
 
 from magrounding.agents.policy import OTHERS, Auxiliary, Batch, Policy, PolicyOutput, TextEncoding
 from magrounding.agents.transfer import download, upload
-from magrounding.errors import ConfigurationError
 
 
 class Inputs(NamedTuple):
@@ -55,12 +54,8 @@ class DocumentPolicy(Policy):
         return type(self).contrast is not DocumentPolicy.contrast
 
     def contrast(self, observation: dict[str, Tensor], text: TextEncoding) -> Tensor:
-        """Return the scalar loss CONTRAST of U observations and the encoding of their U documents, in order.
-
-        Raises:
-            ConfigurationError: a network that has no such loss.
-        """
-        raise ConfigurationError(f"{type(self).__name__.lower()} has no contrastive loss: set `contrast` to 0")
+        """Return the scalar loss CONTRAST of U observations and the encoding of their U documents, in order."""
+        raise NotImplementedError
 
     def memories(self, memory: Tensor, observation: dict[str, Tensor], restarts: Tensor) -> Tensor | None:
         """Return the memory [T, B, …] before each of T steps, given the first's; None for a recurrent policy."""
@@ -108,11 +103,8 @@ class DocumentPolicy(Policy):
 
     def contrast_games(self, batch: Batch) -> Tensor:
         """Return the contrastive loss of the first observation and the document of each episode."""
-        if not self.contrasts:
-            return super().contrast_games(batch)
         observation, reading = self._flat(batch).observation, batch.texts["document"]
-        if reading.ids is None:
-            raise TypeError("the contrastive loss reads its documents: give the batch their ids")
+        assert reading.ids is not None
         shown, first = np.unique(download({"": reading.index})[""], return_index=True)
         texts, rows = upload({"shown": shown, "first": first}, reading.index.device).values()
         with torch.autocast(reading.index.device.type, enabled=False):
@@ -129,8 +121,7 @@ class DocumentPolicy(Policy):
     def _begin(self, memory: Tensor, restart: Tensor) -> Tensor:
         """Memory [B, …], reset where an episode begins [B]."""
         fresh = self.initial_memory(len(restart))
-        if fresh is None:
-            raise TypeError("only a policy with a memory is given one")
+        assert fresh is not None
         return torch.where(restart.view(-1, *[1] * (memory.dim() - 1)), fresh, memory)
 
 

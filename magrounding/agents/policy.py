@@ -266,12 +266,8 @@ class Policy(nn.Module, ABC):
         return False
 
     def contrast_games(self, batch: Batch) -> Tensor:
-        """Return the loss CONTRAST of all episodes of a batch with the ids of its texts, a scalar.
-
-        Raises:
-            ConfigurationError: a network that has no such loss.
-        """
-        raise ConfigurationError(f"{type(self).__name__.lower()} has no contrastive loss: set `contrast` to 0")
+        """Return the loss CONTRAST of all episodes of a batch with the ids of its texts, a scalar."""
+        raise NotImplementedError
 
     def relate_words(self, text: TextEncoding, subjects: Tensor, names: Tensor) -> Tensor | None:
         """Return how much U texts relate words to names [U, M, N], for diagnosis only; None where undefined.

@@ -10,7 +10,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import numpy as np
 
 from magrounding.envs.world import BatchedWorld, StepBuffers
-from magrounding.errors import ConfigurationError, InvalidAction, check_choice
+from magrounding.errors import ConfigurationError, check_choice
 from magrounding.jit import FixedTypes, inner_njit
 from magrounding.options import WorldOptions
 from magrounding.seeding import NUM_STREAMS, hash64
@@ -114,8 +114,6 @@ class CompiledWorld(BatchedWorld, Generic[Config]):
 
     def step(self, actions: np.ndarray, auto_reset: bool) -> None:
         actions = np.ascontiguousarray(actions, np.int64)  # compiled code trusts that it gets these, see `FixedTypes`
-        if actions.shape != self.out.rewards.shape:
-            raise InvalidAction(f"actions have shape {actions.shape}, expected {self.out.rewards.shape}")
         arrays = self._rules, self._tables, self._games, self._views, self._finals, self.out
         self._threads.run(self._step_rows, actions, auto_reset, self._slots, *arrays)
         if auto_reset:

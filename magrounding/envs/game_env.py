@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, SupportsIndex
 
@@ -17,7 +18,7 @@ from magrounding.vector import DeepCopied, Observation, action_numbers
 FRAMES_PER_SECOND = 4
 
 
-class GameEnv(DeepCopied, ParallelEnv[str, Observation, SupportsIndex]):
+class GameEnv(DeepCopied, ParallelEnv[str, Observation, SupportsIndex], ABC):
     """One game of n agents, agent_0 … agent_{n-1}; a subclass plays it (`reset`, `step`) and shows it (`_seen`).
 
     Args:
@@ -76,13 +77,13 @@ class GameEnv(DeepCopied, ParallelEnv[str, Observation, SupportsIndex]):
         """Return a new space of an agent's observations."""
         return self.spec.space()
 
+    @abstractmethod
     def _seen(self, agent: str) -> Observation:
         """Return an agent's present observation; at the end, the last."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _happened(self, agent: str) -> Happened:
         """Return what an agent's last action has come to."""
-        raise NotImplementedError
 
     def _chosen(self, actions: Mapping[str, SupportsIndex]) -> list[int] | None:
         """Return the action of each of `agents`; None where the episode is over and no action is given.

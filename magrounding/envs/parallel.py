@@ -72,16 +72,12 @@ class WorldEnv(GameEnv):
             or "rgb_array".
 
     Raises:
-        ConfigurationError: an unknown render mode, or a world of several rows.
+        ConfigurationError: an unknown render mode.
     """
 
     def __init__(
         self, world: BatchedWorld, id: str, options: Mapping[str, Any], render_mode: str | None = None
     ) -> None:
-        if world.num_envs != 1:
-            raise ConfigurationError(
-                f"a WorldEnv plays one game, got a world of {world.num_envs}; use make_vec for many"
-            )
         super().__init__(id, options, world.spec, render_mode, RENDER_MODES)
         self.world = world
         self._sides = map_sides(self.spec)

@@ -61,13 +61,15 @@ def _spec_of_adapter(adapter: EnvAdapter, given: EnvSpec | None) -> EnvSpec:
     """
     if not adapter.possible_agents:
         raise ConfigurationError(f"{type(adapter.env).__name__} has no agents: its possible_agents are empty")
+    actions = _common("action", [adapter.action_space(agent) for agent in adapter.possible_agents])
+    if not isinstance(actions, spaces.Discrete):
+        raise ConfigurationError(f"actions must be Discrete, the env takes {actions}")
     own = attribute(adapter.env, "spec")
-    spec = given if given is not None else own if isinstance(own, EnvSpec) else _derive(adapter)
+    spec = given if given is not None else own if isinstance(own, EnvSpec) else _derive(adapter, int(actions.n))
     spec = spec.with_mask()
     if len(adapter.possible_agents) != spec.num_agents:
         raise ConfigurationError(f"the env has {len(adapter.possible_agents)} agents, its spec {spec.num_agents}")
-    actions = _common("action", [adapter.action_space(agent) for agent in adapter.possible_agents])
-    if not isinstance(actions, spaces.Discrete) or actions.n != spec.num_actions:
+    if actions.n != spec.num_actions:
         raise ConfigurationError(f"the env takes {actions}, its spec Discrete({spec.num_actions})")
     offered = {SCORES} & spec.capabilities
     if EXPERT in spec.capabilities and callable(attribute(adapter.env, "best_actions")):
@@ -77,13 +79,9 @@ def _spec_of_adapter(adapter: EnvAdapter, given: EnvSpec | None) -> EnvSpec:
     return replace(spec, capabilities=frozenset(offered), state_parts=spec.state_parts if STATE in offered else ())
 
 
-def _derive(adapter: EnvAdapter) -> EnvSpec:
+def _derive(adapter: EnvAdapter, count: int) -> EnvSpec:
     agents = adapter.possible_agents
     observation = _common("observation", [adapter.observation_space(agent) for agent in agents])
-    actions = _common("action", [adapter.action_space(agent) for agent in agents])
-    if not isinstance(actions, spaces.Discrete):
-        raise ConfigurationError(f"actions must be Discrete, the env takes {actions}")
-    count = int(actions.n)
     fields = [_field(name, part, count) for name, part in observed(observation).items()]
     names = attribute(adapter.env, "action_names")
     names = range(count) if names is None else names

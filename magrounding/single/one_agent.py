@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, SupportsIndex
 
@@ -129,10 +130,10 @@ class OneAgentEnv(GameEnv):
         self.__init__(state["config"], state["render_mode"])  # pyright: ignore[reportCallIssue]  subclasses take these
         if state["_closed"]:
             self.close()
-        self.__dict__.update({**state, "agents": list(state["agents"])})
+        vars(self).update({**state, "agents": list(state["agents"])})
         if self._seed is not None and not self._closed:
             self._play_again(self.played)
-        self.__dict__.update({name: state[name] for name in self._kept})
+        vars(self).update({name: state[name] for name in self._kept})
 
     def _play_again(self, actions: Sequence[int]) -> None:
         """Bring the game to where these actions have brought the episode."""
@@ -155,22 +156,22 @@ class OneAgentEnv(GameEnv):
             info["won"] = self._won
         return {AGENT: observation}, {AGENT: info}
 
+    @abstractmethod
     def _begin(self, seed: int, episode: int) -> None:
         """Start the game of an episode."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _play(self, action: int) -> tuple[float, bool, bool]:
         """Play an action, set `_won` and `_illegal`; return reward, terminated, truncated."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _draw(self, mode: str) -> str | np.ndarray:
         """Return the whole game as text ("ansi_full") or as a picture."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _observe(self) -> Observation:
         """Return new arrays, in the order of the space."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _info(self) -> dict[str, Any]:
         """Return `text` and what else a game reports, in a new dict."""
-        raise NotImplementedError

@@ -91,8 +91,6 @@ class ImitationLearner(MinibatchLearner[ImitationConfig]):
 
     def update(self, trajectory: Trajectory, steps: int) -> dict[str, float]:
         """Learn from one agent's labelled trajectory; see `Learner.update`."""
-        if LABELS not in trajectory.extras:
-            raise TypeError("an imitation learner needs a rollout with labels: collect it with a teacher")
         return self.learn(trajectory.on(self.device), steps, self.loss)
 
     def loss(self, minibatch: Minibatch) -> Loss:

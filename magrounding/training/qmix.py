@@ -260,9 +260,7 @@ class QmixLearner(QLearner[QmixConfig, EpisodeReplay, EpisodeBatch]):
     def store(self, trajectory: Trajectory) -> int:
         """Put T steps into the replay, each as [B, n, …]; return how many episodes ended."""
         self._set_epsilon(PLAY_EPSILON)
-        states = trajectory.extras.get(STATE)
-        if states is None:
-            raise TypeError("QMIX needs a rollout with states: collect it with needs = {STATE}")
+        states = trajectory.extras[STATE]
         B = trajectory.num_games // self.num_agents
         each = {name: trajectory.observation[name] for name in self.network.looks_at if name in trajectory.observation}
         truncated = np.zeros((len(trajectory.reward), B), np.bool_)

@@ -370,13 +370,6 @@ def test_a_score_is_given_at_the_end_by_worlds_that_have_one():
     assert "score" not in infos["agent_0"]
 
 
-def test_a_world_of_several_games_is_refused():
-    world = ToyWorld()
-    world.num_envs = 2
-    with pytest.raises(ConfigurationError, match="one game"):
-        WorldEnv(world, "toy", {})
-
-
 def test_single_agent_env():
     env = SingleAgentEnv(toy(agents=1, max_cycles=5))
     observation, info = env.reset(seed=1)

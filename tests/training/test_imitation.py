@@ -193,13 +193,6 @@ def test_a_student_comes_to_agree_with_its_teacher():
     assert np.min(np.mean(hits[-10:], axis=0)) > 0.9
 
 
-def test_without_labels_it_cannot_learn(policy):
-    rollout = collect(ToyGames(), [policy, ToyPolicy()])
-    assert LABELS not in rollout.trajectories[0].extras
-    with pytest.raises(TypeError):
-        updated(policy, rollout)
-
-
 def test_the_dead_teach_nothing(policy):
     rollout = labelled(policy, num_envs=16)
     trajectory = rollout.trajectories[0]

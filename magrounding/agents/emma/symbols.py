@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import cast
@@ -93,9 +94,9 @@ class SymbolPolicy(DocumentPolicy):
         """Layer between hidden units, the actor's, that all heads have in common; None: each has its own."""
         return cast(nn.Linear, self.actor[2]) if self.config.tied_heads else None
 
+    @abstractmethod
     def identify(self, queries: Tensor, text: TextEncoding, document: Tensor) -> Tensor:
         """Return the representation [D, width] of entities, by queries [D, width] and their documents [D] of U."""
-        raise NotImplementedError
 
     def aux_outputs(self, inputs: Inputs) -> dict[str, Callable[[], Tensor]]:
         """Return `PolicyOutput.aux` of a step."""

@@ -174,8 +174,7 @@ class Sir(DocumentPolicy):
 
     def unroll(self, inputs: Inputs, memory: Tensor, restarts: Tensor) -> PolicyOutput:
         """Compute all but the LSTM for all steps at once, see `DocumentPolicy.unroll`."""
-        if self.tracker is None:
-            raise TypeError("SIR remembers with +state only: set state to true")
+        assert self.tracker is not None
         hidden, maps = self._perceive(inputs)
         tracked, memories = [], []
         for now, restart in zip(hidden.view(*restarts.shape, -1), restarts, strict=True):

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -166,56 +166,45 @@ def _claims(entry: Mapping[str, Any], slots: list[str], groups: int) -> Iterable
             yield Claim(slots.index(subjects), "ab".index(found[3] or subjects[0]), slots.index(name), polarity)
 
 
-def check_template(template: Template) -> None:
-    """Raise a ConfigurationError for a template that its construction does not have.
+def faults_of(template: Template) -> Iterator[str]:
+    """Yield a sentence for each fault of a template that its construction does not have.
 
     It has another number of lists, or classes of words in a plain statement; a list without its one true claim; other
     false claims than those of the construction; or a slot in no claim.
     """
     blanks = [word for word in template.text.split() if word.startswith("{")]
     slots = [word[1:-1] for word in blanks if SLOT.fullmatch(word)]
-    _check_form(template, slots, len(slots) < len(blanks))
-    _check_claims(template, slots)
-
-
-def _check_form(template: Template, slots: list[str], has_classes: bool) -> None:
-    """Raise a ConfigurationError for slots or classes that the construction does not have."""
-    if template.construction == PLAIN and has_classes:
-        raise ConfigurationError("a plain sentence has no class of words: write one sentence for each word")
+    if template.construction == PLAIN and len(slots) < len(blanks):
+        yield "a plain sentence has no class of words: write one sentence for each word"
     if template.kind in (GOAL, FILLER):
         if slots != ["A"] * (template.kind == GOAL):
             form = "no slot but {team}, once" if template.kind == GOAL else "no slot"
-            raise ConfigurationError(f"a {template.kind} has {form}")
-    elif template.groups == 0:
-        raise ConfigurationError("it has no list: {a} is the slot of modifiers or monsters")
-    elif template.construction in _OF_TWO and template.groups == 1:
-        raise ConfigurationError(f"{template.construction} is about two lists, {{a}} and {{b}}")
-    elif template.construction == PLAIN and template.groups == 2:
-        raise ConfigurationError("a plain sentence is about one list, {a}")
-    elif template.split == MINIMAL and template.groups == 2 and not template.balanced:
-        raise ConfigurationError("in eval_minimal each sentence with {a} names {b} just so, and {A} and {B}")
-
-
-def _check_claims(template: Template, slots: list[str]) -> None:
-    """Raise a ConfigurationError unless each list has its true claim, at most one false, and each slot a claim."""
-    if template.kind in (GOAL, FILLER):
+            yield f"a {template.kind} has {form}"
         if template.claims:
-            raise ConfigurationError(f"a {template.kind} makes no claim")
+            yield f"a {template.kind} makes no claim"
         return
+    if template.groups == 0:
+        yield "it has no list: {a} is the slot of modifiers or monsters"
+    elif template.construction in _OF_TWO and template.groups == 1:
+        yield f"{template.construction} is about two lists, {{a}} and {{b}}"
+    elif template.construction == PLAIN and template.groups == 2:
+        yield "a plain sentence is about one list, {a}"
+    elif template.split == MINIMAL and template.groups == 2 and not template.balanced:
+        yield "in eval_minimal each sentence with {a} names {b} just so, and {A} and {B}"
     true = [claim.group for claim in template.claims if claim.polarity == STATED]
     false = [claim.group for claim in template.claims if claim.polarity != STATED]
     for claim in template.claims:
         if (slots[claim.name][0] == "AB"[claim.group]) != (claim.polarity == STATED):
             claimed = f"'{'ab'[claim.group]} {slots[claim.name]}' is {POLARITIES[claim.polarity]}"
-            raise ConfigurationError(f"{claimed}: {{a}} are those of {{A}} and {{b}} of {{B}}, and of no other")
+            yield f"{claimed}: {{a}} are those of {{A}} and {{b}} of {{B}}, and of no other"
     if sorted(true) != list(range(template.groups)) or len(set(false)) < len(false):
-        raise ConfigurationError("each list is said once to have its name, and denied or retracted one other at most")
+        yield "each list is said once to have its name, and denied or retracted one other at most"
     if {claim.polarity for claim in template.claims} - {STATED} != _FALSE.get(template.construction, set()):
         false_ones = " and ".join(POLARITIES[each] for each in _FALSE.get(template.construction, ())) or "nothing else"
-        raise ConfigurationError(f"{template.construction} has claims that are said and {false_ones}")
+        yield f"{template.construction} has claims that are said and {false_ones}"
     for k, slot in enumerate(slots):
         if all(k not in (claim.mention, claim.name) for claim in template.claims):
-            raise ConfigurationError(f"{{{slot}}} is in no claim")
+            yield f"{{{slot}}} is in no claim"
 
 
 def words_of(templates: Iterable[Template]) -> list[str]:

@@ -30,7 +30,7 @@ from magrounding.envs.rtfm.constructions import (
     TEXTS,
     TRAIN,
     Template,
-    check_template,
+    faults_of,
     parse_template,
     words_of,
 )
@@ -146,7 +146,8 @@ def _parse_file(path: str, content: bytes) -> Sentences:
     try:
         templates, classes = _parse_content(parse_json(text_of(content)))
         sentences = Sentences(templates, classes, f"templates {path}, sha256 {digest}", digest)
-        _check_whole(sentences)
+        for fault in _faults_of(sentences):
+            raise ConfigurationError(fault)
     except ValueError as error:  # also of JSON and UTF-8
         known = isinstance(error, ConfigurationError)
         raise DataNotFound(f"{path}: {error}" if known else f"{path} is no readable JSON: {error}") from None
@@ -203,29 +204,26 @@ def _named(found: Any, kind: str, known: Sequence[str] | None, place: str) -> It
         yield name, content
 
 
-def _check_whole(sentences: Sentences) -> None:
-    """Raise a ConfigurationError for a sentence of no construction, or twice, or one that manuals need and is missing.
+def _faults_of(sentences: Sentences) -> Iterator[str]:
+    """Yield a sentence for each template of no construction, or twice, or that manuals need and is missing.
 
     Of files alone: ours are so, as tests check.
     """
     texts = [template.text for template in sentences.templates]
     if len(texts) > MOST_SENTENCES:
-        raise ConfigurationError(f"it has {len(texts):,} sentences, and may have {MOST_SENTENCES:,}")
+        yield f"it has {len(texts):,} sentences, and may have {MOST_SENTENCES:,}"
     for text in texts:
         if texts.count(text) > 1:
-            raise ConfigurationError(f"{text!r} stands twice: a sentence is of one split, and of one list in it")
+            yield f"{text!r} stands twice: a sentence is of one split, and of one list in it"
     for template in sentences.templates:
-        try:
-            check_template(template)
-        except ConfigurationError as error:
-            place = f"{template.split} → {template.construction} → {template.kind}"
-            raise ConfigurationError(f"{place}, {template.text!r}: {error}") from None
+        for fault in faults_of(template):
+            yield f"{template.split} → {template.construction} → {template.kind}, {template.text!r}: {fault}"
     for kind in KINDS:
         if not sentences.plain(kind, TRAIN):
-            raise ConfigurationError(f"train → plain → {kind} has no sentence, and every manual needs one")
+            yield f"train → plain → {kind} has no sentence, and every manual needs one"
     for split in TEXTS:
         if sum(template.kind == FILLER for template in sentences.drawn((FILLER,), split)) == 1:
-            raise ConfigurationError(f"{split} has one filler, and a manual may have two: write another, or none")
+            yield f"{split} has one filler, and a manual may have two: write another, or none"
 
 
 def prose_shape(sentences: Sentences, layout: str, names: Sequence[str], members: tuple[int, int]) -> tuple[int, int]:

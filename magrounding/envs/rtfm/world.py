@@ -48,8 +48,6 @@ class RTFMWorld(CompiledWorld[RtfmGame]):
 
         Made anew with each call, from what the manuals were drawn from.
         """
-        if self._rules.letters:
-            raise NotImplementedError("manuals of letters have no table of facts")
         facts = np.full((self.num_envs, MOST_FACTS, arrays.NUM_FACT_COLUMNS), -1, np.int64)
         counts, manuals = np.zeros(self.num_envs, np.int64), np.zeros_like(self.observation["manual"])
         claims = make_claims(self.game, self._sentences)
