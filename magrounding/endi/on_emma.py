@@ -15,8 +15,7 @@ from torch import Tensor, nn
 
 from magrounding.agents.document_policy import Inputs
 from magrounding.agents.emma.network import Emma
-from magrounding.agents.emma.occupied import Occupied
-from magrounding.agents.emma.symbols import EmmaConfig, action_head, initialize
+from magrounding.agents.emma.symbols import EmmaConfig, Occupied, action_head, initialize
 from magrounding.agents.policy import ATTENTION, TextEncoding
 from magrounding.endi.agent import Decision, EnDi, EnDiOptions, Survey
 from magrounding.endi.division import cells, shown_entities

@@ -13,8 +13,7 @@ from torch import Tensor, nn
 
 from magrounding.agents.document_policy import Inputs
 from magrounding.agents.policy import STATE, Policy
-from magrounding.agents.qmix.network import MIXERS, make_mixer
-from magrounding.agents.qmix.q_network import PLAY_EPSILON, QNetwork
+from magrounding.agents.qmix.network import MIXERS, PLAY_EPSILON, QNetwork, make_mixer
 from magrounding.agents.transfer import upload
 from magrounding.errors import ConfigurationError
 from magrounding.schema import Count, Natural, NonNegative, OneOf, Share

@@ -10,7 +10,7 @@ from magrounding.agents.relread.network import Relread
 from magrounding.envs.messenger.arrays import KIND
 from magrounding.envs.messenger.entities import ENTITIES
 from magrounding.envs.messenger.manual import CELLS, our_corpus
-from magrounding.envs.messenger.splits import triples
+from magrounding.envs.messenger.sentences import triples
 from tests.agents.samples import documents_of, seen_by
 
 

@@ -7,8 +7,7 @@ import torch
 import magrounding as mg
 from magrounding.agents.building import build_policy
 from magrounding.agents.document_policy import Inputs
-from magrounding.agents.qmix.network import MonotonicMixer, StateEncoder, make_mixer
-from magrounding.agents.qmix.q_network import PLAY_EPSILON, epsilon_greedy
+from magrounding.agents.qmix.network import PLAY_EPSILON, MonotonicMixer, StateEncoder, epsilon_greedy, make_mixer
 from magrounding.errors import ConfigurationError
 from tests.agents.samples import batch_of, documents_of, seen_by
 

@@ -14,7 +14,7 @@ import numpy as np
 import magrounding as mg
 from magrounding.envs.messenger.games import STAGES as MESSENGER_STAGES
 from magrounding.envs.messenger.games import TEAM_STAGES
-from magrounding.envs.messenger.splits import triples
+from magrounding.envs.messenger.sentences import triples
 from magrounding.envs.rtfm import splits
 from magrounding.envs.rtfm.tasks import ROCK_PAPER_SCISSORS, STAGES, TASKS
 from magrounding.envs.vector import WorldVectorEnv

@@ -5,7 +5,7 @@ from itertools import product
 
 from magrounding.envs.messenger.entities import ENTITIES, ROLES
 from magrounding.envs.messenger.manual import TEXTS, our_corpus
-from magrounding.envs.messenger.splits import triples
+from magrounding.envs.messenger.sentences import triples
 
 OURS = {"chaser": "chasing", "fleeing": "fleeing", "immovable": "immovable", "unknown": "unknown"}
 """Their name of a movement → ours."""

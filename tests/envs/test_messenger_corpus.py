@@ -10,8 +10,7 @@ import pytest
 import magrounding as mg
 from magrounding.envs.messenger.games import MaMessenger, Messenger
 from magrounding.envs.messenger.manual import TEXTS, find_corpus, our_corpus
-from magrounding.envs.messenger.sentences import needed_cells
-from magrounding.envs.messenger.splits import SPLITS
+from magrounding.envs.messenger.sentences import SPLITS, needed_cells
 from magrounding.errors import DataNotFound
 from tests.envs.people_corpus import our_sentences, pairs_of, small_corpus, write_corpus
 

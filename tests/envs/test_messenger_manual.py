@@ -9,7 +9,7 @@ import magrounding as mg
 from magrounding.envs.messenger.arrays import KIND, MOVEMENT, ROLE
 from magrounding.envs.messenger.entities import ENTITIES, FIRST_SYMBOL, MOVEMENTS, ROLES
 from magrounding.envs.messenger.manual import CELLS, TEXTS, our_corpus
-from magrounding.envs.messenger.splits import SPLITS, triples
+from magrounding.envs.messenger.sentences import SPLITS, triples
 from magrounding.errors import ConfigurationError, DataNotFound
 from tests.envs.people_corpus import our_sentences, write_corpus
 

@@ -5,9 +5,7 @@ import pytest
 
 import magrounding as mg
 from magrounding.envs.rtfm.arrays import COLUMN, ELEMENT, HELD, PRESENT, ROW, TARGET
-from magrounding.envs.rtfm.oracle import Oracle
-from magrounding.envs.rtfm.rollout_oracle import RolloutOracle
-from magrounding.envs.rtfm.rollouts import Search
+from magrounding.envs.rtfm.oracle import Oracle, RolloutOracle
 from magrounding.errors import ConfigurationError
 from magrounding.play.actor import make_expert
 from magrounding.play.evaluate import REPORT_SEED, play
@@ -89,15 +87,6 @@ def test_a_move_found_by_roll_outs_is_the_one_without_costs_to_go():
         changed += other.sum()
         observation, *_ = vec.step(best.argmax(2))
     assert changed
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [{"games": 4}, {"first_games": 2.5}, {"depth": 0}, {"nearly": 1.1}, {"safe": float("nan")}, {"margin": -0.1}],
-)
-def test_a_search_that_cannot_be_is_refused(wrong):
-    with pytest.raises(ConfigurationError, match="of a search"):
-        RolloutOracle(games(1), Search(**wrong))
 
 
 def test_it_plays_all_of_rtfms_family_and_nothing_else():

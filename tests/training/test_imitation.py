@@ -9,8 +9,7 @@ import torch
 
 import magrounding as mg
 from magrounding.agents.policy import COSTS_TO_GO, LABELS
-from magrounding.envs.rtfm.oracle import Oracle
-from magrounding.envs.rtfm.rollout_oracle import RolloutOracle
+from magrounding.envs.rtfm.oracle import Oracle, RolloutOracle
 from magrounding.errors import ConfigurationError
 from magrounding.experiment import stage
 from magrounding.experiment.phase import Promotion

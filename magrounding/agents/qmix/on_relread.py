@@ -6,7 +6,7 @@ from torch import Tensor, nn
 
 from magrounding.agents.document_policy import Inputs
 from magrounding.agents.policy import ATTENTION, Batch, PolicyOutput, TextEncoding, mask_logits
-from magrounding.agents.qmix.q_network import QNetwork
+from magrounding.agents.qmix.network import QNetwork
 from magrounding.agents.relread.network import Relread, RelreadConfig
 from magrounding.agents.remapping import within
 from magrounding.errors import ConfigurationError

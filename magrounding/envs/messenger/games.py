@@ -24,8 +24,7 @@ from magrounding.envs.messenger.arrays import (
 )
 from magrounding.envs.messenger.entities import ALLY_ID, ALLY_WITH_MESSAGE_ID, ME_ID, ME_WITH_MESSAGE_ID, ROLES
 from magrounding.envs.messenger.manual import LAYOUTS, STATEMENTS, STREAM, Corpus, find_corpus, layout_shape
-from magrounding.envs.messenger.sentences import sentences_of
-from magrounding.envs.messenger.splits import SPLITS
+from magrounding.envs.messenger.sentences import SPLITS, sentences_of
 from magrounding.errors import ConfigurationError
 from magrounding.options import WorldOptions
 from magrounding.schema import Count, OneOf, Share

@@ -9,8 +9,7 @@ from magrounding.envs.messenger import arrays, kernels
 from magrounding.envs.messenger.entities import ENTITIES
 from magrounding.envs.messenger.games import MessengerGame
 from magrounding.envs.messenger.manual import STATEMENTS, STREAM, find_corpus, sentence_tables
-from magrounding.envs.messenger.sentences import sentences_of
-from magrounding.envs.messenger.splits import SPLITS, triples
+from magrounding.envs.messenger.sentences import SPLITS, sentences_of, triples
 from magrounding.envs.render import Figure, Scene, sorted_figures
 
 _STAGE = "max_cycles cells centre moves delivers decoys begins_with_message says_nothing pick_up team"

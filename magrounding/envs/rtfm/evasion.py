@@ -8,7 +8,7 @@ import numpy as np
 
 from magrounding.envs.assignment import IMPOSSIBLE, assign
 from magrounding.envs.rtfm.arrays import COLUMN, COLUMN_STEP, ELEMENT, HELD, PRESENT, ROW, ROW_STEP, STAY, TARGET
-from magrounding.envs.rtfm.planning import irreplaceable, survey
+from magrounding.envs.rtfm.paths import irreplaceable, survey
 from magrounding.envs.rtfm.pursuit import add_move_odds, inside
 from magrounding.jit import inner_njit
 

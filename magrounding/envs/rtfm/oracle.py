@@ -1,4 +1,4 @@
-"""Oracle: a scripted team that reads the world's state, the ceiling of reports and a teacher for imitation."""
+"""Oracles: scripted teams that read the state of the world, the ceiling of reports and teachers for imitation."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ import numpy as np
 from magrounding.capabilities import Reasons
 from magrounding.envs.oracle import WorldOracle, symmetries
 from magrounding.envs.parallel import WorldEnv
-from magrounding.envs.rtfm import evasion, paths, pursuit
+from magrounding.envs.rtfm import evasion, paths, pursuit, rollouts
 from magrounding.envs.rtfm.arrays import COLUMN, ELEMENT, HELD, MANUAL_ROW, OBJECT, PRESENT, RELATION, ROW, TARGET
 from magrounding.envs.rtfm.prose import BEATS
 from magrounding.envs.rtfm.pursuit import MAX_SIDE, Pursuit
+from magrounding.envs.rtfm.rollouts import Search
 from magrounding.envs.rtfm.world import RTFMWorld
 from magrounding.errors import ConfigurationError
 from magrounding.jit import cached_njit
@@ -137,3 +138,42 @@ def _write_reasons(rules, entities, facts, targets, subgoals, statements):
             for f in range(facts.shape[1]):
                 if facts[b, f, RELATION] == BEATS and elements >> facts[b, f, OBJECT] & 1:
                     statements[b, a, facts[b, f, MANUAL_ROW]] = True
+
+
+class RolloutOracle(Oracle):
+    """The rule-based oracle, which tries out other moves where its own choice is contested.
+
+    Where monsters stand still, nothing is left to chance and nothing is changed. Where they chase and some agent is not
+    safe, each agent tries the moves whose value by the rules is nearly that of the best: a few games are played
+    from there in a model, by the rules, with random draws of its own. The best of these moves is taken if it beats that
+    of the rules in fresh games by more than the doubt. Agents try one after another, each knowing what those before it
+    have chosen (multi-agent roll-out, Bertsekas 2021, "Multiagent reinforcement learning: rollout and policy
+    iteration"). The model knows the rules and the state on show, and never the draws that the world will make. The same
+    seed gives the same moves.
+
+    Args:
+        env: a vector env, or a single one (`magrounding.make`), of `rtfm`, `ma_rtfm` or `rock_paper_scissors`, whose
+            monsters chase in every task.
+        search: how much is tried; by default what is fast enough to teach.
+
+    Raises:
+        ConfigurationError: another env.
+    """
+
+    def __init__(self, env: VectorEnv | WorldEnv, search: Search | None = None) -> None:
+        super().__init__(env)
+        self.search = search or Search()
+
+    def _label(self, rows: np.ndarray) -> None:
+        if self._pursuit is None:
+            super()._label(rows)
+            return
+        assert self.costs_to_go is not None
+        rules, (keys, scalars, entities) = self._world._rules, self._world._games
+        labels, costs_to_go = self._labels, self.costs_to_go
+        _label_by_rollouts(rows, rules, self._pursuit, self.search, entities, keys, scalars, labels, costs_to_go)
+
+
+@cached_njit(nogil=True)
+def _label_by_rollouts(*arguments):
+    rollouts.label_by_rollouts(*arguments)
