@@ -1,4 +1,6 @@
-"""Splits, and the sentences of the games of a split and stage: the cells of a corpus that they draw from, and what these hold.
+"""Splits, and the sentences of the games of a split and stage: which cells of a corpus they draw from.
+
+A split says which roles entities have (Hanjie et al. 2021, section 3).
 
 A corpus need not say everything: no game of `test`, say, has a bird that is a message, and where entities stand still
 no sentence states a chase. What games do need follows from the triples of their split and from the movements, decoys

@@ -11,14 +11,14 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NotRequired, TypedDict
 
 import msgspec
 
 from magrounding.errors import ConfigurationError, DataNotFound
 from magrounding.single.alfworld import kinds, package
 from magrounding.single.alfworld.scenes import Scene
-from magrounding.storage import parse_json, read_text, user_path
+from magrounding.storage import read_text, user_path
 
 GAME_FILE = "game.tw-pddl"
 START = "loc_bar_0"
@@ -27,7 +27,7 @@ UNKNOWN_TASK = "UNKNOWN GOAL"
 """Placeholder of the task in the package's grammar."""
 
 
-def game_of(scene: Scene) -> dict[str, Any]:
+def game_of(scene: Scene) -> Game:
     """Return the content of `game.tw-pddl`: domain, problem, and the grammar with the task filled in.
 
     MissingExtra where alfworld is not installed, which has domain, grammar and goals.
@@ -107,7 +107,15 @@ FOLDERS = {"train": ("train",), "valid": ("valid", "valid_seen"), "test": ("test
 
 _SPLIT_OF = {name: split for split, names in FOLDERS.items() for name in names}
 _SKIPPED = ("movable", "Sliced")
-_KEYS = ("pddl_domain", "grammar", "pddl_problem")
+
+
+class Game(TypedDict):
+    """The content of a game's file."""
+
+    pddl_domain: str
+    grammar: str
+    pddl_problem: str
+    solvable: NotRequired[bool]
 
 
 def shipped_scenes(split: str) -> tuple[Scene, ...]:
@@ -131,7 +139,7 @@ class Games:
         found = self._found[number]
         return found.name if isinstance(found, Scene) else found.parent.name
 
-    def data(self, number: int) -> dict[str, Any]:
+    def data(self, number: int) -> Game:
         """Return the content of a game's file; ConfigurationError for one that is no game."""
         found = self._found[number]
         return game_of(found) if isinstance(found, Scene) else read_game(found)
@@ -162,36 +170,19 @@ def _find(top: Path, split: str) -> tuple[Path, ...]:
     return tuple(games)
 
 
-def read_game(path: Path) -> dict[str, Any]:
+def read_game(path: Path) -> Game:
     """Read a game file; ConfigurationError for one that is no game."""
     try:
-        data = parse_json(read_text(path))
-    except (OSError, ValueError) as error:
-        raise ConfigurationError(f"{path} cannot be read as JSON ({error}): is it a game of ALFWorld?") from error
-    if not isinstance(data, dict) or not all(_is_text(data.get(key)) for key in _KEYS):
-        raise ConfigurationError(f"{path} lacks one of {', '.join(_KEYS)}, each a text: is it a game of ALFWorld?")
-    if not isinstance(data.get("solvable", True), bool):
-        raise ConfigurationError(f"{path} says that solvable is {data['solvable']!r}, expected true or false")
-    return data
-
-
-def _is_text(value: object) -> bool:
-    """Return whether the engine can take a text: JSON can hold half of a pair of surrogates."""
-    return isinstance(value, str) and not any("\ud800" <= sign <= "\udfff" for sign in value)
+        return msgspec.json.decode(read_text(path), type=Game)
+    except (OSError, ValueError, RecursionError) as error:
+        raise ConfigurationError(
+            f"{path} cannot be read as a game of ALFWorld, JSON with pddl_domain, grammar and pddl_problem: {error}"
+        ) from error
 
 
 @lru_cache(maxsize=1)
 def _read_shipped() -> dict[str, tuple[Scene, ...]]:
     return msgspec.json.decode(gzip.decompress(SHIPPED.read_bytes()), type=dict[str, tuple[Scene, ...]])
-
-
-class _Place(NamedTuple):
-    """A folder, or a game in one: its path, that without links, its split, or "", and what names the split."""
-
-    path: Path
-    real: Path
-    split: str
-    named: Path
 
 
 def find_splits(top: Path) -> dict[str, list[Path]]:
@@ -204,67 +195,62 @@ def find_splits(top: Path) -> dict[str, list[Path]]:
         DataNotFound: no such folder, or one that cannot be read.
         ConfigurationError: a game of two splits, or games of which none has a split.
     """
-    games = list(_walk(top, ""))
+    games = dict(_walk(top))
     own = next((_SPLIT_OF[name] for name in (top.name, _real(top).name) if name in _SPLIT_OF), "")
-    if own and not any(game.split for game in games):
-        games = list(_walk(top, own))
+    if own and not any(games.values()):
+        games = dict.fromkeys(games, own)
     found: dict[str, list[Path]] = {}
-    known: dict[Path, _Place] = {}
-    for game in games:
-        split = game.split
-        first = known.setdefault(game.real, game) if split else game
-        if first.split != split:
+    known: dict[Path, Path] = {}
+    for path, split in games.items():
+        first = known.setdefault(_real(path), path) if split else path
+        if games[first] != split:
             raise ConfigurationError(
-                f"{first.path} and {game.path} are one game, of {first.split} and of {split}: take it out of one"
+                f"{first} and {path} are one game, of {games[first]} and of {split}: take it out of one"
             )
-        if split and first is game and not any(word in str(game.path.relative_to(game.named)) for word in _SKIPPED):
-            found.setdefault(split, []).append(game.path)
+        if split and first is path and not any(word in _below_split(path, top) for word in _SKIPPED):
+            found.setdefault(split, []).append(path)
     if games and not known:
         raise ConfigurationError(
-            f"{top} has games, such as {games[0].path.relative_to(top)}, but no folder that says of which split they "
-            f"are: put them into folders {', '.join(_SPLIT_OF)}"
+            f"{top} has games, such as {next(iter(games)).relative_to(top)}, but no folder that says of which split "
+            f"they are: put them into folders {', '.join(_SPLIT_OF)}"
         )
     return found
 
 
-def _walk(top: Path, split: str) -> Iterator[_Place]:
-    """Yield every game file below a folder, in alphabetic order; once for each split if links lead to it twice."""
+def _below_split(path: Path, top: Path) -> str:
+    """Return the part of a path from the first folder on that is named after a split; all where none is."""
+    parts = path.relative_to(top).parts
+    return "/".join(parts[next((k for k, part in enumerate(parts) if part in _SPLIT_OF), 0) :])
+
+
+def _walk(top: Path) -> Iterator[tuple[Path, str]]:
+    """Yield every game file below a folder, in alphabetic order, and its split; "" where no folder says.
+
+    One comes once for each split if links lead to it twice. A ConfigurationError for a folder of several splits.
+    """
     root = _real(top)
-    waiting, seen = [_Place(top, root, split, top)], set[tuple[Path, str]]()
+    waiting, seen = [top], set[tuple[Path, str]]()
     while waiting:
         folder = waiting.pop()
-        if (folder.real, folder.split) in seen:
+        splits = sorted({_SPLIT_OF[part] for part in folder.relative_to(top).parts if part in _SPLIT_OF})
+        if len(splits) > 1:
+            raise ConfigurationError(
+                f"{folder} lies in folders of several splits, so its games are of {' and of '.join(splits)}: "
+                "name a folder within, or move one"
+            )
+        real, split = _real(folder), "".join(splits)
+        if (real, split) in seen:
             continue
-        seen.add((folder.real, folder.split))
+        seen.add((real, split))
         try:
-            with os.scandir(folder.path) as listed:
+            with os.scandir(folder) as listed:
                 entries = sorted(Path(entry.path) for entry in listed)
             folders = {path for path in entries if path.is_dir()}
         except OSError as error:
-            raise DataNotFound(
-                f"{folder.path} cannot be read ({error.strerror}): name the folder of the games"
-            ) from None
-        inner = []
-        for path in entries:
-            linked = path.is_symlink()
-            real = _real(path) if linked else folder.real / path.name
-            if path not in folders:
-                if path.name == GAME_FILE:
-                    yield _Place(path, real, folder.split, folder.named)
-            elif not (linked and any(each.is_relative_to(real) for each in (folder.real, root))):
-                inner.append(_enter(folder, path, real))
-        waiting += reversed(inner)
-
-
-def _enter(outer: _Place, path: Path, real: Path) -> _Place:
-    """Return a folder in another one; ConfigurationError where the two have the names of different splits."""
-    split = _SPLIT_OF.get(path.name, outer.split)
-    if outer.split not in ("", split):
-        raise ConfigurationError(
-            f"{path} lies in {outer.named}, so its games are of {split} and of {outer.split}: name a folder within, or "
-            "move one of the two"
-        )
-    return _Place(path, real, split, outer.named if outer.split else path)
+            raise DataNotFound(f"{folder} cannot be read ({error.strerror}): name the folder of the games") from None
+        yield from ((path, split) for path in entries if path.name == GAME_FILE and path not in folders)
+        rings = {p for p in folders if p.is_symlink() and any(each.is_relative_to(_real(p)) for each in (real, root))}
+        waiting += sorted(folders - rings, reverse=True)
 
 
 def _real(path: Path) -> Path:
