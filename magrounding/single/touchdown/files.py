@@ -26,10 +26,8 @@ from magrounding.single.touchdown.layout import CLASSES, COLUMNS, ROWS
 from magrounding.storage import (
     ARRAYS,
     LINES,
-    WRONG_JSON,
     lines_of,
     open_regular,
-    parse_json,
     read_bytes,
     read_text,
     text_of,
@@ -41,6 +39,7 @@ NODES, LINKS, PANOIDS, WORDS = "nodes.txt", "links.txt", "panoids.txt", "words.j
 PANORAMAS = ("panoramas.npy", "panoramas.npz")
 PANORAMAS_KEY = "panoramas"
 _BLANK = " \t"
+_NAMES = {"nodes": "route_panoids", "instruction": "navigation_text", "heading": "start_heading"}
 
 SHIPPED = Path(__file__).with_name("data")
 """The city of the package."""
@@ -65,13 +64,12 @@ class Link:
     end: str
 
 
-@dataclass(frozen=True)
-class Route:
+class Route(msgspec.Struct, frozen=True, rename=_NAMES):
     """A walk by panoramas from the start to the goal, its instruction, and the heading at the start in degrees."""
 
-    nodes: tuple[str, ...]
+    nodes: Annotated[tuple[str, ...], Meta(min_length=2)]
     instruction: str
-    heading: float
+    heading: Annotated[float, Meta(ge=-1e9, le=1e9)]
 
 
 @dataclass(frozen=True)
@@ -104,27 +102,16 @@ def read_routes(file: Path) -> list[Route]:
     for number, line in enumerate(lines_of(_text(file)), 1):
         if not line.strip():
             continue
-        route = _route(line)
-        if route is None:
+        try:
+            routes.append(msgspec.json.decode(line, type=Route, strict=False))
+        except (ValueError, RecursionError):
             raise ConfigurationError(
                 f"line {number} of {file.name} is no route: an object with route_panoids (two names or more), "
                 "navigation_text and start_heading is expected"
-            )
-        routes.append(route)
+            ) from None
     if not routes:
         raise ConfigurationError(f"{file.name} has no route")
     return routes
-
-
-def _route(line: str) -> Route | None:
-    """Return the route of a line; None for a line that is none."""
-    try:
-        fields = parse_json(line)
-        nodes, text, heading = fields["route_panoids"], fields["navigation_text"], float(fields["start_heading"])
-    except WRONG_JSON:
-        return None
-    named = isinstance(nodes, list) and len(nodes) > 1 and all(isinstance(node, str) for node in nodes)
-    return Route(tuple(nodes), text, heading) if named and isinstance(text, str) and np.isfinite(heading) else None
 
 
 def read_words(folder: Path) -> Vocabulary:
