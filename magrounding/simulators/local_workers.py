@@ -18,7 +18,7 @@ import cloudpickle
 
 from magrounding.simulators.arena import Arena, anonymous_file, arena_bytes
 from magrounding.simulators.faults import unpack_error
-from magrounding.simulators.handle import Failure, WorkerHandle, Workers
+from magrounding.simulators.handle import Failure, WorkerHandle
 from magrounding.simulators.scratch import Scratch
 from magrounding.simulators.spawner import spawn
 from magrounding.simulators.worker import DONE, FAILED, LENGTH, Recipe
@@ -139,7 +139,7 @@ class LocalHandle(WorkerHandle):
                 self._process.wait(max(seconds, 0))
 
 
-class LocalWorkers(Workers[LocalHandle]):
+class LocalWorkers:
     """Worker processes of this machine.
 
     Args:
@@ -156,11 +156,13 @@ class LocalWorkers(Workers[LocalHandle]):
         self.handles = [LocalHandle(w, groups, self._files) for w, groups in enumerate(shares)]
 
     def arena(self, spec: EnvSpec) -> Arena:
+        """Return the arrays by which the pool and all workers know each other's rows, before the first command."""
         size = arena_bytes(spec, self._num_envs)
         os.ftruncate(self._arena_file, size)
         return Arena(spec, self._num_envs, mmap.mmap(self._arena_file, size))
 
     def wait(self, tickets: Mapping[LocalHandle, int], seconds: float) -> dict[LocalHandle, Failure]:
+        """Wait until every worker has answered its ticket; return those that failed to within `seconds`, and why."""
         pending = {handle.answers: handle for handle, ticket in tickets.items() if handle.answered < ticket}
         failures: dict[LocalHandle, Failure] = {}
         poll = select.poll()
@@ -189,5 +191,6 @@ class LocalWorkers(Workers[LocalHandle]):
         return failures
 
     def close(self) -> None:
+        """Release what the workers share, once they have ended."""
         for file in self._files:
             os.close(file)

@@ -12,11 +12,10 @@ from magrounding.capabilities import Expert, HasHalves, HasState, require_capabi
 from magrounding.errors import CallOrderError, ConfigurationError
 from magrounding.simulators import worker as command
 from magrounding.simulators.arena import Arena, View
-from magrounding.simulators.handle import WorkerHandle
 from magrounding.simulators.local_workers import LocalWorkers
 from magrounding.simulators.ray_workers import RayWorkers, ray_count
 from magrounding.simulators.simulator_env import SimulatorVectorEnv
-from magrounding.simulators.worker_pool import WorkerPool, shares_of
+from magrounding.simulators.worker_pool import Handle, WorkerPool, shares_of
 from magrounding.spec import EnvSpec
 from magrounding.vector import Info, Observation, StepResult, alone, check_actions, check_count, check_rows, row_seeds
 
@@ -69,8 +68,8 @@ class ProcessVectorEnv(SimulatorVectorEnv, HasHalves):
         self._episode = np.zeros(num_envs, np.int64)  # the last one that was started in each row
         self._all_views = View(self._shown, self._rows, (id, self.spec), copy=copy)
         self._views = [View(self._shown, rows, (id, self.spec), copy=copy) for rows in self._halves]
-        self._tickets: dict[int, dict[WorkerHandle, int]] = {}  # by group, of steps that are being played
-        self._lost: set[tuple[WorkerHandle, int]] = set()  # by worker and group: episodes whose loss is yet to be shown
+        self._tickets: dict[int, dict[Handle, int]] = {}  # by group, of steps that are being played
+        self._lost: set[tuple[Handle, int]] = set()  # by worker and group: episodes whose loss is yet to be shown
         self._started = False
 
     @property
@@ -207,7 +206,7 @@ class ProcessVectorEnv(SimulatorVectorEnv, HasHalves):
         self._episode[rows] = shown.episode[rows]
         return view.after(self._arena.final_observation, self._fault[rows])
 
-    def _settle(self, tickets: dict[WorkerHandle, int]) -> None:
+    def _settle(self, tickets: dict[Handle, int]) -> None:
         """Wait for answers; where a worker was replaced, start the next episodes and note what is lost."""
         arena, pool = self._arena, self._pool
         replaced = pool.answered(tickets)

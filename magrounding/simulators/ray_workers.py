@@ -22,7 +22,7 @@ from magrounding.errors import ConfigurationError, MagroundingError
 from magrounding.ray_cluster import RAY, RayConnection, own_variables
 from magrounding.simulators.arena import Arena
 from magrounding.simulators.faults import pack_error, unpack_error
-from magrounding.simulators.handle import Failure, WorkerHandle, Workers
+from magrounding.simulators.handle import Failure, WorkerHandle
 from magrounding.simulators.scratch import Scratch
 from magrounding.simulators.spawner import ONE_THREAD
 from magrounding.simulators.worker import LABEL, RESET, STATE, STEP_GROUP, Recipe, Simulators
@@ -211,7 +211,7 @@ class RayHandle(WorkerHandle):
         self._awaited.clear()
 
 
-class RayWorkers(Workers[RayHandle]):
+class RayWorkers:
     """Actors of the cluster of `RAY_ADDRESS`, or of one of this machine that is started for them.
 
     Args:

@@ -6,16 +6,21 @@ import logging
 import os
 import time
 import weakref
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
 from magrounding.errors import MagroundingError
 from magrounding.simulators.arena import Arena
 from magrounding.simulators.faults import Fault, SimulatorError
-from magrounding.simulators.handle import Failure, WorkerHandle, Workers
+from magrounding.simulators.handle import Failure
+from magrounding.simulators.local_workers import LocalHandle, LocalWorkers
+from magrounding.simulators.ray_workers import RayHandle, RayWorkers
 from magrounding.simulators.spaces import equal_spec
 from magrounding.spec import EnvSpec
+
+Handle = LocalHandle | RayHandle
+Workers = LocalWorkers | RayWorkers
 
 MAX_FAILURES = 5
 """Failures of one worker, without a finished step between them, after which it is no longer replaced."""
@@ -39,10 +44,11 @@ class WorkerPool:
         SimulatorError: a worker that does not start; what make_env raises is raised as it is.
     """
 
-    def __init__(self, workers: Workers[Any], timeout: float) -> None:
+    def __init__(self, workers: Workers, timeout: float) -> None:
         self.faults: list[Fault] = []
-        self.workers: list[WorkerHandle] = workers.handles
-        self._all, self._timeout = workers, timeout
+        self.workers: Sequence[Handle] = workers.handles
+        self._all: Any = workers
+        self._timeout = timeout
         self._finalizer = weakref.finalize(self, _end, workers, os.getpid())
         try:
             self.spec = self._start()
@@ -54,7 +60,7 @@ class WorkerPool:
         """Return the arrays that workers write; call it before the first command to any of them."""
         return self._all.arena(self.spec)
 
-    def answered(self, tickets: Mapping[WorkerHandle, int]) -> list[WorkerHandle]:
+    def answered(self, tickets: Mapping[Handle, int]) -> list[Handle]:
         """Wait until every worker has answered its ticket; return those started anew, whose episodes are lost.
 
         Raises:
@@ -90,11 +96,11 @@ class WorkerPool:
             raise SimulatorError(f"worker {worker.index} did not start: {failure.reason}")
         return equal_spec(worker.spec for worker in self.workers)
 
-    def _begin(self, workers: list[WorkerHandle]) -> dict[WorkerHandle, Failure]:
+    def _begin(self, workers: Sequence[Handle]) -> dict[Handle, Failure]:
         """Start workers together; return those that failed to, and why."""
         return self._all.wait({worker: worker.start() for worker in workers}, _START_SECONDS + self._timeout)
 
-    def _note_failure(self, worker: WorkerHandle, failure: Failure) -> None:
+    def _note_failure(self, worker: Handle, failure: Failure) -> None:
         worker.end()
         error = failure.error
         if isinstance(error, MagroundingError) and not isinstance(error, SimulatorError):
@@ -126,7 +132,7 @@ def shares_of(halves: tuple[slice, slice], workers: int) -> list[tuple[slice, sl
     return list(zip(*shares, strict=True))
 
 
-def _end(workers: Workers[Any], owner: int) -> None:
+def _end(workers: Workers, owner: int) -> None:
     if os.getpid() != owner:  # a fork of the owner has the handles, but the workers are not its own
         return
     for worker in workers.handles:
