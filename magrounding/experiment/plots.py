@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -62,13 +62,11 @@ def plain(text: str) -> str:
 
 def make_figure(panels: int, width: float = 3.2, *, alike: bool = True) -> tuple[Figure, list[Axes]]:
     """A figure with panels in rows of MOST_BESIDE at most, each so many inches wide; `alike`: of one scale."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     columns = min(panels, MOST_BESIDE)
     rows = -(-panels // columns)
     figure = Figure(figsize=(max(6.0, width * columns), _HEIGHT * rows), layout="constrained")
-    FigureCanvasAgg(figure)
     places = figure.subplots(rows, columns, sharey=alike, squeeze=False).ravel()
     for empty in places[panels:]:
         empty.remove()
@@ -139,24 +137,21 @@ def to_png(figure: Figure) -> bytes:
     return data.getvalue()
 
 
-def draw_series(
-    panel: Axes,
-    number: int,
-    of: int,
-    label: str,
-    estimates: Sequence[tuple[float, ...] | None],
-    singles: Sequence[Sequence[float]] = (),
-) -> None:
-    """Draw estimates, and the ends of their intervals, at the places 0, 1, …, beside those of other series.
+def beside(number: int, of: int) -> float:
+    """Where a series, one of several, stands beside the middle of a place on the axis."""
+    return PLACE_WIDTH * ((number + 1) / (of + 1) - 0.5)
 
-    It is one `number` `of` several; `singles` are values of single seeds, of each place, shown as small points.
+
+def draw_estimate(
+    panel: Axes, x: float, scale: Scale, ends: Iterable[float], singles: Sequence[float], number: int, label: str
+) -> None:
+    """Draw an estimate and the two ends of its interval, in the colour of a number; several `singles` as small points.
+
+    What is drawn is multiplied by the scale's factor; `singles` are the results of seeds.
     """
-    colour, shift = COLOURS[number % len(COLOURS)], (number + 1) * PLACE_WIDTH / (of + 1) - PLACE_WIDTH / 2
-    style = {"color": colour, "markersize": 6, "capsize": 3, "linestyle": "none", "label": plain(label)}
-    for x, values in enumerate(singles):
-        if len(values) > 1:
-            panel.plot([x + shift] * len(values), values, ".", color=colour, markersize=4, alpha=0.45)
-    for x, each in enumerate(estimates):
-        if each is not None:
-            value, low, high = each
-            panel.errorbar(x + shift, value, [[max(0.0, value - low)], [max(0.0, high - value)]], fmt="o", **style)
+    colour, (value, low, high) = COLOURS[number % len(COLOURS)], (scale.factor * end for end in ends)
+    if len(singles) > 1:
+        values = [scale.factor * each for each in singles]
+        panel.plot([x] * len(values), values, ".", color=colour, markersize=4, alpha=0.45)
+    style = {"color": colour, "markersize": 6, "capsize": 3, "linestyle": "none", "label": plain(label) or None}
+    panel.errorbar(x, value, [[max(0.0, value - low)], [max(0.0, high - value)]], fmt="o", **style)

@@ -77,14 +77,14 @@ def tidy(lines: Iterable[Mapping[str, Any]], **given: Any) -> Iterator[Row]:
             continue
         known = {**given, **{name: value for name, value in line.items() if name in _FIELDS}}
         row = Row(**{**known, "when": line.get("when") or _KINDS.get(str(kind), AFTER)})
-        where, games = (row.run, str(row.seed), *row[2 : Row._fields.index("metric")]), int(row.games or 0)
+        row, games = row._replace(seed=str(row.seed)), int(row.games or 0)
         numbers = {**line, **{f"spent/{name}": seconds for name, seconds in line.get("spent", {}).items()}}
         for metric, value in numbers.items():
             of_phase = row.when == END and metric in ("steps", "total_steps")
             if (of_phase or metric not in _FIELDS) and _is_number(value):
                 std = line.get("score_std") if metric == "score" else None
                 own = 0 if metric.startswith("window_") else games  # a window is of other games than the line is
-                yield Row._make((*where, metric, float(value), own, math.nan if std is None else std))
+                yield row._replace(metric=metric, value=float(value), games=own, std=math.nan if std is None else std)
 
 
 def _is_number(value: Any) -> bool:
@@ -114,11 +114,11 @@ class Summary:
         self._groups: dict[tuple[Any, ...], list[Row]] = {}
         for row in rows:
             self._groups.setdefault(tuple(getattr(row, name) for name in by), []).append(row)
-        self._by, self._statistics = tuple(by), cache(self._of)
+        self._by, self._of = tuple(by), cache(self._compute)
 
     def __call__(self, *key: Any) -> Statistics | None:
         """Statistics of a group; None where it has no row."""
-        return self._statistics(key)
+        return self._of(key) if key in self._groups else None
 
     def rows(self, *key: Any) -> list[Row]:
         """The rows of a group."""
@@ -126,13 +126,11 @@ class Summary:
 
     def table(self) -> Table:
         """A row for each group: its key, and its statistics in full."""
-        found = [(key, statistics) for key in self._groups if (statistics := self(*key)) is not None]
-        rows = ((*key, *(statistics.to_dict()[name] for name in NUMBERS)) for key, statistics in found)
+        rows = ((*key, *map(self._of(key).to_dict().get, NUMBERS)) for key in self._groups)
         return Table((*self._by, *NUMBERS), tuple(rows))
 
-    def _of(self, key: tuple[Any, ...]) -> Statistics | None:
-        rows = self._groups.get(key)
-        return None if rows is None else statistics_of(list(map(reached, rows)), rows[0].metric)
+    def _compute(self, key: tuple[Any, ...]) -> Statistics:
+        return statistics_of(list(map(reached, self._groups[key])), self._groups[key][0].metric)
 
 
 def reached(row: Row) -> Reached:
@@ -141,14 +139,7 @@ def reached(row: Row) -> Reached:
     return Reached(row.value, row.games, std, row.metric.startswith(SHARES_OF_GAMES))
 
 
-@dataclass(frozen=True)
-class Range:
-    """The interval of statistics, as a cell of its own."""
-
-    of: Statistics
-
-
-Cell = str | int | float | Statistics | Range | Interval | PublishedResult | None
+Cell = str | int | float | Statistics | PublishedResult | None
 Key = TypeVar("Key")
 
 
@@ -188,9 +179,14 @@ class Table:
         return out.getvalue()
 
 
-def interval(statistics: Statistics | None) -> Cell:
+def interval(of: Statistics | None) -> str | None:
     """The cell of an interval; None where nothing is known of one."""
-    return Range(statistics) if statistics is not None and statistics.has_interval else None
+    if of is None or not of.has_interval:
+        return None
+    show = shown_as(of.metric)
+    value = f"IQM {show(of.iqm)} " if of.seeds >= LEAST_SEEDS else ""
+    games = f" of {f'{of.seeds} × ' * (of.seeds > 1)}{of.games:,} game{'s' * (of.games != 1)}" if of.games else ""
+    return f"{value}[{show(of.low)}, {show(of.high)}]{games}"
 
 
 def text_of(cell: Cell) -> str:
@@ -203,10 +199,6 @@ def text_of(cell: Cell) -> str:
             return mean if cell.seeds == 1 else f"{mean} ± {shown_as(cell.metric)(cell.std)}"
         case PublishedResult():
             return percent(cell.mean) if cell.std is None else f"{percent(cell.mean)} ± {percent(cell.std)}"
-        case Range(of):
-            show = shown_as(of.metric)
-            value = f"IQM {show(of.iqm)} " if of.seeds >= LEAST_SEEDS else ""
-            return f"{value}[{show(of.low)}, {show(of.high)}]" + (f" of {games_of(of)}" if of.games else "")
         case float():
             return f"{cell:.2f}"
         case int():
@@ -214,19 +206,11 @@ def text_of(cell: Cell) -> str:
     return str(cell)
 
 
-def with_interval(estimate: Interval | None, show: Callable[[float], str]) -> str:
+def with_interval(estimate: Interval, show: Callable[[float], str]) -> str:
     """An estimate and its interval; no interval where one game says nothing of others."""
-    if estimate is None:
-        return "–"
     if estimate.low is None or estimate.high is None:
         return show(estimate.value)
     return f"{show(estimate.value)} [{show(estimate.low)}, {show(estimate.high)}]"
-
-
-def games_of(statistics: Statistics) -> str:
-    """The number of games behind statistics, those of each seed."""
-    one = f"{statistics.games:,} game{'s' if statistics.games != 1 else ''}"
-    return one if statistics.seeds == 1 else f"{statistics.seeds} × {one}"
 
 
 def percent(share: float) -> str:

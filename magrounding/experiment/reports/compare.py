@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
 
 from magrounding.errors import ConfigurationError
 from magrounding.experiment.curves import plot_comparison
@@ -24,16 +23,16 @@ Key = tuple[str, bool]
 """Name of a run or of another player, and whether it is a run."""
 
 
-def check_comparable(runs: Runs) -> None:
-    """Raise a ConfigurationError where runs are not of one environment and one number of agents."""
+def shared_stages(runs: Runs) -> list[str]:
+    """Stages that two or more of the runs were evaluated after, in the order of the curriculum.
+
+    Raises:
+        ConfigurationError: runs of several environments or numbers of agents, too few of them, or without such a stage.
+    """
     worlds = {(run.settings.env, run.settings.agents) for run in runs.values()}
     if len(runs) < 2 or len(worlds) > 1:
         what = ", ".join(f"{name}: {r.settings.agents} × {r.settings.env}" for name, r in runs.items())
         raise ConfigurationError(f"a comparison takes two runs or more of one environment and team, got {what}")
-
-
-def shared_stages(runs: Runs) -> list[str]:
-    """Stages that two or more of the runs were evaluated after, in the order of the curriculum."""
     reached = [stage for run in runs.values() for stage in run.settings.stages if _sets(run, stage)]
     shared = [stage for stage in next(iter(runs.values())).settings.entry.stages if reached.count(stage) > 1]
     if not shared:
@@ -42,12 +41,7 @@ def shared_stages(runs: Runs) -> list[str]:
 
 
 def comparison(runs: Runs, picture: str) -> str:
-    """The comparison as Markdown; `picture` is the name of its figure.
-
-    Raises:
-        ConfigurationError: runs that have nothing in common, or too few of them.
-    """
-    check_comparable(runs)
+    """The comparison as Markdown; `picture` is the name of its figure. ConfigurationError as of `shared_stages`."""
     first, stages = next(iter(runs.values())).settings, shared_stages(runs)
     agents = f"{first.agents} agent{'s' if first.agents > 1 else ''}"
     return page(
@@ -83,10 +77,11 @@ def numbers(runs: Runs) -> Table:
 
 def met_games(runs: Runs) -> str:
     """Describe the games that the runs met, and whether they are the same: number, options, texts."""
+    shown_only = {option for run in runs.values() for option in agent_entry(run.settings.agent).env_options}
     met = {
         name: {
             "games on each set": " or ".join(f"{games:,}" for games in _games(run)),
-            **_options_of_games(run, runs.values()),
+            **{o: v for o, v in (run.settings.entry.options | run.settings.env_options).items() if o not in shown_only},
             "text": run.config.get(TEXT) or "not stated",
         }
         for name, run in runs.items()
@@ -103,13 +98,6 @@ def _games(run: RunResults) -> list[int]:
     """The numbers of games of evaluations after phases, those with wrong manuals aside."""
     own = (row for row in run.measured if row.when == AFTER and row.manual == TRUE_MANUAL and row.play and row.games)
     return sorted({row.games for row in own})
-
-
-def _options_of_games(run: RunResults, runs: Iterable[RunResults]) -> dict[str, Any]:
-    """Options of a run's games, the environment's own included, but those by which networks are shown more of them."""
-    shown_only = {option for each in runs for option in agent_entry(each.settings.agent).env_options}
-    options = {**run.settings.entry.options, **run.settings.env_options}
-    return {name: value for name, value in options.items() if name not in shown_only}
 
 
 def about_curves(runs: Iterable[RunResults]) -> str:
@@ -170,6 +158,5 @@ def _baseline(runs: Runs, stage: str, name: str, who: str) -> Statistics | None:
 
 
 def plot(runs: Runs) -> bytes:
-    """The learning curves of the stages that runs share, as a PNG; ConfigurationError as of `comparison`."""
-    check_comparable(runs)
+    """The learning curves of the stages that runs share, as a PNG; ConfigurationError as of `shared_stages`."""
     return plot_comparison(runs, shared_stages(runs))

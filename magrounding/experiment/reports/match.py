@@ -10,7 +10,7 @@ import numpy as np
 
 from magrounding.experiment.markdown import code, shown
 from magrounding.experiment.match import Results, ratings
-from magrounding.experiment.plots import SCORES, WIN_RATES, Scale, draw_series, make_figure, save
+from magrounding.experiment.plots import SCORES, WIN_RATES, Scale, beside, draw_estimate, make_figure, save
 from magrounding.experiment.reports import HOW_TO_READ
 from magrounding.experiment.reports.run import listed
 from magrounding.experiment.statistics import RESAMPLES, Interval, mean_interval
@@ -71,47 +71,36 @@ def check_replies(games: Mapping[str, Sequence[SavedEpisode]]) -> None:
 
 
 def calls_text(calls: Mapping[str, CallTotals], games: Mapping[str, Sequence[SavedEpisode]]) -> str:
-    """The section on language models as Markdown: their table, and why games were ended; "" without any."""
+    """The section on language models as Markdown: what each replied, what it took, why games ended; "" without any."""
     if not calls:
         return ""
-    why = [
-        f"* {code(name)}: {many:,} ended, as {shown(reason)}"
-        for name in calls
-        for reason, many in endings(games[name]).items()
-    ]
-    return page("## Language models", calls_table(calls, games).markdown(), "\n".join(why)).rstrip("\n")
+    ended = {name: endings(games[name]) for name in calls}
+    why = [f"* {code(name)}: {n:,} ended, as {shown(reason)}" for name in calls for reason, n in ended[name].items()]
 
+    def number(of: str, show: Callable[[Any], str] = "{:,}".format) -> Callable[[str], Cell]:
+        found = {name: each.summary()[of] for name, each in calls.items()}
+        return lambda name: None if found[name] is None else show(found[name])
 
-def calls_table(calls: Mapping[str, CallTotals], games: Mapping[str, Sequence[SavedEpisode]]) -> Table:
-    """Line-up × what its language models replied, and what that took."""
-    found = {name: (each, each.summary()) for name, each in calls.items()}
-    priced = any(each.price is not None for each in calls.values())
-    asked = any(each.facts for each in calls.values())
-
-    def number(of: str, show: Callable[[Any], str]) -> Callable[[str], Cell]:
-        return lambda name: None if found[name][1][of] is None else show(found[name][1][of])
-
-    return Table.of(
+    table = Table.of(
         calls,
         {
             "line-up": code,
-            "moves": number("moves", "{:,}".format),
+            "moves": number("moves"),
             "illegal replies": number("illegal_share", percent),
-            "moves played for it": number("substituted", "{:,}".format),
-            "games ended": lambda name: f"{sum(endings(games[name]).values()):,}",
-            "faults": lambda name: (
-                ", ".join(f"{kind} {many:,}" for kind, many in found[name][0].call_faults.items()) or "0"
-            ),
+            "moves played for it": number("substituted"),
+            "games ended": lambda name: f"{sum(ended[name].values()):,}",
+            "faults": lambda name: ", ".join(f"{kind} {n:,}" for kind, n in calls[name].call_faults.items()) or "0",
             "tokens a move": number("tokens_a_move", "{:,.0f}".format),
             "seconds a move": number("seconds_a_move", "{:.2f}".format),
-            "tokens in": number("read", "{:,}".format),
-            "cached": number("cached", "{:,}".format),
-            "out": number("written", "{:,}".format),
-            "reasoning": number("reasoning", "{:,}".format),
-            **({"price": number("price", "{:.4f}".format)} if priced else {}),
-            **({"facts read": number("fact_accuracy", percent)} if asked else {}),
+            "tokens in": number("read"),
+            "cached": number("cached"),
+            "out": number("written"),
+            "reasoning": number("reasoning"),
+            "price": number("price", "{:.4f}".format),
+            "facts read": number("fact_accuracy", percent),
         },
     )
+    return page("## Language models", table.markdown(), "\n".join(why)).rstrip("\n")
 
 
 def match_table(results: Results) -> Table:
@@ -167,8 +156,7 @@ def plot_match(results: Results) -> bytes:
         for k, (name, summary) in enumerate(found.items()):
             if (each := summary[quantity]) is not None:
                 ends = (each.value if end is None else end for end in (each.value, each.low, each.high))
-                value, low, high = (of.factor * end for end in ends)
-                draw_series(panel, k, len(found), name, [(value, low, high)])
+                draw_estimate(panel, beside(k, len(found)), of, ends, (), k, name)
         panel.set_xticks([])
         panel.set_xlim(-0.5, 0.5)
     return save(figure, panels, (scale, _RATING))

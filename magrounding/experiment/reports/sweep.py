@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from magrounding.experiment.markdown import code, shown
-from magrounding.experiment.plots import COLOURS, PLACE_WIDTH, Scale, make_figure, plain, save, scale_of
+from magrounding.experiment.plots import COLOURS, Scale, beside, draw_estimate, make_figure, plain, save, scale_of
 from magrounding.experiment.results import RunResults
 from magrounding.experiment.statistics import Interval, Reached, Statistics, statistics_of
 from magrounding.experiment.sweep.axis import Axis, Values
@@ -182,7 +182,9 @@ def plot(sweep: Sweep, points: Sequence[Measured]) -> bytes:
         for point in ended:
             number = by.values.index(point.values[by.path]) if by is not None else 0
             label = "" if by is None else f"{by.path}={by.values[number]}"
-            _draw(panel, _place(axis, point, ended), point, scale, COLOURS[number], label)
+            of = point.statistics
+            ends, singles = (of.iqm, of.low, of.high), [each.value for each in point.scores]
+            draw_estimate(panel, _place(axis, point, ended), scale, ends, singles, number, label)
         if axis.values:
             _draw_values(panel, axis, ended, scale)
         elif axis.log:
@@ -197,19 +199,7 @@ def _place(axis: Axis, point: Measured, points: Sequence[Measured]) -> float:
     if not axis.values:
         return float(point.values[axis.path])
     alike = sorted(each.number for each in points if each.values[axis.path] == point.values[axis.path])
-    shift = (alike.index(point.number) + 1) / (len(alike) + 1) - 0.5
-    return axis.values.index(point.values[axis.path]) + PLACE_WIDTH * shift
-
-
-def _draw(panel: Axes, x: float, point: Measured, scale: Scale, colour: str, label: str) -> None:
-    """A point's result with its interval, and those of its seeds."""
-    assert point.statistics is not None
-    iqm, low, high = (scale.factor * v for v in (point.statistics.iqm, point.statistics.low, point.statistics.high))
-    seeds = [scale.factor * each.value for each in point.scores]
-    style = {"color": colour, "markersize": 6, "capsize": 3, "linestyle": "none"}
-    if len(seeds) > 1:
-        panel.plot([x] * len(seeds), seeds, ".", color=colour, markersize=4, alpha=0.45)
-    panel.errorbar(x, iqm, [[iqm - low], [high - iqm]], fmt="o", label=plain(label) or None, **style)
+    return axis.values.index(point.values[axis.path]) + beside(alike.index(point.number), len(alike))
 
 
 def _draw_values(panel: Axes, axis: Axis, points: Sequence[Measured], scale: Scale) -> None:

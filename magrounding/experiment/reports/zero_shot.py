@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from magrounding.experiment.markdown import code, shown
-from magrounding.experiment.plots import PLACE_WIDTH, Scale, draw_series, make_figure, plain, save, scale_of
+from magrounding.experiment.plots import PLACE_WIDTH, Scale, beside, draw_estimate, make_figure, plain, save, scale_of
 from magrounding.experiment.reports import HOW_TO_READ
 from magrounding.experiment.reports.run import listed, lost_games
 from magrounding.experiment.results import TEXT
@@ -193,11 +193,11 @@ def plot_zero_shot(found: ZeroShot) -> bytes:
     for play, panel in zip(plays, panels, strict=True):
         _draw_references(found, scale, panel)
         for k, run in enumerate(runs):
-            keys = [(run, play, name, scale.quantity) for name in found.sets]
-            estimates = [found.over_seeds(*key) for key in keys]
-            singles = [[scale.factor * row.value for row in found.over_seeds.rows(*key)] for key in keys]
-            ends = [each and tuple(scale.factor * x for x in (each.iqm, each.low, each.high)) for each in estimates]
-            draw_series(panel, k, len(runs), run, ends, singles)
+            for x, name in enumerate(found.sets):
+                key = run, play, name, scale.quantity
+                if (of := found.over_seeds(*key)) is not None:
+                    singles = [row.value for row in found.over_seeds.rows(*key)]
+                    draw_estimate(panel, x + beside(k, len(runs)), scale, (of.iqm, of.low, of.high), singles, k, run)
         panel.set_title(f"{play} play", fontsize=11)
         panel.set_xticks(range(len(names)), names, rotation=25, ha="right", rotation_mode="anchor")
         panel.set_xlim(-0.5, len(names) - 0.5)
