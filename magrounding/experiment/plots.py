@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.legend import Legend
 
     from magrounding.experiment.config import RunConfig
+    from magrounding.experiment.statistics import Interval
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 """Colours that colour-blind eyes distinguish too (Okabe and Ito)."""
@@ -143,13 +144,14 @@ def beside(number: int, of: int) -> float:
 
 
 def draw_estimate(
-    panel: Axes, x: float, scale: Scale, ends: Iterable[float], singles: Sequence[float], number: int, label: str
+    panel: Axes, x: float, scale: Scale, found: Interval, singles: Sequence[float], number: int, label: str
 ) -> None:
-    """Draw an estimate and the two ends of its interval, in the colour of a number; several `singles` as small points.
+    """Draw an estimate and its interval, in the colour of a number; several `singles` as small points.
 
     What is drawn is multiplied by the scale's factor; `singles` are the results of seeds.
     """
-    colour, (value, low, high) = COLOURS[number % len(COLOURS)], (scale.factor * end for end in ends)
+    colour, ends = COLOURS[number % len(COLOURS)], (found.value, found.low, found.high)
+    value, low, high = (scale.factor * (found.value if end is None else end) for end in ends)
     if len(singles) > 1:
         values = [scale.factor * each for each in singles]
         panel.plot([x] * len(values), values, ".", color=colour, markersize=4, alpha=0.45)

@@ -75,9 +75,8 @@ class Statistics:
         seeds: how many.
         mean, std: over seeds; std is the sample deviation (n − 1), 0 for one seed.
         iqm: interquartile mean over all runs.
-        low, high: ends of its 95 % interval over seeds and games; both equal it where neither says anything.
+        low, high: ends of its 95 % interval over seeds and games; None where neither says anything.
         games: of each seed, the fewest where they differ; 0: not known.
-        has_interval: whether `low` and `high` say anything.
         metric: the quantity.
     """
 
@@ -85,18 +84,21 @@ class Statistics:
     mean: float
     std: float
     iqm: float
-    low: float
-    high: float
+    low: float | None
+    high: float | None
     games: int = 0
-    has_interval: bool = True
     metric: str = ""
 
+    @property
+    def estimate(self) -> Interval:
+        """The interquartile mean and its interval."""
+        return Interval(self.iqm, self.low, self.high)
+
     def to_dict(self) -> dict[str, float | None]:
-        """JSON-able; the ends of an interval that is not known are None."""
+        """JSON-able."""
         content = asdict(self)
-        known = content.pop("has_interval")
         del content["metric"]
-        return content if known else {**content, "low": None, "high": None}
+        return content
 
 
 def resampled(count: int, resamples: int = RESAMPLES) -> np.ndarray:
@@ -142,21 +144,20 @@ def statistics_of(scores: Sequence[float | Reached], metric: str = "") -> Statis
     """
     found = [each if isinstance(each, Reached) else Reached(float(each)) for each in scores]
     values = np.array([each.value for each in found])
-    known = len(found) > 1 or found[0].varies
-    iqm = low = high = float(interquartile_mean(values))
-    if known:
+    iqm, low, high = float(interquartile_mean(values)), None, None
+    if len(found) > 1 or found[0].varies:
         drawn = np.stack([each.drawn(_QUANTILES) for each in found])
         sampled = resampled(len(found)) if len(found) > 1 else np.zeros((RESAMPLES, 1), np.int64)
         means = interquartile_mean(np.take_along_axis(drawn.T, sampled, 1))
         low, high = (float(end) for end in np.quantile(means, [0.025, 0.975]))
+        low, high = min(low, iqm), max(high, iqm)
     return Statistics(
         seeds=len(values),
         mean=float(values.mean()),
         std=float(values.std(ddof=1)) if len(values) > 1 else 0.0,
         iqm=iqm,
-        low=min(low, iqm),
-        high=max(high, iqm),
+        low=low,
+        high=high,
         games=min(each.games for each in found),
-        has_interval=known,
         metric=metric,
     )

@@ -181,7 +181,7 @@ class Table:
 
 def interval(of: Statistics | None) -> str | None:
     """The cell of an interval; None where nothing is known of one."""
-    if of is None or not of.has_interval:
+    if of is None or of.low is None or of.high is None:
         return None
     show = shown_as(of.metric)
     value = f"IQM {show(of.iqm)} " if of.seeds >= LEAST_SEEDS else ""
@@ -206,8 +206,10 @@ def text_of(cell: Cell) -> str:
     return str(cell)
 
 
-def with_interval(estimate: Interval, show: Callable[[float], str]) -> str:
-    """An estimate and its interval; no interval where one game says nothing of others."""
+def with_interval(estimate: Interval | None, show: Callable[[float], str]) -> str | None:
+    """The cell of an estimate and its interval; no interval where one game says nothing of others."""
+    if estimate is None:
+        return None
     if estimate.low is None or estimate.high is None:
         return show(estimate.value)
     return f"{show(estimate.value)} [{show(estimate.low)}, {show(estimate.high)}]"

@@ -81,7 +81,11 @@ def met_games(runs: Runs) -> str:
     met = {
         name: {
             "games on each set": " or ".join(f"{games:,}" for games in _games(run)),
-            **{o: v for o, v in (run.settings.entry.options | run.settings.env_options).items() if o not in shown_only},
+            **{
+                option: value
+                for option, value in {**run.settings.entry.options, **run.settings.env_options}.items()
+                if option not in shown_only
+            },
             "text": run.config.get(TEXT) or "not stated",
         }
         for name, run in runs.items()

@@ -112,7 +112,7 @@ def match_table(results: Results) -> Table:
         return lambda name: None if found[name][of] is None else show(found[name][of])
 
     def estimate(of: str, show: Callable[[float], str]) -> Callable[[str], Cell]:
-        return cell(of, lambda value: with_interval(value, show))
+        return lambda name: with_interval(found[name][of], show)
 
     differ = estimate("difference_from_first", (lambda share: f"{100 * share:+.1f}") if won else "{:+.2f}".format)
     return Table.of(
@@ -155,8 +155,7 @@ def plot_match(results: Results) -> bytes:
     for panel, of, quantity in zip(panels, (scale, _RATING), (results.measure, "rating"), strict=True):
         for k, (name, summary) in enumerate(found.items()):
             if (each := summary[quantity]) is not None:
-                ends = (each.value if end is None else end for end in (each.value, each.low, each.high))
-                draw_estimate(panel, beside(k, len(found)), of, ends, (), k, name)
+                draw_estimate(panel, beside(k, len(found)), of, each, (), k, name)
         panel.set_xticks([])
         panel.set_xlim(-0.5, 0.5)
     return save(figure, panels, (scale, _RATING))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -72,13 +73,11 @@ def results_table(run: RunResults) -> Table:
     return Table.of(
         run.reported(),
         {
-            "stage": lambda at: run.settings.stage_name(at[0]),
-            "learnt by": lambda at: run.learnt_by(*at[:2]),
-            "set": lambda at: at[2],
+            **_about(run),
             **{play: lambda at, play=play: run.after(*at, play) for play in PLAYS},
             "95 % interval": lambda at: interval(team(at)),
             "steps a game": lambda at: team(at, "length"),
-            **{player: lambda at, player=player: run.baseline(at[0], at[2], player) for player in PLAYERS},
+            **_others(run),
             "share of the oracle": share,
             "papers": papers,
             "facts read": lambda at: team(at, "fact_accuracy"),
@@ -90,38 +89,45 @@ def outcome_table(run: RunResults) -> Table:
     """Stage × phase on games that are kept from training: the team, the most likely actions, and other players."""
     return Table.of(
         [at for at in run.reported() if at[2] == run.settings.entry.evaluation.held_out_set(at[0])],
-        {
-            "stage": lambda at: run.settings.stage_name(at[0]),
-            "learnt by": lambda at: run.learnt_by(*at[:2]),
-            "set": lambda at: at[2],
-            f"team, {GREEDY}": lambda at: run.after(*at, GREEDY),
-            **{player: lambda at, player=player: run.baseline(at[0], at[2], player) for player in PLAYERS},
-        },
+        {**_about(run), f"team, {GREEDY}": lambda at: run.after(*at, GREEDY), **_others(run)},
     )
+
+
+def _about(run: RunResults) -> dict[str, Callable[[Place], Cell]]:
+    return {
+        "stage": lambda at: run.settings.stage_name(at[0]),
+        "learnt by": lambda at: run.learnt_by(*at[:2]),
+        "set": lambda at: at[2],
+    }
+
+
+def _others(run: RunResults) -> dict[str, Callable[[Place], Cell]]:
+    return {player: lambda at, player=player: run.baseline(at[0], at[2], player) for player in PLAYERS}
 
 
 def unplayed(run: RunResults) -> str:
     """The reasons for which sets were not played, a line each; "": all were."""
     name = run.settings.stage_name
-    lines = (line for seed in run.settings.seeds for line in run.select("unplayed", seed))
+    lines = [line for seed in run.settings.seeds for line in run.select("unplayed", seed)]
     reasons = (f"* {line['set']} after {name(line['stage'])} {line['phase']}: {code(line['reason'])}" for line in lines)
     return "\n".join(dict.fromkeys(reasons))
 
 
 def reading_table(run: RunResults) -> Table:
     """Stage × phase: results with the true manual and with wrong ones, in the better way of playing."""
-    settings, name, wrong = run.settings, run.settings.entry.evaluation.reading_set, run.settings.wrong_manuals
+    name, wrong, about = run.settings.entry.evaluation.reading_set, run.settings.wrong_manuals, _about(run)
 
-    def reached(at: tuple[str, Phase], manual: str) -> Statistics | None:
-        return run.after(at[0], at[1].name, name, run.better_play, manual=manual)
+    def reached(at: Place, manual: str) -> Statistics | None:
+        return run.after(*at, run.better_play, manual=manual)
 
+    del about["set"]
+    places = ((stage, phase.name, name) for stage, phase in run.settings.walk())
     return Table.of(
-        [at for at in settings.walk() if wrong and reached(at, wrong[-1]) is not None],
+        [at for at in places if wrong and reached(at, wrong[-1]) is not None],
         {
-            "stage": lambda at: settings.stage_name(at[0]),
-            "learnt by": lambda at: run.learnt_by(at[0], at[1].name),
+            **about,
             **{f"manual: {each}": lambda at, each=each: reached(at, each) for each in (TRUE_MANUAL, *wrong)},
-            RANDOM: lambda at: run.baseline(at[0], name, RANDOM),
+            RANDOM: _others(run)[RANDOM],
         },
     )
 
@@ -130,11 +136,7 @@ def budget_table(run: RunResults) -> Table:
     """Stage × phase: what it was allowed and what it took, averaged over seeds."""
 
     def took(metric: str, show: Callable[[float], str] = "{:,.0f}".format) -> Callable[[tuple[str, Phase]], Cell]:
-        def cell(at: tuple[str, Phase]) -> Cell:
-            found = run.took(at[0], at[1].name, metric)
-            return None if found is None else show(found.mean)
-
-        return cell
+        return lambda at: (found := run.took(at[0], at[1].name, metric)) and show(found.mean)
 
     return Table.of(
         run.settings.walk(),
@@ -165,10 +167,11 @@ def rule_text(rule: Promotion) -> str:
 
 def time_shares(run: RunResults) -> str:
     """The shares of the wall time by what it was spent on, in a sentence."""
-    lasts = [line for seed in run.settings.seeds for line in run.select("phase", seed)[-1:]]
-    names = dict.fromkeys(name for line in lasts for name in line["spent"])
-    spent = {name: sum(line["spent"].get(name, 0.0) for line in lasts) for name in names}
-    total = sum(spent.values())
+    spent: Counter[str] = Counter()
+    for seed in run.settings.seeds:
+        for line in run.select("phase", seed)[-1:]:
+            spent.update(line["spent"])
+    total = spent.total()
     shares = ", ".join(f"{name} {percent(seconds / total)}" for name, seconds in spent.items() if total)
     return f"Wall time {duration(total)}: {shares}." if total else ""
 

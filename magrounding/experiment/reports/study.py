@@ -69,7 +69,7 @@ def study_table(people: Sequence[Mapping[str, Any]]) -> Table:
     for name, of in games.items():
         of += filter(None, ([g for g in one["games"] if g["condition"] == name] for one in people))
 
-    def mean(entry: str, show: Callable[[np.ndarray], str]) -> Callable[[str], Cell]:
+    def mean(entry: str, show: Callable[[np.ndarray], Cell]) -> Callable[[str], Cell]:
         def cell(name: str) -> Cell:
             values = np.array([np.mean([float(game[entry]) for game in own]) for own in games[name]])
             return show(values) if values.size else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from magrounding.experiment.markdown import code, shown
 from magrounding.experiment.plots import COLOURS, Scale, beside, draw_estimate, make_figure, plain, save, scale_of
 from magrounding.experiment.results import RunResults
-from magrounding.experiment.statistics import Interval, Reached, Statistics, statistics_of
+from magrounding.experiment.statistics import Reached, Statistics, statistics_of
 from magrounding.experiment.sweep.axis import Axis, Values
 from magrounding.experiment.sweep.record import OPTUNA, Sweep, SweepFolder, evaluations, reached, scores
 from magrounding.experiment.tables import NUMBERS, Cell, Table, page, shown_as, with_interval
@@ -32,7 +32,7 @@ class Measured:
     Attributes:
         number, values: of the point.
         results: of its run.
-        statistics: of its result on the set that chooses; None where no seed is finished.
+        statistics: of its result on the set that chooses; None where no seed is finished, or it was given up.
         watched: its evaluations within the last stage.
         stopped: after so many of them it was given up; 0: it was not.
     """
@@ -57,8 +57,7 @@ class Measured:
     def order(self) -> tuple[bool, bool, float]:
         """Finished points first, each kind by its results."""
         last = self.watched[-1] if self.watched else 0.0
-        finished = self.statistics is not None and not self.stopped
-        return not finished, not self.stopped, -(self.statistics.iqm if self.statistics and finished else last)
+        return not self.statistics, not self.stopped, -(self.statistics.iqm if self.statistics else last)
 
     @property
     def state(self) -> str:
@@ -77,8 +76,9 @@ def measured_points(folder: SweepFolder, sweep: Sweep) -> list[Measured]:
     found = []
     for number, point in enumerate(sweep.points):
         if (results := folder.results(number)) is not None:
+            ended = None if point.stopped else reached(results)
             watched = evaluations(results.settings, folder.run(number))
-            found.append(Measured(number, point.values, results, reached(results), watched, point.stopped))
+            found.append(Measured(number, point.values, results, ended, watched, point.stopped))
     return sorted(found, key=lambda each: each.order)
 
 
@@ -106,8 +106,10 @@ def report(sweep: Sweep, points: Sequence[Measured]) -> str:
         {
             "point": lambda point: point.name,
             **{shown(axis.path): lambda point, axis=axis: _value(axis, point.values) for axis in axes},
-            f"{chosen}: interquartile mean": lambda point: None if point.stopped else _estimate(point.statistics, show),
-            f"{chosen}: mean": lambda point: None if point.stopped else point.statistics,
+            f"{chosen}: interquartile mean": lambda point: with_interval(
+                point.statistics and point.statistics.estimate, show
+            ),
+            f"{chosen}: mean": lambda point: point.statistics,
             **{f"{name}: mean": lambda point, name=name: reached(point.results, name) for name in others},
             "last evaluation": lambda point: show(point.watched[-1]) if point.watched else None,
             "state": lambda point: point.state,
@@ -143,7 +145,7 @@ def numbers(sweep: Sweep, points: Sequence[Measured]) -> Table:
     """Every point with its values and the statistics of its result."""
 
     def number(point: Measured, name: str) -> Cell:
-        return None if point.statistics is None or point.stopped else point.statistics.to_dict()[name]
+        return None if point.statistics is None else point.statistics.to_dict()[name]
 
     return Table.of(
         points,
@@ -162,29 +164,19 @@ def _value(axis: Axis, values: Values) -> str:
     return word if axis.values or len(word) <= _MOST_CELLS else f"{float(word):.4g}"
 
 
-def _estimate(statistics: Statistics | None, show: Callable[[float], str]) -> str | None:
-    if statistics is None:
-        return None
-    low, high = (statistics.low, statistics.high) if statistics.has_interval else (None, None)
-    return with_interval(Interval(statistics.iqm, low, high), show)
-
-
 def plot(sweep: Sweep, points: Sequence[Measured]) -> bytes:
     """A PNG with one panel for each option: the finished points at its values, coloured by one of the options."""
     config, axes = sweep.config, sweep.axes
     scale = scale_of(config, config.stages[-1])
-    ended = [
-        point for point in sorted(points, key=lambda point: point.number) if point.statistics and not point.stopped
-    ]
+    ended = sorted((point for point in points if point.statistics), key=lambda point: point.number)
     by = next((axis for axis in axes if 1 < len(axis.values) <= len(COLOURS)), None) if len(axes) > 1 else None
     figure, panels = make_figure(len(axes))
     for axis, panel in zip(axes, panels, strict=True):
         for point in ended:
             number = by.values.index(point.values[by.path]) if by is not None else 0
             label = "" if by is None else f"{by.path}={by.values[number]}"
-            of = point.statistics
-            ends, singles = (of.iqm, of.low, of.high), [each.value for each in point.scores]
-            draw_estimate(panel, _place(axis, point, ended), scale, ends, singles, number, label)
+            found, singles = statistics_of(point.scores).estimate, [each.value for each in point.scores]
+            draw_estimate(panel, _place(axis, point, ended), scale, found, singles, number, label)
         if axis.values:
             _draw_values(panel, axis, ended, scale)
         elif axis.log:

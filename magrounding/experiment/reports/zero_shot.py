@@ -197,7 +197,7 @@ def plot_zero_shot(found: ZeroShot) -> bytes:
                 key = run, play, name, scale.quantity
                 if (of := found.over_seeds(*key)) is not None:
                     singles = [row.value for row in found.over_seeds.rows(*key)]
-                    draw_estimate(panel, x + beside(k, len(runs)), scale, (of.iqm, of.low, of.high), singles, k, run)
+                    draw_estimate(panel, x + beside(k, len(runs)), scale, of.estimate, singles, k, run)
         panel.set_title(f"{play} play", fontsize=11)
         panel.set_xticks(range(len(names)), names, rotation=25, ha="right", rotation_mode="anchor")
         panel.set_xlim(-0.5, len(names) - 0.5)
