@@ -16,7 +16,9 @@ from magrounding.training.algorithm import IMITATE
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
+    from magrounding.experiment.config import RunConfig
     from magrounding.experiment.plots import Scale
 
 _DODGE = 3.0
@@ -31,8 +33,7 @@ Points = dict[int, dict[str, float]]
 def plot_curves(run: RunResults) -> bytes:
     """A PNG with one panel for each stage: training games, one line a seed, evaluations, and other players."""
     settings = run.settings
-    scales = [scale_of(settings, stage) for stage in settings.stages]
-    figure, panels = make_figure(len(scales), alike=len(set(scales)) == 1)
+    figure, panels, scales = _of_stages(settings, settings.stages)
     for stage, scale, panel in zip(settings.stages, scales, panels, strict=True):
         trained = run.curve(TRAINING, stage, settings.windowed(stage))
         for k, seed in enumerate(map(str, settings.seeds)):
@@ -47,7 +48,6 @@ def plot_curves(run: RunResults) -> bytes:
         for who, style in ((ORACLE, "--"), (RANDOM, ":")):
             if (found := run.baseline(stage, "train", who)) is not None:
                 panel.axhline(scale.factor * found.mean, color="0.35", linestyle=style, linewidth=1.2, label=who)
-        panel.set_title(plain(settings.stage_name(stage)), fontsize=11)
     figure.suptitle(plain(f"{settings.env}, {settings.agents} × {settings.agent}, preset {settings.preset}"))
     return finish(figure, panels, scales)
 
@@ -59,9 +59,7 @@ def plot_comparison(runs: Mapping[str, RunResults], stages: Sequence[str]) -> by
     """
     from matplotlib.lines import Line2D
 
-    settings = next(iter(runs.values())).settings
-    scales = [scale_of(settings, stage) for stage in stages]
-    figure, panels = make_figure(len(stages), alike=len(set(scales)) == 1)
+    figure, panels, scales = _of_stages(next(iter(runs.values())).settings, stages)
     for stage, scale, panel in zip(stages, scales, panels, strict=True):
         for k, (name, run) in enumerate(runs.items()):
             if stage not in run.settings.stages:
@@ -78,9 +76,17 @@ def plot_comparison(runs: Mapping[str, RunResults], stages: Sequence[str]) -> by
             label = plain(f"{name} ({held_out[-1]})" if held_out else name)
             style: dict[str, Any] = {"marker": "D", "markersize": 4, "linewidth": 1.6, "label": label}
             _line(panel, _means(points, scale), color=colour, **style)
-        panel.set_title(plain(settings.stage_name(stage)), fontsize=11)
         panel.add_line(Line2D([], [], color="0.35", linestyle=":", linewidth=1.2, label="training games"))
     return finish(figure, panels, scales)
+
+
+def _of_stages(settings: RunConfig, stages: Sequence[str]) -> tuple[Figure, list[Axes], list[Scale]]:
+    """A figure with a panel for each stage, and the scale of each."""
+    scales = [scale_of(settings, stage) for stage in stages]
+    figure, panels = make_figure(len(scales), alike=len(set(scales)) == 1)
+    for stage, panel in zip(stages, panels, strict=True):
+        panel.set_title(plain(settings.stage_name(stage)), fontsize=11)
+    return figure, panels, scales
 
 
 def _draw_evaluations(run: RunResults, stage: str, scale: Scale, name: str, k: int, panel: Axes) -> None:

@@ -16,7 +16,7 @@ from magrounding.experiment.statistics import Statistics
 from magrounding.experiment.tables import AFTER, END, TEAM, Row, Summary, data_frame, tidy
 from magrounding.play.evaluate import PLAYS, TRUE_MANUAL
 from magrounding.play.run_folder import RunFolder
-from magrounding.registry import EnvEntry, load
+from magrounding.registry import load
 
 TEXT = "text"
 """Entry of `config.json`: the source of the sentences that the run read, where its world has one (`EnvSpec.source`)."""
@@ -69,7 +69,8 @@ class RunResults:
         return [*own, *tidy(others, run=run, manual=TRUE_MANUAL)]
 
     @cached_property
-    def _after(self) -> Summary:
+    def evaluated(self) -> Summary:
+        """Evaluations after phases by stage, phase, set, way of playing, manual, player and metric."""
         after = (row for row in self.measured if row.when == AFTER)
         return Summary(after, ("stage", "phase", "set", "play", "manual", "player", "metric"))
 
@@ -85,11 +86,11 @@ class RunResults:
         self, stage: str, phase: str, name: str, play: str, metric: str = "", manual: str = TRUE_MANUAL
     ) -> Statistics | None:
         """Statistics of an evaluation after a phase over the seeds that have it, by default of the stage's measure."""
-        return self._after(stage, phase, name, play, manual, TEAM, metric or self.settings.measure(stage))
+        return self.evaluated(stage, phase, name, play, manual, TEAM, metric or self.settings.measure(stage))
 
     def baseline(self, stage: str, name: str, player: str) -> Statistics | None:
         """Statistics of another player's games of an evaluation set, of the stage's measure."""
-        return self._after(stage, "", name, "", TRUE_MANUAL, player, self.settings.measure(stage))
+        return self.evaluated(stage, "", name, "", TRUE_MANUAL, player, self.settings.measure(stage))
 
     def took(self, stage: str, phase: str, metric: str) -> Statistics | None:
         """Statistics of what a phase took, an entry of its last line."""
@@ -184,20 +185,12 @@ def published_tables(
     plan = settings.entry.evaluation
     own: PublishedResults = load(plan.published) if plan.published else {}
     others, ablations = (load(each) if each else () for each in (plan.published_others, plan.published_ablations))
+    sized = _SIZE in settings.env_options  # papers' maps have another size, but on sets that have one
 
     def known(results: PublishedResults) -> PublishedResults:
-        return _comparable(settings, results)
+        return {at: found for at, found in results.items() if not sized or _SIZE in plan.sets_of(at[0])[at[1]]}
 
     return known(own), tuple(map(known, others)), tuple(map(known, ablations))
-
-
-def _comparable(settings: RunConfig, published: PublishedResults) -> PublishedResults:
-    """Published results on maps of the size that a run's games have: the papers' own, unless its options set one."""
-    if _SIZE not in settings.env_options:
-        return published
-    entry: EnvEntry = settings.entry
-    own_size = {place for place in published if _SIZE in entry.evaluation.sets_of(place[0])[place[1]]}
-    return {place: result for place, result in published.items() if place in own_size}
 
 
 def over_seeds(runs: Sequence[RunResults]) -> RunResults:

@@ -93,8 +93,7 @@ def _is_number(value: Any) -> bool:
 
 def data_frame(rows: Sequence[Row]) -> Any:
     """Rows as a pandas.DataFrame, or, where pandas is not installed, as a dictionary of NumPy arrays."""
-    columns = zip(*rows, strict=True) if rows else ([] for _ in Row._fields)
-    arrays = {name: np.array(column) for name, column in zip(Row._fields, columns, strict=True)}
+    arrays = {name: np.array([row[k] for row in rows]) for k, name in enumerate(Row._fields)}
     try:
         import pandas
     except ImportError:

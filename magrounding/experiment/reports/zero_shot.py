@@ -106,37 +106,34 @@ def cross_table(found: ZeroShot) -> Table:
     """Mixed team, set and way of playing: its wins beside each run's own, and by the place of the one agent."""
     members = {each["run"]: each["members"] for each in found.together}
 
-    def alone(name: str) -> Callable[[tuple[str, str, str]], Cell]:
-        return lambda key: found.over_seeds(name, *key[1:], "win_rate") if name in members[key[0]] else None
-
-    def together(metric: str) -> Callable[[tuple[str, str, str]], Cell]:
-        return lambda key: found.over_seeds(*key, metric)
-
     return Table.of(
         dict.fromkeys((each["run"], each["play"], each["set"]) for each in found.together),
         {
             "run": lambda key: shown(key[0]),
             "set": lambda key: key[2],
             "play": lambda key: key[1],
-            **{f"{shown(run.name)} alone": alone(run.name) for run in found.runs},
-            "together": together("win_rate"),
             **{
-                f"agent {i} of the first": together(f"win_rate_agent_{i}") for i in range(found.runs[0].settings.agents)
+                f"{shown(name)} alone": lambda key, name=name: (
+                    found.over_seeds(name, *key[1:], "win_rate") if name in members[key[0]] else None
+                )
+                for name in (run.name for run in found.runs)
+            },
+            "together": lambda key: found.over_seeds(*key, "win_rate"),
+            **{
+                f"agent {i} of the first": lambda key, i=i: found.over_seeds(*key, f"win_rate_agent_{i}")
+                for i in range(found.runs[0].settings.agents)
             },
         },
     )
 
 
 def _runs(runs: Sequence[EvaluatedRun]) -> Table:
-    def learnt_by(run: EvaluatedRun) -> str:
-        return run.settings.learnt_by(run.stage, run.settings.of_stage(run.stage)[-1].name)
-
     return Table.of(
         runs,
         {
             "run": lambda run: shown(run.name),
             "agent": lambda run: f"`{run.settings.agent}`",
-            "learnt by": learnt_by,
+            "learnt by": lambda run: run.settings.learnt_by(run.stage, run.settings.of_stage(run.stage)[-1].name),
             "seeds": lambda run: ", ".join(map(str, run.teams)),
             "trained with": lambda run: listed(run.settings.env_options),
             "text": lambda run: run.config.get(TEXT),
@@ -156,8 +153,8 @@ def to_json(found: ZeroShot, command: str, versions: dict[str, str]) -> dict[str
                 run, play, summary = each["run"], each["play"], {k: v for k, v in each.items() if k not in PLACE}
                 place = content.setdefault(run, {}).setdefault(play, {"seeds": {}, "statistics": {}})
                 place["seeds"][each["seed"]] = summary
-                known = {metric: found.over_seeds(run, play, name, metric) for metric in summary}
-                place["statistics"] |= {metric: each.to_dict() for metric, each in known.items() if each is not None}
+                known = ((metric, found.over_seeds(run, play, name, metric)) for metric in summary)
+                place["statistics"] |= {metric: of.to_dict() for metric, of in known if of is not None}
         return content
 
     return {

@@ -16,7 +16,7 @@ from magrounding.experiment.metrics import read_metrics
 from magrounding.experiment.results import RunResults, find_results
 from magrounding.experiment.statistics import Reached, Statistics, statistics_of
 from magrounding.experiment.sweep.axis import Axis, Values, parse_axes
-from magrounding.experiment.tables import AFTER, TEAM, WITHIN
+from magrounding.experiment.tables import TEAM, WITHIN
 from magrounding.experiment.tables import reached as score_of
 from magrounding.play.evaluate import TRUE_MANUAL
 from magrounding.play.run_folder import OWNER_FILE, RunFolder
@@ -114,18 +114,13 @@ def scores(results: RunResults, name: str = "", play: str = "") -> list[Reached]
     """The result of each seed after the last stage, on a set and by a way of playing: by default those that choose."""
     settings = results.settings
     stage, evaluation = settings.stages[-1], settings.evaluation
-    place = {
-        "stage": stage,
-        "phase": settings.of_stage(stage)[-1].name,
-        "when": AFTER,
-        "set": name or evaluation.selection_set,
-        "play": play or evaluation.selection_play,
-        "manual": TRUE_MANUAL,
-        "player": TEAM,
-        "metric": settings.measure(stage),
-    }
-    rows = (row for row in results.measured if all(getattr(row, field) == is_ for field, is_ in place.items()))
-    return [score_of(row) for row in rows]
+    place = (
+        stage,
+        settings.of_stage(stage)[-1].name,
+        name or evaluation.selection_set,
+        play or evaluation.selection_play,
+    )
+    return [score_of(row) for row in results.evaluated.rows(*place, TRUE_MANUAL, TEAM, settings.measure(stage))]
 
 
 def reached(results: RunResults, name: str = "") -> Statistics | None:
