@@ -18,6 +18,7 @@ from magrounding.errors import ConfigurationError, check_choice
 from magrounding.experiment.config import read_config
 from magrounding.experiment.cross_play import cross_play, seed_pairs
 from magrounding.experiment.device import resolve_device
+from magrounding.experiment.markdown import say
 from magrounding.experiment.progress import Display
 from magrounding.experiment.reports.zero_shot import plot_zero_shot, tables, to_json, zero_shot_report
 from magrounding.experiment.zero_shot import EvaluatedRun, ZeroShot, open_runs, zero_shot
@@ -79,7 +80,7 @@ def run(arguments: Arguments, line: CommandLine) -> None:
     with nullcontext() if arguments.out is None else owned(arguments.out, "the evaluation"):
         results = evaluate_runs(arguments)
         if not arguments.quiet:
-            print(tables(results))
+            say(tables(results))
         if arguments.out is not None:
             command = str(line)
             write_json(arguments.out / f"{NAME}.json", to_json(results, command, versions()))

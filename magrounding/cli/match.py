@@ -19,6 +19,7 @@ from magrounding.cli.game_arguments import (
 )
 from magrounding.cli.options import choose_workers, configure, first_seed
 from magrounding.errors import ConfigurationError
+from magrounding.experiment.markdown import say
 from magrounding.experiment.match import MATCH_SEED, play_match
 from magrounding.experiment.progress import Display
 from magrounding.experiment.reports.match import check_replies, match_report, plot_match, to_json
@@ -77,5 +78,5 @@ def run(arguments: Arguments, line: CommandLine) -> None:
     write_json(folder / f"{NAME}.json", to_json(results, str(line), versions()))
     write_atomic(folder / f"{NAME}.png", plot_match(results))
     write_atomic(folder / f"{NAME}.md", report)
-    print(folder / f"{NAME}.md" if arguments.quiet else f"{report}\nreport: {folder / NAME}.md")
+    say(f"{folder / NAME}.md" if arguments.quiet else f"{report}\nreport: {folder / NAME}.md")
     check_replies(results.games)

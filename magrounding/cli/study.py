@@ -9,6 +9,7 @@ from typing import Annotated
 import tyro
 
 from magrounding.cli.command import CommandLine, derived
+from magrounding.experiment.markdown import say
 from magrounding.experiment.reports.study import read_study, study_report
 from magrounding.storage import check_place, write_atomic
 
@@ -28,6 +29,6 @@ def run(arguments: Arguments, line: CommandLine) -> None:
     if arguments.out is not None:
         check_place(arguments.out)
     report = study_report(read_study(arguments.folder))
-    print(report, end="")
+    say(report)
     if arguments.out is not None:
         write_atomic(arguments.out, report)

@@ -32,6 +32,7 @@ from magrounding.experiment.curriculum import check_costs_to_go, run_curriculum
 from magrounding.experiment.jobs.job import check_outcomes
 from magrounding.experiment.jobs.runner import run_jobs
 from magrounding.experiment.jobs.seeds import seed_jobs
+from magrounding.experiment.markdown import say
 from magrounding.experiment.presets import default_preset
 from magrounding.experiment.progress import Display
 from magrounding.experiment.reports.run import outcome_table
@@ -150,7 +151,7 @@ def run(arguments: Arguments, line: CommandLine) -> None:
         again = _resuming(replace(arguments, only_seeds=None), line, folder, "--learning", error.remedy)
         raise Diverged(f"{error}; go on with, e.g.: {again}") from None
     found = None if arguments.quiet else find_results(run)
-    print(run.report if found is None else ended(run, found))
+    say(str(run.report) if found is None else ended(run, found))
 
 
 def ended(run: RunFolder, found: RunResults) -> str:

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from itertools import groupby
+
+from rich.console import Console
+from rich.markdown import Markdown
 
 _SPECIAL = re.compile(
     r"[`*\[~]"  # code, emphasis, links, what is struck out
@@ -17,6 +21,17 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """A Markdown table; a bar or a new line within a cell ends no cell, and one without content has a dash."""
     body = [list(map(_cell, heads)), ["---"] * len(heads), *([_cell(each) or "–" for each in row] for row in rows)]
     return "\n".join("| " + " | ".join(row) + " |" for row in body)
+
+
+def say(text: str) -> None:
+    """Print Markdown; a person at a terminal sees its tables aligned and wrapped at words."""
+    console = Console()
+    for is_table, lines in groupby(text.splitlines(), lambda line: line.startswith("| ")):
+        block = "\n".join(lines)
+        if is_table and console.is_terminal:
+            console.print(Markdown(block))
+        else:
+            print(block)
 
 
 def shown(text: str) -> str:

@@ -114,13 +114,9 @@ def scores(results: RunResults, name: str = "", play: str = "") -> list[Reached]
     """The result of each seed after the last stage, on a set and by a way of playing: by default those that choose."""
     settings = results.settings
     stage, evaluation = settings.stages[-1], settings.evaluation
-    place = (
-        stage,
-        settings.of_stage(stage)[-1].name,
-        name or evaluation.selection_set,
-        play or evaluation.selection_play,
-    )
-    return [score_of(row) for row in results.evaluated.rows(*place, TRUE_MANUAL, TEAM, settings.measure(stage))]
+    phase, where = settings.of_stage(stage)[-1].name, name or evaluation.selection_set
+    key = stage, phase, where, play or evaluation.selection_play, TRUE_MANUAL, TEAM, settings.measure(stage)
+    return [score_of(row) for row in results.evaluated.rows(*key)]
 
 
 def reached(results: RunResults, name: str = "") -> Statistics | None:
