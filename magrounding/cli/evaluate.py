@@ -73,20 +73,21 @@ class Arguments(LanguageModelArguments, QuietArguments, DeviceArguments):
 
 def run(arguments: Arguments, line: CommandLine) -> None:
     """Play, print the tables, write the files."""
-    if arguments.quiet and arguments.out is None:
+    out = arguments.out
+    if arguments.quiet and out is None:
         raise ConfigurationError("--quiet prints nothing but where the report is: name a folder for it with --out")
-    if arguments.out is not None:
-        check_place(arguments.out / f"{NAME}.json")
-    with nullcontext() if arguments.out is None else owned(arguments.out, "the evaluation"):
+    if out is not None:
+        check_place(out / f"{NAME}.json")
+    with nullcontext() if out is None else owned(out, "the evaluation"):
         results = evaluate_runs(arguments)
         if not arguments.quiet:
             say(tables(results))
-        if arguments.out is not None:
+        if out is not None:
             command = str(line)
-            write_json(arguments.out / f"{NAME}.json", to_json(results, command, versions()))
-            write_atomic(arguments.out / f"{NAME}.png", plot_zero_shot(results))
-            write_atomic(arguments.out / f"{NAME}.md", zero_shot_report(results, f"{NAME}.png", command))
-            print(f"{arguments.out / NAME}.md" if arguments.quiet else f"\nreport: {arguments.out / NAME}.md")
+            write_json(out / f"{NAME}.json", to_json(results, command, versions()))
+            write_atomic(out / f"{NAME}.png", plot_zero_shot(results))
+            write_atomic(out / f"{NAME}.md", zero_shot_report(results, f"{NAME}.png", command))
+            print(f"{out / NAME}.md" if arguments.quiet else f"\nreport: {out / NAME}.md")
 
 
 def evaluate_runs(arguments: Arguments) -> ZeroShot:

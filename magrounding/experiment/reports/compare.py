@@ -100,8 +100,8 @@ def met_games(runs: Runs) -> str:
 
 def _games(run: RunResults) -> list[int]:
     """The numbers of games of evaluations after phases, those with wrong manuals aside."""
-    own = (row for row in run.measured if row.when == AFTER and row.manual == TRUE_MANUAL and row.play and row.games)
-    return sorted({row.games for row in own})
+    rows = (row for row in run.measured if row.when == AFTER and row.manual == TRUE_MANUAL and row.play)
+    return sorted({row.games for row in rows} - {0})
 
 
 def about_curves(runs: Iterable[RunResults]) -> str:
