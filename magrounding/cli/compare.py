@@ -30,11 +30,11 @@ class Arguments:
 
 def run(arguments: Arguments, line: CommandLine) -> None:
     """Read the runs, write the comparison."""
-    names = distinct_names(arguments.runs, arguments.names)
-    with owned(arguments.out, "the comparison"):
+    names, out = distinct_names(arguments.runs, arguments.names), arguments.out
+    with owned(out, "the comparison"):
         runs = {name: read_results(folder) for name, folder in zip(names, arguments.runs, strict=True)}
         text, picture = comparison(runs, FIGURE_FILE), plot(runs)
-        write_atomic(arguments.out / FIGURE_FILE, picture)
-        write_atomic(arguments.out / NUMBERS_FILE, numbers(runs).csv())
-        write_atomic(arguments.out / COMPARISON_FILE, text)
-    print(f"comparison: {arguments.out / COMPARISON_FILE}")
+        write_atomic(out / FIGURE_FILE, picture)
+        write_atomic(out / NUMBERS_FILE, numbers(runs).csv())
+        write_atomic(out / COMPARISON_FILE, text)
+    print(f"comparison: {out / COMPARISON_FILE}")

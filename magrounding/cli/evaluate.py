@@ -112,7 +112,9 @@ def evaluate_runs(arguments: Arguments) -> ZeroShot:
         runs = open_runs(folders, arguments.stage, names_of("--seeds", arguments.seeds), device)
         sets = names_of("--splits", arguments.splits)
         runs = [replace(_in_games(each, options, arguments.workers, sets), display=display) for each in runs]
-        pairs = [] if mate is None else [(one, other, seed_pairs(one, other)) for one, other in _meetings(runs, mate)]
+        other = next((run for run in runs if run.name == mate), None)
+        met = [run for run in runs if run is not other] or runs  # with itself where there is no other
+        pairs = [(one, other, seed_pairs(one, other)) for one in met if other is not None]
         results = zero_shot(runs, sets, arguments.episodes, plays, lineups)
         together = [score for pair in pairs for score in cross_play(*pair, results.sets, arguments.episodes, plays)]
         return replace(results, together=together)
@@ -152,9 +154,3 @@ def _with_teammate(folders: dict[str, Path], teammate: str) -> str:
     name = folder.name if folder.name not in folders else teammate
     folders[name] = folder
     return name
-
-
-def _meetings(runs: list[EvaluatedRun], mate: str) -> list[tuple[EvaluatedRun, EvaluatedRun]]:
-    """Pair all other runs with the teammate; the teammate with itself where there is no other."""
-    other = next(run for run in runs if run.name == mate)
-    return [(one, other) for one in runs if one is not other] or [(other, other)]
