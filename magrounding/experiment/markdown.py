@@ -6,8 +6,10 @@ import re
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 
+from rich.box import SIMPLE
 from rich.console import Console
-from rich.markdown import Markdown
+from rich.table import Column, Table
+from rich.text import Text
 
 _SPECIAL = re.compile(
     r"[`*\[~]"  # code, emphasis, links, what is struck out
@@ -27,11 +29,17 @@ def say(text: str) -> None:
     """Print Markdown; a person at a terminal sees its tables aligned and wrapped at words."""
     console = Console()
     for is_table, lines in groupby(text.splitlines(), lambda line: line.startswith("| ")):
-        block = "\n".join(lines)
         if is_table and console.is_terminal:
-            console.print(Markdown(block))
+            # Rich's own Markdown cuts off what is too wide for a column.
+            heads, _, *rows = (
+                [Text(re.sub(r"\\(\W)", r"\1", cell)) for cell in row[2:-2].split(" | ")] for row in lines
+            )
+            grid = Table(*(Column(head, overflow="fold") for head in heads), box=SIMPLE, padding=0)
+            for row in rows:
+                grid.add_row(*row)
+            console.print(grid)
         else:
-            print(block)
+            print(*lines, sep="\n")
 
 
 def shown(text: str) -> str:
