@@ -34,7 +34,6 @@ NOT_HANDED_OUT = {
     "TextRender": "a game of one's own in words: what it is made around is fuzzed",
     "GymnasiumAdapter": "an env as PettingZoo's, within a vector env",
     "Engine": "within an ALFWorldEnv, or a NetHackEnv",
-    "OneAgentEnv": "what envs of one agent are made of",
     "MixedActor": "within a line-up",
     "OverlapTeam": "within a line-up",
     "ScriptedTeam": "within a line-up",
