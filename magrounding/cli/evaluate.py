@@ -23,6 +23,7 @@ from magrounding.experiment.progress import Display
 from magrounding.experiment.reports.zero_shot import plot_zero_shot, tables, to_json, zero_shot_report
 from magrounding.experiment.zero_shot import EvaluatedRun, ZeroShot, open_runs, zero_shot
 from magrounding.play.evaluate import PLAYS
+from magrounding.play.language_models.endpoint import EndpointFailed
 from magrounding.play.lineup import Lineup, keep_calls
 from magrounding.play.owner import owned
 from magrounding.pretrained import PREFIX, find_run
@@ -91,7 +92,7 @@ def run(arguments: Arguments, line: CommandLine) -> None:
 
 
 def evaluate_runs(arguments: Arguments) -> ZeroShot:
-    """Play all games."""
+    """Play all games; EndpointFailed where a language model has given up all games of a set."""
     plays = PLAYS if arguments.play == "both" else (check_choice("way to --play", arguments.play, (*PLAYS, "both")),)
     sources = [*arguments.run, *(PREFIX + name.removeprefix(PREFIX) for name in arguments.pretrained)]
     if not sources:
@@ -116,6 +117,9 @@ def evaluate_runs(arguments: Arguments) -> ZeroShot:
         met = [run for run in runs if run is not other] or runs  # with itself where there is no other
         pairs = [(one, other, seed_pairs(one, other)) for one in met if other is not None]
         results = zero_shot(runs, sets, arguments.episodes, plays, lineups)
+        for name, failures in models.given_up.items():
+            if len(failures) >= arguments.episodes:
+                raise EndpointFailed(f"no game of {name} came to its end: {next(iter(failures.values()))}")
         together = [score for pair in pairs for score in cross_play(*pair, results.sets, arguments.episodes, plays)]
         return replace(results, together=together)
 

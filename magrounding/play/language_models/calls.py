@@ -100,7 +100,8 @@ class Calls:
 
     def find(self, key: str) -> Call | None:
         """Return the call of a key; None for one that has no reply yet."""
-        return self._known.get(key)
+        call = self._known.get(key)
+        return None if call is None or call.failure else call
 
     def add(self, call: Call) -> None:
         """Append a call; OSError of the disk, with the file's name."""

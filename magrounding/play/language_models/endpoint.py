@@ -15,11 +15,12 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, field
+from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from magrounding.errors import ConfigurationError, MagroundingError, needed
 from magrounding.play.language_models.models import LIMIT, NAMED, NEW_LIMIT, SYSTEM, LanguageModel
-from magrounding.play.language_models.prompts import CUT, JSON, kept
+from magrounding.play.language_models.prompts import JSON, answer_of, kept, was_cut
 from magrounding.storage import json_text, parse_json
 
 if TYPE_CHECKING:
@@ -38,13 +39,30 @@ _LEAST, _A_TOKEN, _MOST = 2**16, 2**8, 2**21
 """Bytes of a reply: of one without tokens, of each token, and at most."""
 _LONGEST_REASON, _READ = 200, 2**13
 """Letters of an error, as it is shown, and of those in which its meaning is looked for."""
-_TOO_LONG = re.compile("context.{0,9}(length|size|window)|(prompt|input|request) is too long|input token count")
+_ABOUT_THE_REQUEST = (400, 404, 413, 422, 500)
+"""Statuses of errors whose words may say that a request is too long, or has another form than the endpoint takes."""
+_TOO_LONG = re.compile(
+    "context.{0,9}(length|size|window|limit)|maximum (prompt|model) length|input token count|max_num_tokens|"
+    "(prompt|input|request|body|entity|payload).{0,9}too (long|large)|`inputs` (tokens|must have less)|"
+    "too many (input )?tokens|exceeds? (the )?max(imum)? length|token limit|range of input length"
+)
 _NO_SYSTEM = re.compile(
     r"system\W{1,3}(role|message|prompt|instruction).{0,20}(not|n't|unsupp)|not (supp|allow).{0,20}system|only user|"
-    r"role\W{1,3}system.{0,20}not|(invalid|unknown) role.{0,9}system|roles must alternate|developer instruction"
+    r"role\W{1,3}system.{0,20}not|(invalid|unknown|unexpected) role.{0,9}system|roles must alternate|"
+    "developer instruction|should be 'user' or 'assistant'|first message.{0,9} be.{0,9}user"
 )
-_UNSUPPORTED = re.compile("unsupported|not support|unrecognized|unknown|unexpected|not permitted|deprecated|only ")
-"""Words, in lower case, by which endpoints refuse a request for its length, a message of the system, or a field."""
+_REFUSED = (
+    "(unsupported|not (support|allow|permit|available)|unrecognized|unknown|unexpected|deprecated|only |incompatible|"
+    "cannot be used|must be 1\\b|must be .?(json_schema|text)\\b|no longer available|no endpoints found)"
+)
+_CALLED = {"response_format": r"(response_format|json.?(output|mode|object))"}
+_VALUE = re.compile("too (large|high|big)|at most|less than|exceed|between|range|must be|maximum|[_ ]value|[<≤>]")
+"""Words, in lower case, by which endpoints refuse a request for its length, a message of the system, or a field that
+they may call otherwise; and the words by which they refuse no field, but only its value."""
+_SAYING = "error", "errors", "message", "msg", "detail", "raw", "metadata", "loc", "param", "code"
+"""Entries of an error's body that say what is wrong, or where: the words before the names."""
+_BROKEN = re.compile("error|filter|safety|recitation|block|abort|cancel|fail|insufficient", re.IGNORECASE)
+"""Reasons why a reply ends that are not the model's."""
 _AGAIN = (408, 425, 429)
 _HIDDEN = "[key]"
 
@@ -96,25 +114,40 @@ class Completion:
 
 
 class _Fault(Exception):
-    """One try that failed: its kind, a few words, whether another may help, and the wait that the server asks for."""
+    """One try that failed: its kind, a few words, whether another may help, and the wait that the server asks for.
 
-    def __init__(self, kind: str, words: str, *, again: bool = True, wait: float = 0.0) -> None:
+    `about` is what an error says of the request, in lower case.
+    """
+
+    def __init__(self, kind: str, words: str, *, again: bool = True, wait: float = 0.0, about: str = "") -> None:
         super().__init__(words)
-        self.kind, self.words, self.again, self.wait = kind, words, again, wait
+        self.kind, self.words, self.again, self.wait, self.about = kind, words, again, wait, about
 
 
 class _Line:
-    """A client of one connection, `stream`: one client of many looks through all of them for each request."""
+    """A client of one connection, `stream`: one client of many looks through all of them for each request.
+
+    `heard` says whether anything was read since it was last set to False.
+    """
 
     def __init__(self, client: httpx2.Client) -> None:
-        self.client, self.stream, self.ended = client, None, False
+        self.client, self.stream, self.ended, self.heard = client, None, False, False
 
     def note(self, event: str, info: Mapping[str, Any]) -> None:
         """Take note of a new connection: httpx2 calls this before and after all that it does."""
         if event.endswith(("connect_tcp.complete", "start_tls.complete")):
-            self.stream = info["return_value"]
+            self.stream = stream = info["return_value"]
+            read = stream.read
+
+            def listen(*arguments: Any, **more: Any) -> bytes:
+                if self.ended:  # what had come before the end is not worked through
+                    raise OSError
+                self.heard = True
+                return read(*arguments, **more)
+
+            stream.read = listen
             if self.ended:
-                self.stream.close()
+                stream.close()
                 raise OSError
 
     def end(self) -> None:
@@ -175,22 +208,28 @@ class Endpoint:
         """
         faults: Counter[str] = Counter()
         tried = retried = 0
+        names = self._names
         while True:
-            tried, names = tried + 1, self._names
+            tried += 1
             try:
                 with self._turn:
-                    content = self._try(json_text(self._request(messages, names)).encode(), names)
+                    content = self._try(json_text(self._request(messages, names)).encode())
+                self._names = {**self._names, **names}  # a form is remembered that was taken
                 return self._completion(content, tried, faults)
             except _Fault as fault:
-                faults[fault.kind] += 1
-                if fault.kind == WINDOW and (shortened := shorter()):
+                form = self._other_form(fault.about, names)
+                kind = WINDOW if _TOO_LONG.search(fault.about) else FORM if form else fault.kind
+                faults[kind] += 1
+                if kind == WINDOW and (shortened := shorter()):
                     messages = shortened
                     continue
-                if fault.kind == FORM and faults[FORM] <= 2 * len(NAMED):  # each has two other forms at most
+                if kind == FORM and faults[FORM] <= 2 * len(NAMED):  # each has two other forms at most
+                    names = {**names, **form}
                     continue
-                if not fault.again or retried == self._model.retries:
+                if not fault.again or kind == WINDOW or retried == self._model.retries:
                     times = "once" if tried == 1 else f"{tried} times"
-                    sentence = f"the endpoint of {self._model.model} was asked {times} in vain: {fault.words}"
+                    why = "a step alone is longer than the model's window: " * (kind == WINDOW) + fault.words
+                    sentence = f"the endpoint of {self._model.model} was asked {times} in vain: {why}"
                     raise EndpointFailed(self._plain(sentence), tried, faults) from None
                 wait = min(_LONGEST_WAIT, self._model.wait * 2.0**retried) * random.uniform(0.75, 1.25)
                 retried += 1
@@ -213,7 +252,7 @@ class Endpoint:
         sent = {name: value for field, value in how.items() if (name := names.get(field, field))}
         return {"model": model.model, "messages": _with_role(messages, names.get(SYSTEM, SYSTEM)), **sent, **model.body}
 
-    def _try(self, payload: bytes, names: Mapping[str, str]) -> Any:
+    def _try(self, payload: bytes) -> Any:
         """Send a question and return the JSON of its answer, or raise a _Fault.
 
         It is sent in a thread of its own, which is left behind at the deadline: timeouts of sockets are of each part
@@ -227,7 +266,7 @@ class Endpoint:
 
         def ask() -> None:
             try:
-                answer.set_result(self._send(line, payload, names))
+                answer.set_result(self._send(line, payload))
             except BaseException as error:
                 answer.set_exception(error)
 
@@ -245,13 +284,16 @@ class Endpoint:
                 line.end()
                 answer.add_done_callback(lambda _: line.client.close())
 
-    def _send(self, line: _Line, payload: bytes, names: Mapping[str, str]) -> Any:
+    def _send(self, line: _Line, payload: bytes) -> Any:
         """Likewise, without a deadline of the whole."""
         http, how = self._http, {"timeout": self._model.timeout, "extensions": {"trace": line.note}}
         while True:
             old, status, data = line.stream, 0, bytearray()
+            line.heard = False
             try:
                 with line.client.stream("POST", self._url, content=payload, **how) as response:
+                    if not line.heard:
+                        raise OSError  # a second answer to the question before: this one is asked anew
                     status = response.status_code
                     for part in response.iter_raw():
                         data += part
@@ -267,48 +309,46 @@ class Endpoint:
                 broke = isinstance(error, http.ProtocolError)
                 raise _Fault(CONNECTION, "the connection broke off" if broke else "there is no connection") from None
         if status != 200:
-            raise self._refused(status, response.headers.get("Retry-After", ""), bytes(data), names)
+            texts = _said(bytes(data))
+            about = " ".join(texts).lower() if status in _ABOUT_THE_REQUEST else ""
+            words, wait = ": ".join([f"status {status}", *texts[:1]]), _seconds(response.headers.get("Retry-After", ""))
+            again = status in _AGAIN or status >= 500
+            raise _Fault(str(status), words, again=again, wait=wait, about=" ".join(about[:_READ].split()))
         try:
             return parse_json(bytes(data))
         except ValueError:
             raise _Fault(GARBAGE, "its reply is not JSON") from None
 
-    def _refused(self, status: int, wait: str, data: bytes, names: Mapping[str, str]) -> _Fault:
-        """Return the fault that an endpoint's error is; remember the form that it asks for."""
-        words = about = ""
-        with suppress(ValueError, LookupError, TypeError, AttributeError):
-            error = parse_json(data)
-            error = error.get("error") or error
-            about = json_text(error)[:_READ].lower()
-            words = str(error.get("message") or error.get("detail", "") if isinstance(error, dict) else error)
-        seconds = float(wait) if wait.isdecimal() and len(wait) < 6 else 0.0
-        again = status in _AGAIN or status >= 500
-        words = f"status {status}{': ' if words else ''}{words}"
-        if status in (400, 413, 422, 500):
-            if _TOO_LONG.search(about):
-                return _Fault(WINDOW, f"a step alone is longer than the model's window: {words}", again=False)
-            if form := _other_form(about, names):
-                self._names = {**self._names, **form}
-                return _Fault(FORM, words, again=again)
-        return _Fault(str(status), words, again=again, wait=seconds)
+    def _other_form(self, about: str, names: Mapping[str, str]) -> dict[str, str]:
+        """Return the names that an error asks for instead of those of a request; {} for another error."""
+        if names.get(SYSTEM, SYSTEM) and _NO_SYSTEM.search(about):
+            return {SYSTEM: ""}
+        for ours in NAMED[:-1]:
+            name = names.get(ours, ours)
+            called = _CALLED.get(name, rf"\b{name}\b")
+            if not name or not re.search(f"{called}.{{0,80}}{_REFUSED}|{_REFUSED}.{{0,80}}{called}", about):
+                continue
+            if ours != LIMIT:
+                return {ours: ""}
+            if not _VALUE.search(about):  # it has two names, and is left out where both are refused
+                both = name != self._model.names.get(LIMIT, LIMIT)
+                return {LIMIT: "" if both else NEW_LIMIT if name == LIMIT else LIMIT}
+        return {}
 
     def _completion(self, content: Any, tries: int, faults: Mapping[str, int]) -> Completion:
         try:
             choice = content["choices"][0]
-            message = choice["message"]
-            text = message.get("content")
+            text = choice["message"].get("content") or ""
             if isinstance(text, list):  # parts of a message, as some servers send them
-                text = "".join(part["text"] for part in text if part.get("type") == "text")
-            if text is not None and not isinstance(text, str):
-                raise TypeError
-            finish = str(choice.get("finish_reason") or "")
+                text = "".join(part["text"] for part in text if "text" in part.get("type", "text"))
+            finish, text = self._plain(str(choice.get("finish_reason") or "")), kept(self._hide(text))
         except (KeyError, IndexError, TypeError, AttributeError):
             raise _Fault(GARBAGE, "its reply is no chat completion") from None
-        tokens = _tokens(content.get("usage"))
-        thoughts = message.get("reasoning_content") or message.get("reasoning") or tokens.reasoning
-        if finish == CUT and not text and thoughts:
+        if _BROKEN.search(finish):
+            raise _Fault(GARBAGE, f"its reply was not ended by the model, but by {finish!r}")
+        if was_cut(finish) and not answer_of(text).strip():
             raise _Fault(THOUGHTS, f"all its tokens were spent on thoughts: raise {LIMIT} = {self._model.max_tokens}")
-        return Completion(kept(self._hide(text or "")), self._plain(finish), tokens, tries, dict(faults))
+        return Completion(text, finish, _tokens(content.get("usage")), tries, dict(faults))
 
     def _hide(self, text: str) -> str:
         """Return a text of the server's without the key, and without what no file in UTF-8 can hold."""
@@ -329,16 +369,27 @@ def _with_role(messages: Sequence[Message], role: str) -> list[Message]:
     return [{**others[0], "content": f"{first['content']}\n\n{others[0]['content']}"}, *others[1:]]
 
 
-def _other_form(about: str, names: Mapping[str, str]) -> dict[str, str]:
-    """Return the names that an error, in lower case, asks for instead of those of a request; {} for another error."""
-    if names.get(SYSTEM, SYSTEM) and _NO_SYSTEM.search(about):
-        return {SYSTEM: ""}
-    if _UNSUPPORTED.search(about):
-        for ours in NAMED[:-1]:
-            if (name := names.get(ours, ours)) and name in about:
-                other = {LIMIT: NEW_LIMIT, NEW_LIMIT: LIMIT * (LIMIT in about)}.get(name, "") if ours == LIMIT else ""
-                return {ours: other}
-    return {}
+def _said(data: bytes) -> list[str]:
+    """Return the texts in the body of an error, whatever its form: JSON, plain text or a page."""
+
+    def texts(content: Any) -> list[str]:
+        if isinstance(content, dict):
+            content = [content[name] for name in _SAYING if name in content]
+        if isinstance(content, list):
+            return [text for each in content for text in texts(each)]
+        return [content] if isinstance(content, str) else []
+
+    with suppress(ValueError):
+        return texts(parse_json(data))
+    page = re.sub("<[^<>]*>", " ", data[:_READ].decode("utf-8", "replace"))
+    return [page.strip()] if page.strip() else []
+
+
+def _seconds(wait: str) -> float:
+    """Return the seconds that a Retry-After asks for, as a number or as a date; 0 for anything else."""
+    with suppress(ValueError, OverflowError):
+        return float(wait) if wait.isdecimal() else parsedate_to_datetime(wait).timestamp() - time.time()
+    return 0.0
 
 
 def _tokens(usage: Any) -> Tokens:

@@ -27,7 +27,8 @@ NAMED = LIMIT, "temperature", "response_format", SYSTEM
 _A_DAY = 86400
 _HOST = re.compile(r"(?=.{1,253}$)(?:[\w-]{1,63}\.)*(?!\d+\.?$)[\w-]{1,63}\.?|\d{1,3}(?:\.\d{1,3}){3}", re.ASCII)
 """Name of a machine, whose last part is no number, or its numbers; those of IPv6 are checked by `urlsplit`."""
-_ADDRESS = re.compile(r"[!-~]{1,2000}")
+_ADDRESS = re.compile(r'[!"$->@-~]{1,2000}')
+"""Printable letters without spaces, "?" and "#"."""
 _VARIABLE = re.compile(r"[A-Z][A-Z0-9_]*")
 _NAME = re.compile(r"\w{0,64}")
 _MILLION = 1_000_000
@@ -83,7 +84,7 @@ class LanguageModel(Options):
         super().__post_init__()
         try:
             parts = urlsplit(self.base_url)
-            proper = parts.scheme in ("http", "https") and bool(parts.hostname) and not (parts.query or parts.fragment)
+            proper = parts.scheme in ("http", "https") and bool(parts.hostname)
             proper = proper and parts.username is None and parts.port != 0 and bool(_ADDRESS.fullmatch(self.base_url))
             proper = proper and (":" in (parts.hostname or "") or bool(_HOST.fullmatch(parts.hostname or "")))
         except ValueError:
@@ -101,7 +102,7 @@ class LanguageModel(Options):
             raise ConfigurationError(
                 f"price has the entries {', '.join(PRICES)}, and body none that are options, got {', '.join(unknown)}"
             )
-        if wrong := [f"{k} = {v}" for k, v in self.names.items() if k not in NAMED or not _NAME.fullmatch(v)]:
+        if wrong := [f"{k!a} = {v!a}" for k, v in self.names.items() if k not in NAMED or not _NAME.fullmatch(v)]:
             raise ConfigurationError(f'names are of {", ".join(NAMED)}, each a word or "", got {", ".join(wrong)}')
         try:
             json_text(self.body)

@@ -39,6 +39,7 @@ class LanguageModels:
         calls: see above; set it before the first game begins.
         turn: is held by each call under way.
         stopped: no more calls are made; they fail.
+        given_up: line-up → (seed, episode) → the failure of a call for which its game was given up.
     """
 
     def __init__(
@@ -54,6 +55,7 @@ class LanguageModels:
         self.ask_facts, self.stopped = ask_facts, False
         self._models, self.turn = dict(models or {}), threading.Semaphore(parallel)
         self._players: dict[str, ModelPlayer] = {}
+        self.given_up: dict[str, dict[tuple[int, int], str]] = {}
 
     def player(self, source: str) -> ModelPlayer:
         """Return the player "NAME", of the file, or "MODEL@URL".
@@ -206,10 +208,11 @@ class LanguageTeam:
                     self._ask_fact(game, agent, dialogue.rules, row)
                 actions[row, agent] = self._ask_move(game, agent, dialogue)
                 return
-            except EndpointFailed:
+            except EndpointFailed as failed:
                 if self._ends_games:
                     raise
                 game.given_up = True
+                self._models.given_up.setdefault(self._lineup, {})[game.seed, game.episode] = str(failed)
         actions[row, agent] = no_op(self._spec, legal_mask(self._spec, obs, row, agent))
 
     def _ask_move(self, game: _Memory, agent: int, dialogue: Dialogue) -> int:

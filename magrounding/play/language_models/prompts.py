@@ -33,12 +33,16 @@ _FORMS = {
 }
 _ENDING = ".txt"
 _PACKAGE = "magrounding.play.language_models"
-_THOUGHTS = ("<think>", "</think>"), ("<thinking>", "</thinking>"), ("[THINK]", "[/THINK]")
-_MOST_THOUGHTS = 1000
+_THOUGHTS = re.compile(
+    r"(?:<(?=/?(?:seed:)?(?:think(?:ing)?|thoughts?|reason(?:ing)?)\s{0,9}>)|\[(?=/?think\])|◁(?=/?think▷))"
+    r"(/?)[a-z:]+\s{0,9}[]>▷]",
+    re.IGNORECASE,
+)
+"""A mark at which thoughts begin, or, with "/", end."""
 _LONGEST = 80
 """Letters of a move that is none, as it is repeated."""
-CUT = "length"
-"""The endpoint's reason for the end of a reply that reached its limit of tokens."""
+_CUT = "length", "max_length", "model_length", "max_tokens", "max_output_tokens", "max_completion_tokens"
+"""Reasons of endpoints for the end of a reply that reached its limit of tokens."""
 _BEGINNING, _MOST = 2**10, 2**18
 """Letters at the beginning and at the end of a longer reply that are read."""
 _MOST_KEPT, _END = 60_000, 10_000
@@ -104,11 +108,18 @@ def answer_of(reply: str) -> str:
     """Return a reply without the thoughts before it, which may lack their first mark or, cut off, their last."""
     if len(reply) > _MOST:
         reply = f"{reply[:_BEGINNING]}\n{reply[-_MOST:]}"
-    for begin, end in _THOUGHTS:
-        first, *others = reply.split(begin, _MOST_THOUGHTS)
-        parts = [each.rpartition(end) for each in others]
-        reply = first.rpartition(end)[2] + "".join(after for _, ended, after in parts if ended)
-    return reply
+    answer, *marked = _THOUGHTS.split(reply)
+    before = []
+    for ends, text in zip(marked[::2], marked[1::2], strict=True):
+        if not ends:
+            before.append(answer)
+        answer = text if ends else ""
+    return "".join([*before, answer])
+
+
+def was_cut(finish: str) -> bool:
+    """Return whether an endpoint's reason for the end of a reply is its limit of tokens."""
+    return finish.lower() in _CUT
 
 
 def kept(reply: str) -> str:
@@ -132,9 +143,9 @@ def read_move(
     """
     move, why = (_marked if form == MARKS else _in_json)(answer_of(reply))
     if why:
-        return None, f"{why}, as it was cut at its limit of tokens" if finish == CUT else why
+        return None, f"{why}, as it was cut at its limit of tokens" if was_cut(finish) else why
     name = spelt(move).strip("\"'`*")
-    for each in (name, name.rstrip(" .!")):
+    for each in (name, name.strip("\"'`* .!")):
         if each in legal:
             return legal[each], ""
     shown = ascii(name if len(name) <= _LONGEST else f"{name[:_LONGEST]}…")

@@ -72,16 +72,18 @@ def test_the_last_try_fails(ends, fault):
 
 
 def test_waits_grow_and_a_server_may_ask_for_more(ends):
-    async def later():
-        return web.json_response({}, status=429, headers={"Retry-After": "30"})
+    async def later(wait):
+        return web.json_response({}, status=429, headers={"Retry-After": wait})
 
-    replies = iter(["fault:500"] * 3 + [later()] + ["yes"])
+    dates = [later(wait) for wait in ("30", "Fri, 31 Dec 2100 23:59:59 GMT", "Fri, 31 Dec 1999 23:59:59 GMT", "soon")]
+    replies = iter(["fault:500"] * 3 + dates + ["yes"])
     with serving(Served(lambda body: next(replies))) as served:
-        end, waits = ends(served, wait=3.0, retries=4, timeout=20.0)
-        assert end.complete(ASK).tries == 5
+        end, waits = ends(served, wait=3.0, retries=7, timeout=20.0)
+        assert end.complete(ASK).tries == 8
     assert [round(wait / 3) for wait in waits[:2]] == [1, 2]
     assert waits[2] <= 10  # 8 s at most, a quarter more or less
-    assert waits[3] == 20.0  # no longer than a reply may take
+    assert waits[3:5] == [20.0, 20.0]  # no longer than a reply may take
+    assert max(waits[5:]) <= 10
 
 
 def test_a_refusal_is_final(ends):
@@ -134,7 +136,7 @@ def test_the_key_goes_to_the_endpoint_alone(ends, monkeypatch, caplog):
 @pytest.mark.parametrize(
     ("content", "text", "tokens"),
     [
-        ({"choices": [{"message": {"content": None}, "finish_reason": "length"}]}, "", Tokens()),
+        ({"choices": [{"message": {"content": None}, "finish_reason": "stop"}]}, "", Tokens()),
         ({"choices": [{"message": {"content": [{"type": "text", "text": "a"}]}}], "usage": 3}, "a", Tokens()),
         ({**completion("x"), "usage": {"prompt_tokens": -1, "completion_tokens": "9"}}, "x", Tokens()),
         ({**completion("x"), "usage": {"prompt_tokens": 5, "prompt_tokens_details": None}}, "x", Tokens(5)),

@@ -5,14 +5,16 @@ import socket
 import threading
 import time
 from contextlib import contextmanager, suppress
+from itertools import count
 
 import pytest
 
+from magrounding.cli import evaluate as evaluation
 from magrounding.cli import match as command
 from magrounding.cli.command import CommandLine
 from magrounding.errors import ConfigurationError
 from magrounding.play.language_models.calls import Calls
-from magrounding.play.language_models.endpoint import FORM, THOUGHTS, TIMEOUT, WINDOW, Endpoint, EndpointFailed
+from magrounding.play.language_models.endpoint import FORM, GARBAGE, THOUGHTS, TIMEOUT, WINDOW, Endpoint, EndpointFailed
 from magrounding.play.language_models.models import LanguageModel, read_models
 from magrounding.play.language_models.prompts import JSON, MARKS, read_move
 from tests.play.language_models.served import Served, completion, file_of, last_legal, model, serving
@@ -80,6 +82,45 @@ def test_a_call_ends_at_its_deadline(begin, again):
     assert time.monotonic() - began < 20
 
 
+def test_a_flood_that_came_before_the_deadline_is_not_worked_through_after_it():
+    """A hundred thousand hints at once wait in the buffers; the old code read them all."""
+    gone = threading.Event()
+
+    def flood(connection):
+        connection.recv(2**16)
+        try:
+            while True:
+                connection.sendall(b"HTTP/1.1 103 Early Hints\r\n\r\n" * 1000)
+        finally:
+            gone.set()
+
+    with sockets(flood) as url:
+        end = Endpoint(LanguageModel("tiny", url, timeout=0.3, retries=0))
+        with pytest.raises(EndpointFailed):
+            end.complete(ASK)
+        assert gone.wait(20)
+        end.close()
+
+
+def test_a_second_answer_to_a_question_does_not_answer_the_next():
+    numbers = map(str, count(1))
+
+    def talk(connection):
+        while data := connection.recv(2**16):
+            if b"messages" not in data:
+                continue
+            bodies = [json.dumps(completion(next(numbers))).encode() for _ in range(2)]
+            connection.sendall(
+                b"".join(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%b" % (len(b), b) for b in bodies)
+            )
+
+    with sockets(talk) as url:
+        end = Endpoint(LanguageModel("tiny", url, retries=0))
+        found = [end.complete(ASK).text for _ in range(2)]
+        end.close()
+    assert found == ["1", "5"]  # the second question was sent again, on another connection
+
+
 def test_a_connection_that_was_closed_while_idle_is_no_fault():
     """Each connection answers once, and is reset as the next request arrives."""
     body = json.dumps(completion("yes")).encode()
@@ -122,6 +163,17 @@ def test_any_reply_is_read_at_once(form, unit):
         (JSON, 'Sure: {"move": "left"} Is {that} right?', 3),
         (JSON, '{"move": "up"}, no: {"move": "left", "why": {"a": 1}}', 3),
         (JSON, '<think>{"move": "left"}', None),
+        *(
+            (MARKS, f"{begin}a <move>up</move>{end} <move>left</move>{begin}<move>up</move>", 3)
+            for begin, end in (
+                ("<Think>", "</THINK>"),
+                ("<think >", "</think >"),
+                ("<thought>", "</thought>"),
+                ("<reasoning>", "</reasoning>"),
+                ("<seed:think>", "</seed:think>"),
+                ("◁think▷", "◁/think▷"),
+            )
+        ),
     ],
 )
 def test_a_move_is_looked_for_behind_thoughts(form, reply, action):
@@ -143,15 +195,16 @@ def test_long_replies_are_not_sent_again(tmp_path):
     assert served.asked == [], "what was kept is read as it was"
 
 
-def refusing(*tests):
-    """Replies of a server that answers 400 where the first test (body → error or None) has an error."""
+def refusing(*tests, status=400):
+    """Replies of a server that answers `status` where the first test (body → error or None) has an error."""
 
     def reply(body):
         error = next(filter(None, (test(body) for test in tests)), None)
         return last_legal(body) if error is None else refuse(error)
 
     async def refuse(error):
-        return web.json_response(error, status=400)
+        body = error if isinstance(error, bytes) else json.dumps(error).encode()
+        return web.Response(body=body, status=status)
 
     return reply
 
@@ -189,11 +242,7 @@ def test_a_request_is_sent_in_the_form_that_its_endpoint_takes(names):
     "error",
     [
         {"error": {"message": "This model's maximum context length is 9 tokens.", "code": "context_length_exceeded"}},
-        {
-            "object": "error",
-            "message": "'max_tokens' is too large: 5. This model's maximum context length is 9 tokens",
-        },
-        {"error": {"message": "the request exceeds the available context size", "type": "exceed_context_size_error"}},
+        {"object": "error", "message": "max_tokens is too large: 5. This model's maximum context length is 9 tokens"},
     ],
 )
 def test_the_oldest_steps_are_left_out_of_what_is_too_long(tmp_path, error):
@@ -211,6 +260,30 @@ def test_the_oldest_steps_are_left_out_of_what_is_too_long(tmp_path, error):
     assert all("MANUAL" in body["messages"][1]["content"] for body in served.answered)
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        "the request exceeds the available context size",
+        "This model's maximum prompt length is 9 but the request contains 12 tokens.",
+        "The decoder prompt (length 12) is longer than the maximum model length of 9.",
+        "Input validation error: `inputs` tokens + `max_new_tokens` must be <= 9.",
+        "input length and `max_tokens` exceed context limit: 8 + 4 > 9",
+        "too many tokens: size limit exceeded by 3",
+        "Request body too large",
+        "the prompt exceeds max length",
+        "Your request exceeded model token limit: 9",
+        "Range of input length should be [1, 9]",
+        "prompt length should not exceed max_num_tokens (9)",
+    ],
+)
+def test_any_refusal_of_a_length_is_understood(words):
+    short = ASK[:1]
+    with serving(Served(refusing(lambda body: body["messages"] != short and [{"error": words}]))) as served:
+        end = Endpoint(model(served, retries=0))
+        assert end.complete(ASK, lambda: short).faults == {WINDOW: 1}
+        end.close()
+
+
 def test_a_step_that_alone_is_too_long_ends_the_command(tmp_path, capsys):
     error = {"object": "error", "message": "maximum context length is 9 tokens"}
     with serving(Served(refusing(lambda body: error))) as served:
@@ -221,17 +294,99 @@ def test_a_step_that_alone_is_too_long_ends_the_command(tmp_path, capsys):
     assert (tmp_path / "out" / "match.md").exists()
 
 
-def test_a_reply_of_thoughts_alone_is_no_illegal_one(tmp_path):
+@pytest.mark.parametrize(
+    ("error", "status", "name"),
+    [
+        ([{"error": {"message": "Unknown name 'temperature'"}}], 400, "temperature"),
+        ("temperature is not allowed", 400, "temperature"),
+        ({"errors": ["temperature cannot be used with this model"]}, 400, "temperature"),
+        ({"error": {"error": "temperature must be 1 for this model"}}, 400, "temperature"),
+        ({"detail": [{"loc": ["body", "temperature"], "msg": "Extra inputs are not permitted"}]}, 422, "temperature"),
+        (b"`temperature` is no longer available", 400, "temperature"),
+        (b"<html><p>temperature</p> is incompatible with thinking</html>", 400, "temperature"),
+        ({"error": {"message": "No endpoints found that support temperature"}}, 404, "temperature"),
+        ({"error": "'response_format.type' must be 'json_schema' or 'text'"}, 400, "response_format"),
+        ({"error": {"message": "tiny does not support Json Output"}}, 400, "response_format"),
+        ({"detail": [{"loc": ["body", "messages", 0], "msg": "Input should be 'user' or 'assistant'"}]}, 422, "system"),
+        ({"message": 'Unexpected role "system"'}, 400, "system"),
+        ({"message": "First message must be from user"}, 400, "system"),
+    ],
+)
+def test_any_refusal_of_a_field_is_understood(error, status, name):
+    def refused(body):
+        return body["messages"][0]["role"] == "system" if name == "system" else name in body
+
+    with serving(Served(refusing(lambda body: refused(body) and error, status=status))) as served:
+        end = Endpoint(model(served, retries=0, reply=JSON))
+        assert end.complete(ASK).faults == {FORM: 1}
+        end.close()
+    assert "max_tokens" in served.answered[0]
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        {"error": {"message": "max_tokens is too large: 512. This model supports at most 256 completion tokens"}},
+        {"message": "Unsupported value: max_tokens must be in the range [1, 256]", "param": "max_tokens"},
+        {"message": "Unknown model", "request": {"temperature": 0, "system": "not supported"}},
+    ],
+)
+def test_an_error_of_something_else_changes_no_form(error):
+    with serving(Served(refusing(lambda body: len(served.asked) == 1 and error))) as served:
+        end = Endpoint(model(served, retries=0))
+        with pytest.raises(EndpointFailed):
+            end.complete(ASK)
+        end.complete(ASK)
+        end.close()
+    assert served.asked[0] == served.asked[1]
+
+
+def test_a_form_that_was_not_taken_is_not_remembered():
+    with serving(
+        Served(refusing(lambda body: len(served.asked) <= 2 and {"message": "unknown field temperature"}))
+    ) as served:
+        end = Endpoint(model(served, retries=0))
+        with pytest.raises(EndpointFailed):
+            end.complete(ASK)
+        end.complete(ASK)
+        end.close()
+    assert served.asked[0] == served.asked[2] != served.asked[1]
+
+
+@pytest.mark.parametrize(
+    ("finish", "message", "fault"),
+    [
+        ("length", {"content": "\n\n", "reasoning_content": "Hm"}, THOUGHTS),
+        ("LENGTH", {"content": "", "reasoning": "Hm"}, THOUGHTS),
+        ("max_tokens", {"content": None, "reasoning_details": [{"text": "Hm"}]}, THOUGHTS),
+        ("length", {"content": "<think>\n\n</think>", "reasoning_content": "Hm"}, THOUGHTS),
+        ("length", {"content": [{"type": "thinking", "thinking": "Hm"}]}, THOUGHTS),
+        ("error", {"content": ""}, GARBAGE),
+        ("content_filter", {"content": ""}, GARBAGE),
+    ],
+)
+def test_a_reply_without_an_answer_is_no_illegal_one(tmp_path, finish, message, fault):
     async def think():
-        found = completion("")
-        found["choices"][0] |= {"finish_reason": "length", "message": {"content": None, "reasoning_content": "Hm"}}
-        return web.json_response(found)
+        return web.json_response({"choices": [{"finish_reason": finish, "message": message}]})
 
     with serving(Served(lambda body: think())) as served:
         games, totals = play(served, tmp_path, 2, retries=0)
-    assert totals.call_faults == {THOUGHTS: 2}
+    assert totals.call_faults == {fault: 2}
     assert (totals.illegal, totals.substituted, totals.failures) == (0, 0, 2)
-    assert all("max_tokens" in game.ended_by for game in games)
+    assert all(game.ended_by for game in games)
+
+
+def test_an_evaluation_without_replies_is_refused_and_asks_again(tmp_path):
+    words = ["--pretrained", "rtfm-nl", "--splits", "eval", "--episodes", "2", "--play", "greedy", "--env-option"]
+    words += ["max_cycles=2", "--players", "llm:small", "--out", str(tmp_path / "out")]
+    with serving(Served(lambda body: "fault:500" if failing else last_legal(body))) as served:
+        line = CommandLine("evaluate", (*words, "--llm", str(file_of(tmp_path, served, retries=0))))
+        failing = True
+        assert line.run(evaluation) == 2
+        assert len(served.asked) == 2
+        failing = False
+        assert line.run(evaluation) == 0
+    assert {call.failure for call in Calls(tmp_path / "out" / "calls.jsonl").of("llm:small, eval")} == {""}
 
 
 @pytest.mark.parametrize(

@@ -45,6 +45,13 @@ def test_what_is_no_file_of_models(tmp_path, text):
     assert KEY not in str(raised.value)
 
 
+@pytest.mark.parametrize("options", [{"base_url": "http://a?"}, {"base_url": "http://a#"}, {"names": {"system": "\0"}}])
+def test_what_no_terminal_prints_is_not_said(options):
+    with pytest.raises(ConfigurationError) as raised:
+        LanguageModel("m", **{"base_url": URL, **options})
+    assert str(raised.value).isprintable()
+
+
 def test_a_key_that_is_not_set(monkeypatch):
     monkeypatch.delenv("NO_SUCH_KEY", raising=False)
     model = LanguageModel("m", URL, api_key_env="NO_SUCH_KEY")

@@ -21,6 +21,7 @@ VERSIONS = {
         ("first <move>up</move>, no: <move>left</move>", 3),
         ("<move>go  to\ndesk 1</move>", 5),
         ('<move>"left"</move>', 3),
+        ("<move>`left`.</move>", 3),
         ("left", "there is no move between <move> and </move>"),
         ("", "there is no move between <move> and </move>"),
         ("<move>up</move>", "'up' is not legal now"),
