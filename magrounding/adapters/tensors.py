@@ -111,17 +111,21 @@ class TensorEnv(BaseParallelWrapper):
             actions = {agent: action for agent, action in actions.items() if agent not in ignored}
         observations, rewards, terminations, truncations, infos = self.env.step(actions)
         over = not self.env.agents
-        outcome = next(iter(infos.values()), {})
-        for agent in self.agents:
-            if agent not in self.env.agents and (agent not in acting or not over) and self._padded:
-                observations[agent] = self._nothing()
-                rewards.setdefault(agent, 0.0)
-                terminations[agent], truncations[agent] = over, False
-                infos.setdefault(agent, {**outcome, "illegal": False})
-        numbers, before = self._given(observations, infos), self.agents
+        outcome, before = {**next(iter(infos.values()), {}), "illegal": False}, self.agents
         self._count()
-        order = [agent for agent in dict.fromkeys([*before, *self.agents]) if agent in observations]
-        results = (self._shown(observations), rewards, terminations, truncations, numbers)
+        order = list(dict.fromkeys([*before, *self.agents]))
+        for agent in order:  # envs say nothing of some that join or leave
+            out = agent not in self.env.agents
+            if self._padded and out and (agent not in acting or not over):
+                observations[agent] = self._nothing()
+                terminations[agent], truncations[agent] = over, False
+            elif agent not in observations:
+                observations[agent] = self._nothing()
+            rewards.setdefault(agent, 0.0)
+            truncations.setdefault(agent, False)
+            terminations.setdefault(agent, out and not truncations[agent])
+            infos.setdefault(agent, outcome)
+        results = (self._shown(observations), rewards, terminations, truncations, self._given(observations, infos))
         return tuple({agent: part[agent] for agent in order} for part in results)  # pyright: ignore[reportReturnType]
 
     def _count(self) -> None:

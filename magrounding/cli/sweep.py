@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import tyro
 from msgspec import Meta
@@ -21,15 +21,16 @@ from magrounding.experiment.jobs.job import check_outcomes
 from magrounding.experiment.jobs.runner import run_jobs
 from magrounding.experiment.progress import Display
 from magrounding.experiment.reports.sweep import REPORT_FILE, write_report
-from magrounding.experiment.sweep.axis import MOST_POINTS, grid, one_by_one, parse_axes, random_points, size_of
+from magrounding.experiment.sweep.axis import MOST_POINTS, Axis, grid, one_by_one, parse_axes, random_points, size_of
 from magrounding.experiment.sweep.jobs import SweepJobs
 from magrounding.experiment.sweep.record import GRID, OPTUNA, RANDOM, Point, Sweep, SweepFolder, measured
 from magrounding.experiment.sweep.search import make_search
 from magrounding.experiment.tracking import lacking
 from magrounding.play.owner import owned
 from magrounding.play.run_folder import RunFolder
-from magrounding.schema import assign
+from magrounding.schema import assign, flat
 
+_SHOWN_EVERY = 100
 REFUSED = "mend that, and a sweep goes on with --resume"
 _ANEW = ("device", "threads", "workers", "quiet", "jobs", "cluster", "cpus_per_job", "gpus_per_job")
 _ANEW += ("tracker", "project", "optuna", "out", "resume")
@@ -60,7 +61,7 @@ def run(arguments: Arguments, line: CommandLine) -> None:
     if arguments.jobs is None and arguments.cluster is None:
         arguments = replace(arguments, jobs=1)
     with owned(folder.path, "the sweep"):
-        sweep = _resumed(arguments, folder) if arguments.resume else _new(arguments, folder, line)
+        sweep = _resumed(arguments, folder) if arguments.resume else _new(arguments, folder, line, display)
         at = partial(at_point, sweep.config)
         begin = partial(_begin, arguments, str(line))
         jobs = SweepJobs(folder, sweep, at, begin, words_of_job(arguments))
@@ -87,7 +88,7 @@ def at_point(config: RunConfig, values: Mapping[str, str]) -> RunConfig:
     return config
 
 
-def _new(arguments: Arguments, folder: SweepFolder, line: CommandLine) -> Sweep:
+def _new(arguments: Arguments, folder: SweepFolder, line: CommandLine, display: Display) -> Sweep:
     """The record of a new sweep, all of whose values can be."""
     if folder.file.exists():
         raise CheckpointError(f"{folder.path} has a sweep already: add --resume, or name another with --out")
@@ -98,13 +99,7 @@ def _new(arguments: Arguments, folder: SweepFolder, line: CommandLine) -> Sweep:
         raise ConfigurationError("points are chosen by --random or by --optuna: leave out one")
     search = OPTUNA if arguments.optuna is not None else GRID if arguments.random is None else RANDOM
     points = [] if search == OPTUNA else grid(axes) if search == GRID else random_points(axes, arguments.random or 0)
-    tried = list[RunConfig]()
-    for values in one_by_one(axes):
-        if (each := at_point(config, values)) in tried:
-            named = ", ".join(f"{path}={value}" for path, value in values.items())
-            raise ConfigurationError(f"--over names the same run twice, the second time as {named}: leave a value out")
-        check_run(each)
-        tried.append(each)
+    check_values(config, axes, display)
     sweep = Sweep(
         over=arguments.over,
         search=search,
@@ -115,6 +110,23 @@ def _new(arguments: Arguments, folder: SweepFolder, line: CommandLine) -> Sweep:
     )
     make_search(sweep, {})  # a package that is missing is reported before anything is written
     return sweep
+
+
+def check_values(config: RunConfig, axes: Sequence[Axis], display: Display) -> None:
+    """Refuse a value that cannot be, or that makes the same run as another; thousands of them take minutes."""
+    tried, points = set[tuple[Any, ...]](), list(one_by_one(axes))
+    with display:
+        for k, values in enumerate(points):
+            if k and k % _SHOWN_EVERY == 0:
+                display.show("checking values", k / len(points), [f"{k:,} of {len(points):,}"], row="values")
+            point = at_point(config, values)
+            key = tuple((path, tuple(x) if isinstance(x, list) else x) for path, x in flat(point.as_dict()))
+            if key in tried:
+                named = ", ".join(f"{path}={value}" for path, value in values.items())
+                raise ConfigurationError(f"--over makes the same run twice, the second time as {named}: leave it out")
+            tried.add(key)
+            check_run(point)
+        display.hide("values")
 
 
 def _resumed(arguments: Arguments, folder: SweepFolder) -> Sweep:

@@ -19,6 +19,10 @@ _SPECIAL = re.compile(
 )
 
 
+CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
+"""Ends of lines, and what terminals obey instead of showing it."""
+
+
 def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """A Markdown table; a bar or a new line within a cell ends no cell, and one without content has a dash."""
     body = [list(map(_cell, heads)), ["---"] * len(heads), *([_cell(each) or "–" for each in row] for row in rows)]
@@ -57,8 +61,9 @@ def code(text: str) -> str:
 
 
 def _in_one_line(text: str) -> str:
-    return " ".join(text.encode("utf-8", "replace").decode().split())  # a lone surrogate cannot be written
+    text = text.encode("utf-8", "replace").decode()  # a lone surrogate cannot be written
+    return " ".join(CONTROL.sub(" ", text).split())
 
 
 def _cell(text: str) -> str:
-    return " ".join(text.splitlines()).replace("|", "\\|")
+    return CONTROL.sub(" ", text).replace("|", "\\|")

@@ -269,6 +269,34 @@ def test_an_agent_that_joins_late_is_seen_from_its_first_step_or_padded_before(m
         assert not observations["agent_1"]["seen"].any()
 
 
+class Silent(Late):
+    """The same game, where agent_1 joins with nothing but what it sees, and leaves with all but that."""
+
+    def step(self, actions):
+        seen, rewards, ended, cut, infos = super().step(actions)
+        if self.steps == 1:
+            for part in (rewards, ended, cut, infos):
+                del part["agent_1"]
+        else:
+            self.agents = self.agents[:1]
+            del seen["agent_1"]
+            ended["agent_1"] = True
+        return seen, rewards, ended, cut, infos
+
+
+@pytest.mark.parametrize("dead", ["absent", "padded"])
+@pytest.mark.parametrize("mask", ["info", "observation"])
+def test_what_an_env_leaves_out_of_who_joins_or_leaves_is_nothing(mask, dead):
+    env = for_tensors(Silent(), mask=mask, dead=dead)
+    env.reset(seed=0)
+    joined, left = (env.step(dict.fromkeys(env.agents, 0)) for _ in range(2))
+    assert [part["agent_1"] for part in joined[1:4]] == [0.0, False, False]
+    assert joined[0]["agent_1"]["seen"].all()
+    assert [part["agent_1"] for part in left[1:4]] == [1.0, dead == "absent", False]
+    assert not left[0]["agent_1"]["seen"].any()
+    assert all(part.keys() == {"agent_0", "agent_1"} for part in (*joined, *left))
+
+
 def test_what_cannot_be_is_refused_in_a_sentence():
     env = mg.make("ma_rtfm")
     with pytest.raises(ConfigurationError, match="unknown mask 'both'; choose from: info, observation"):

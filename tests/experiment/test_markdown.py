@@ -36,6 +36,11 @@ def test_no_name_ends_a_cell_or_a_line():
     assert lines[2:] == ["| a\\|b | 1 |", "| a b | 2 |", "| x y z | 3 |"]
 
 
+@pytest.mark.parametrize("way", [shown, code, str])
+def test_no_name_commands_a_terminal(way):
+    assert text_of(table(("run",), [(way("a\x1b]0;b\x07c\x9bd"),)])) == "a ]0;b c d"
+
+
 @pytest.mark.parametrize("name", ["lr$1_$2", "$", "_hidden", r"\frac{1", "a\nb"])
 def test_a_figure_shows_a_name_as_it_is(name):
     """Matplotlib takes dollars for formulas, and leaves out labels that begin with an underscore."""

@@ -15,6 +15,7 @@ from magrounding.errors import CheckpointError, ConfigurationError
 from magrounding.experiment import curriculum
 from magrounding.experiment.metrics import MetricsLog, read_metrics
 from magrounding.experiment.phase import Promotion
+from magrounding.experiment.trackers.mlflow_run import accepted
 from magrounding.experiment.tracking import Sender, Tracking, lacking, track, tracking_of
 from magrounding.play.run_folder import METRICS_FILE, RunFolder, SeedFolder
 from magrounding.registry import Registry, TrackerEntry
@@ -161,6 +162,12 @@ def test_a_finished_run_is_sent_once(tmp_path):
         sender.hold()
         sender.close(finished=True)
     assert [step for step, _ in shown()] == [0, 10], "it is complete, and no service is asked again"
+
+
+def test_mlflow_gives_no_two_names_one_name():
+    names = ["a(b)", "a_28_b_29_", "a_28_b)", "a_28(", "a(28_", "_5f_(", "a_b"]
+    assert len(set(map(accepted, names))) == len(names)
+    assert accepted("s1/win_rate") == "s1/win_rate"
 
 
 def expected(folder):

@@ -66,7 +66,7 @@ class Axis:
             return cls(path, values)
         ends = content.removesuffix(_LOG).split("..")
         try:
-            low, high = map(float, ends)
+            low, high = [float(end) for end in ends if "_" not in end]  # to Python 1_0 is ten
         except ValueError:
             raise ConfigurationError(f"a range is two numbers, as in 0.1..0.5, got {content!r}") from None
         logarithmic = content.endswith(_LOG)

@@ -17,13 +17,13 @@ _PARAMS, _METRICS = 100, 1000
 """Entries of a request at most."""
 _LONGEST = 500
 """Characters of a parameter that every version keeps."""
-_REFUSED = re.compile(r"[^\w\-. :/]", re.ASCII)
-"""Characters that the name of a metric or parameter cannot have."""
+_CODED = re.compile(r"[^\w\-. :/]|_(?=[0-9a-f]+[^0-9a-zA-Z\-. :/])", re.ASCII)
+"""Characters that the name of a metric or parameter cannot have, and what would look like the code of one."""
 
 
-def _accepted(name: str) -> str:
+def accepted(name: str) -> str:
     """A name with the code of each character that MLflow refuses, so that different names stay different."""
-    return _REFUSED.sub(lambda found: f"_{ord(found[0]):x}_", name)
+    return _CODED.sub(lambda found: f"_{ord(found[0]):x}_", name)
 
 
 class MLflow:
@@ -44,14 +44,14 @@ class MLflow:
         run = found[0] if found else self._client.create_run(where, run_name=name)
         self._id = run.info.run_id
         self._client.update_run(self._id, status="RUNNING")
-        params = [Param(_accepted(path), str(value)[:_LONGEST]) for path, value in flat(dict(config))]
+        params = [Param(accepted(path), str(value)[:_LONGEST]) for path, value in flat(dict(config))]
         missing = [each for each in params if each.key not in run.data.params]  # one that is known cannot change
         for k in range(0, len(missing), _PARAMS):
             self._client.log_batch(self._id, params=missing[k : k + _PARAMS])
         return max(self._steps(_STEP), default=-1)
 
     def log(self, step: int, metrics: Mapping[str, float]) -> None:
-        values = {_accepted(name): value for name, value in metrics.items()}
+        values = {accepted(name): value for name, value in metrics.items()}
         if self._half_sent:
             values = {name: value for name, value in values.items() if step not in self._steps(name)}
             self._half_sent = False

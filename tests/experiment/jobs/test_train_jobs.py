@@ -145,6 +145,13 @@ def test_the_lines_of_the_page_train_each_seed_and_the_last_writes_the_report(
     check(run.path, whole.path)
 
 
+@pytest.mark.parametrize("name", ["run\n", "a\u2028b", "\x1b[2J"])
+def test_a_folder_that_no_line_can_name_gets_no_commands(name, tmp_path, capsys):
+    begin(tmp_path / name)
+    assert CommandLine("magrounding jobs", (str(tmp_path / name),)).run(jobs_command) == 2
+    assert capsys.readouterr().out == ""
+
+
 def test_how_minibatches_are_divided_is_settled_as_a_run_begins(tmp_path):
     run = begin(tmp_path / "run", threads=6)  # two networks that learn
     assert run.config()[PARTS] == 3

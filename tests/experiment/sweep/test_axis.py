@@ -33,7 +33,18 @@ def test_a_range_has_two_ends(text, low, high, whole, log):
 
 @pytest.mark.parametrize(
     "text",
-    ["text", "a=1,,2", "a=1,1", "a=..3", "a=2..1", "a=0..1:log", "a=nan..1", "a=1..99999999999999999999", "seeds=0,1"],
+    [
+        "text",
+        "a=1,,2",
+        "a=1,1",
+        "a=..3",
+        "a=2..1",
+        "a=0..1:log",
+        "a=nan..1",
+        "a=1_0..2_0",
+        "a=1..99999999999999999999",
+        "seeds=0,1",
+    ],
 )
 def test_what_is_no_axis_is_refused(text):
     with pytest.raises(ConfigurationError):

@@ -19,6 +19,7 @@ from magrounding.experiment.jobs.runner import run_jobs
 from magrounding.experiment.jobs.seeds import unfinished
 from magrounding.experiment.metrics import MetricsLog
 from magrounding.experiment.phase import Promotion
+from magrounding.experiment.progress import Display
 from magrounding.experiment.reports.sweep import measured_points, write_report
 from magrounding.experiment.sweep import jobs as sweep_jobs
 from magrounding.experiment.sweep.axis import grid, parse_axes
@@ -191,6 +192,7 @@ def test_what_cannot_be_swept_is_refused(tmp_path, capsys):
         (*begun, "--over", "learning.entropi=0.1,0.2"),
         (*begun, "--over", "learning.entropy=0.1,much"),
         (*begun, "--over", "learning.entropy=0.01,1e-2"),
+        (*begun, "--over", "learning.entropy=1,1.0"),
         (*begun, "--over", f"learning.entropy=1..{10**20}", "--random", 3),
         (*begun, "--over", "learning.entropy=0.1..1"),
         (*entropy, "--random", 1, "--optuna", 1),
@@ -211,6 +213,13 @@ def test_what_cannot_be_swept_is_refused(tmp_path, capsys):
     (out / "other").touch()
     assert said(capsys, *entropy)[0] == 2
     assert not (out / "point_0").exists()
+
+
+def test_how_far_a_long_check_of_values_is_is_shown(capsys, monkeypatch):
+    monkeypatch.setattr(command, "check_run", lambda settings: None)
+    values = ",".join(f"{k}e-5" for k in range(1, 121))
+    command.check_values(BASE, parse_axes([f"learning.entropy={values}"]), Display())
+    assert "100 of 120" in capsys.readouterr().out
 
 
 def test_a_damaged_record_is_refused(tmp_path):
