@@ -25,10 +25,10 @@ from magrounding.errors import CheckpointError, ConfigurationError
 from magrounding.play.owner import RunOwner
 from magrounding.play.run_folder import RunFolder
 from magrounding.play.saved_games import Header, SavedEpisode, read_episodes
-from magrounding.play.web.invitations import digest_of
 from magrounding.play.web.limits import OncePerKind
 from magrounding.play.web.messages import Refusal
-from magrounding.play.web.study import BETWEEN, Condition, Participants, Question, Study
+from magrounding.play.web.participants import Participants
+from magrounding.play.web.study import BETWEEN, Condition, Question, Study, digest_of
 from magrounding.storage import json_text, read_json, write_json
 
 if TYPE_CHECKING:
@@ -172,7 +172,7 @@ def _take(people: Participants, ticket: str, steps: int) -> None:
         people.finish(one, {})
     elif steps % 2 == 0:
         people.proceed(one, {"helpful": "yes"})
-    elif len(one.games) > steps // 2:  # it was over before; only its answer did not come
+    elif len(one.record.games) > steps // 2:  # it was over before; only its answer did not come
         people.store_late()
     else:
         condition = people.proceed(one, None)

@@ -139,7 +139,7 @@ def test_what_is_nested_deep_is_refused(tmp_path, depth):
     with pytest.raises(ValueError, match="nested too deep"):
         parse_toml("a = " + "[" * depth + "]" * depth)
     (tmp_path / "study.toml").write_text("a = " + "[" * depth + "]" * depth)
-    with pytest.raises(ConfigurationError, match=r"study.toml is no TOML"):
+    with pytest.raises(ConfigurationError):
         Study.read(tmp_path / "study.toml", None)  # type: ignore[arg-type]
 
 

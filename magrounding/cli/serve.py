@@ -28,8 +28,8 @@ from magrounding.threads import ThreadPlan, using
 
 if TYPE_CHECKING:
     from magrounding.play.web.offers import Offers
+    from magrounding.play.web.participants import Participants
     from magrounding.play.web.server import Server
-    from magrounding.play.web.study import Participants
 
 LOCAL = "127.0.0.1"
 _SWITCH_SECONDS = 0.0005
@@ -119,8 +119,8 @@ def make_server(arguments: Arguments) -> Server:
 
 def make_participants(arguments: Arguments, offers: Offers) -> Participants | None:
     """Make the participants of the study, None without one; ConfigurationError for options that do not fit together."""
-    from magrounding.play.web.invitations import Invitations
-    from magrounding.play.web.study import Participants, Study
+    from magrounding.play.web.participants import Participants
+    from magrounding.play.web.study import Invitations, Study
 
     code, codes = arguments.invitation, arguments.invitations
     if (code or codes) and (arguments.study is None or (code and codes)):
@@ -130,7 +130,7 @@ def make_participants(arguments: Arguments, offers: Offers) -> Participants | No
     study = Study.read(arguments.study, offers)
     if arguments.out is None:
         raise ConfigurationError("a study keeps its data: name a folder for them with --out")
-    invitations = Invitations.of_code(code) if code else Invitations.read(codes) if codes else None
+    invitations = Invitations.of([code], personal=False) if code else Invitations.read(codes) if codes else None
     return Participants(study, arguments.out, invitations)
 
 

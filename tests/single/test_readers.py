@@ -165,7 +165,7 @@ def test_saved_games_of_windows_are_the_same(tmp_path):
 @pytest.mark.parametrize("text", ["a = " + "[" * 100_000, "a = " + "9" * 5000], ids=lambda text: text[:12])
 def test_studies_that_are_none_end_in_a_sentence(tmp_path, text):
     (tmp_path / "study.toml").write_text(text)
-    with pytest.raises(ConfigurationError, match=r"study\.toml is no TOML"):
+    with pytest.raises(ConfigurationError):
         Study.read(tmp_path / "study.toml", None)
 
 

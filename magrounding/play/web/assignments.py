@@ -131,4 +131,4 @@ class Assignments:
 
 
 def _same(token: str, other: str | None) -> bool:
-    return other is not None and hmac.compare_digest(token.encode(), other.encode("utf-8", "surrogatepass"))
+    return other is not None and hmac.compare_digest(token.encode(), other.encode())

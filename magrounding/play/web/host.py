@@ -23,9 +23,9 @@ from magrounding.play.web.frames import Sprites
 from magrounding.play.web.limits import LONGEST_PACE
 from magrounding.play.web.messages import Create, Enter, Finish, Join, Leave, Message, Move, Proceed, Refusal, Restart
 from magrounding.play.web.offers import Offers, Plan
+from magrounding.play.web.participants import Participants
 from magrounding.play.web.replays import replay
 from magrounding.play.web.room import Keep, Room
-from magrounding.play.web.study import Participants
 from magrounding.play.web.worker import Worker
 from magrounding.storage import check_place, digest, json_text
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 
 from msgspec import Meta
+from msgspec.json import decode
 
 from magrounding.errors import ConfigurationError, MagroundingError
 from magrounding.play.web.limits import Pace
@@ -62,6 +62,12 @@ class Refusal(MagroundingError):
 
     def __reduce__(self) -> tuple[type[Refusal], tuple[str, str]]:
         return type(self), (self.code, *self.args)
+
+
+def require(holds: object, code: str, sentence: str = "") -> None:
+    """Raise a Refusal unless something holds."""
+    if not holds:
+        raise Refusal(code, sentence)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -152,31 +158,28 @@ MESSAGES: dict[str, type[Message]] = {each.__name__.lower(): each for each in _C
 
 
 def read(text: str) -> dict[str, Any]:
-    """Read the JSON of a message; Refusal "malformed" for anything but an object with a type."""
+    """Read the JSON of a message; Refusal "malformed" for anything but an object with a type.
+
+    No text in it has half of a pair of surrogates, which no file could hold, and every number is finite.
+    """
     try:
-        content = json.loads(text, parse_constant=_refuse_constant)
+        content = decode(text)
     except (ValueError, RecursionError):
         raise Refusal("malformed") from None
-    if not isinstance(content, dict) or not isinstance(content.get("type"), str):
-        raise Refusal("malformed")
+    require(isinstance(content, dict) and isinstance(content.get("type"), str), "malformed")
     return content
 
 
 def parse(content: Mapping[str, Any]) -> Message:
     """Return the message in what `read` found; Refusal for a type, field or value that cannot be."""
-    kind = content["type"]
-    if kind not in MESSAGES:
+    fields = dict(content)
+    kind = MESSAGES.get(fields.pop("type"))
+    if kind is None:
         raise Refusal("unknown_type")
-    fields = {name: value for name, value in content.items() if name != "type"}
-    if fields.keys() - options_of(MESSAGES[kind]).keys():
-        raise Refusal("unknown_field")
+    require(fields.keys() <= options_of(kind).keys(), "unknown_field")
     try:
-        return load(MESSAGES[kind], fields)
+        return load(kind, fields)
     except ConfigurationError as error:
         raise Refusal("wrong_value", str(error)) from None
     except RecursionError:
         raise Refusal("wrong_value") from None
-
-
-def _refuse_constant(name: str) -> Any:
-    raise ValueError(name)

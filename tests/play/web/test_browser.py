@@ -8,7 +8,8 @@ import pytest
 
 pytest.importorskip("aiohttp")
 
-from magrounding.play.web.study import Participants, Study
+from magrounding.play.web.participants import Participants
+from magrounding.play.web.study import Study
 from magrounding.registry import ENVS
 from tests.play.web.chromium import browser, find_chromium, open_page
 from tests.play.web.learning import learn_from

@@ -30,6 +30,7 @@ GAME = {"env": "ma_rtfm", "options": S1, "players": ["human", "oracle"], "seed":
         ("[" * 4000, "malformed"),
         ('{"type": 3}', "malformed"),
         ('{"type": "leave", "ref": NaN}', "malformed"),
+        ('{"type": "finish", "ticket": "", "answers": {"comment": "\\ud83d"}}', "malformed"),  # half a character
         ('{"type": "eval"}', "unknown_type"),
         ('{"type": "leave", "path": "/etc/passwd"}', "unknown_field"),
         ('{"type": "move", "agent": true, "step": 0, "action": 0}', "wrong_value"),
@@ -108,7 +109,7 @@ def test_moves_that_are_not_ones_own_to_make():
             assert await one.refused("move", **{**move, "step": 7}) == "stale"
             assert await one.refused("move", **{**move, "action": 99}) == "illegal_move"
             assert await one.refused("join", code=code, agent=1) == "wrong_value"
-            assert await one.refused("join", code=code, agent=0, token="\ud800") == "agent_taken"
+            assert await one.refused("join", code=code, agent=0, token="guessed") == "agent_taken"
             assert await other.refused("restart", seed="same") == "not_your_agent"
             assert await one.refused("restart", seed="other") == "wrong_value"
             assert there.host.rooms[code].session.now.step == 0

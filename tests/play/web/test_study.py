@@ -20,12 +20,13 @@ from magrounding.cli import study
 from magrounding.cli.command import CommandLine
 from magrounding.errors import CheckpointError, ConfigurationError
 from magrounding.play.saved_games import Header, SavedEpisode
-from magrounding.play.web import study as studies
+from magrounding.play.web import participants as studies
 from magrounding.play.web.host import Host, Keeper
-from magrounding.play.web.invitations import Invitations, digest_of
 from magrounding.play.web.messages import Refusal
 from magrounding.play.web.offers import Offers
-from magrounding.play.web.study import FORMAT, Condition, Participants, Question, Study
+from magrounding.play.web.participants import Participants
+from magrounding.play.web.records import FORMAT
+from magrounding.play.web.study import Condition, Invitations, Study, digest_of
 from magrounding.storage import write_atomic
 from tests.play.web.party import party, play_out
 
@@ -107,17 +108,6 @@ def test_people_take_part_and_their_data_are_told(tmp_path, capsys):
     assert "| comment | a \\| &lt;b>: 2 |" in table
 
 
-def test_half_a_character_is_no_answer(tmp_path, capsys):
-    question = Question("comment", "What?")
-    question.check("\U0001f600")
-    with pytest.raises(Refusal):
-        question.check("\ud83d")
-    one = {"format": FORMAT, "study": "", "participant": 0, "order": [], "answers": {"comment": "\ud83d!"}, "games": []}
-    (tmp_path / "participant_0.json").write_text(json.dumps(one | {"finished": True}))
-    assert CommandLine("magrounding study", (str(tmp_path), "--out", str(tmp_path / "table.md"))).run(study) == 0
-    assert "| comment | ?!: 1 |" in capsys.readouterr().out  # data of before such answers were refused
-
-
 def test_a_page_that_is_open_twice_gets_one_game(tmp_path):
     async def run():
         async with party(study=lambda offers: Participants(Study.read(EXAMPLE, offers), tmp_path)) as there:
@@ -135,7 +125,7 @@ def test_a_page_that_is_open_twice_gets_one_game(tmp_path):
 def test_the_end_comes_after_the_questions_about_the_last_games(tmp_path):
     people = Participants(replace(Study.read(EXAMPLE, OFFERS), seeds=(11,)), tmp_path)
     one = people.find(people.enter(True, {"plays": "never"})["ticket"])
-    one.games += [{}, {}]
+    one.record.games += [{}, {}]
     with pytest.raises(Refusal):
         people.finish(one, {"comment": ""})
     people.proceed(one, {"helpful": "agree"})
@@ -208,7 +198,7 @@ def test_a_server_that_is_started_anew_goes_on(tmp_path):
     with pytest.raises(Refusal):
         again.proceed(one, None)
     assert again.proceed(one, {"helpful": "agree"}).name == "trained"
-    assert participants(tmp_path).find(ticket).answers == {**BEFORE, "between": {"oracle": {"helpful": "agree"}}}
+    assert participants(tmp_path).find(ticket).record.answers == {**BEFORE, "between": {"oracle": {"helpful": "agree"}}}
     assert again.enter(True, BEFORE)["ticket"]
     assert sorted(data(tmp_path)) == [0, 1]
 
@@ -250,7 +240,7 @@ def test_a_full_disk_is_said_in_words_of_its_own_and_nothing_is_lost(tmp_path, c
     people.proceed(one, {"helpful": "agree"})
     with full_disk(), pytest.raises(Refusal):
         people.finish(one, {"comment": ""})
-    assert not one.finished
+    assert not one.record.finished
     assert people.finish(one, {"comment": ""})["end"]
     assert data(tmp_path)[0]["finished"]
 
@@ -351,7 +341,7 @@ def test_a_personal_invitation_is_for_one(tmp_path):
     assert (entered["done"], list(data(tmp_path / "study"))) == (1, [0])
     with pytest.raises(Refusal):
         people.find(former)
-    people.find(entered["ticket"]).finished = True
+    people.find(entered["ticket"]).record.finished = True
     with pytest.raises(Refusal):
         people.enter(True, BEFORE, invitation="first-code")
     people.enter(True, BEFORE, invitation="second-code")
@@ -387,11 +377,18 @@ def test_one_address_does_not_shift_the_orders(tmp_path):
     assert sorted(data(tmp_path)) == [0, 1, 2]
 
 
-def test_data_that_are_none(tmp_path):
+RECORD = {"format": FORMAT, "study": "", "participant": 0, "order": ["a"], "answers": {}, "finished": False}
+
+
+@pytest.mark.parametrize(
+    "content", [{"format": "other"}, RECORD | {"games": [3]}, RECORD | {"games": [{"condition": "a", "won": True}]}]
+)
+def test_data_that_are_none(tmp_path, capsys, content):
     line = CommandLine("magrounding study", (str(tmp_path),))
     assert line.run(study) == 2
-    (tmp_path / "participant_0.json").write_text('{"format": "other"}')
+    (tmp_path / "participant_0.json").write_text(json.dumps(content))
     assert line.run(study) == 2
+    assert capsys.readouterr().err.count("\n") == 2
 
 
 @pytest.mark.parametrize(
