@@ -189,12 +189,21 @@ GOOD: dict[str, dict[str, Any]] = {
 """Function → right values of parameters whose names mean something else elsewhere."""
 
 
+INSIDE = {"aux", "marks", "diagnose", "relate_words", "set_last_actions"}
+"""Methods of players that evaluations and sessions call, with what the player itself returned."""
+
+
 def methods(thing) -> list[str]:
-    """The public methods of an object that the package itself defines."""
+    """The public methods of an object that the package itself defines, but for those that only it calls."""
     found = []
     for name in dir(type(thing)):
         method = getattr(type(thing), name, None)
-        if not name.startswith("_") and inspect.isfunction(method) and method.__module__.startswith("magrounding"):
+        if (
+            not name.startswith("_")
+            and name not in INSIDE
+            and inspect.isfunction(method)
+            and method.__module__.startswith("magrounding")
+        ):
             found.append(name)
     return found
 

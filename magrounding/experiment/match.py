@@ -85,13 +85,11 @@ def play_match(
     actions are the most likely ones, not drawn.
 
     Raises:
-        ConfigurationError: fewer than one game, a seed out of bounds, a line-up named twice, or one that cannot play.
+        ConfigurationError: a seed out of bounds, a line-up named twice, or one that cannot play.
         CheckpointError: a folder with other games, or in which another process plays; no trained team where one was
             named.
     """
     names = [lineup.name for lineup in lineups]
-    if games < 1:
-        raise ConfigurationError(f"a match has at least one game, got {games}")
     if any(lineup.people for lineup in lineups):
         raise ConfigurationError("a match has no person at it: people play with `magrounding play`")
     if len(set(names)) < len(names):

@@ -151,10 +151,8 @@ def parse_episodes(data: bytes, source: Path | str, *, whole: bool = True) -> tu
     if lines and not lines[-1].endswith(b"\n") and not whole:
         lines.pop()
     contents = [_parse(line, source, number) for number, line in enumerate(lines, 1)]
-    if not contents or contents[0].get("format") != FORMAT:
-        raise CheckpointError(f"{source} is no file of saved games")
-    if contents[0].get("version") != VERSION:
-        raise CheckpointError(f"{source} is of version {contents[0].get('version')!r}, this package reads {VERSION}")
+    if not contents or (contents[0].get("format"), contents[0].get("version")) != (FORMAT, VERSION):
+        raise CheckpointError(f"{source} is no file of saved games of version {VERSION}, which this package reads")
     try:
         return load(Header, contents[0]), list(map(_episode, contents[1:]))
     except ConfigurationError as error:
@@ -272,12 +270,10 @@ def open_env(path: Path, header: Header) -> VectorEnv:
         vec = make_vec(header.env, 1, **header.options)
     except (ConfigurationError, TypeError) as error:
         raise CheckpointError(f"the games of {path} cannot be made here: {error}") from None
-    if (header.agents, header.vocabulary) != (vec.num_agents, vec.spec.vocabulary_hash):
+    now = vec.num_agents, vec.spec.vocabulary_hash, header.source and vec.spec.source
+    if (header.agents, header.vocabulary, header.source) != now:
         vec.close()
-        raise CheckpointError(f"the games of {path} had other words or another number of agents than they have now")
-    if header.source and header.source != vec.spec.source:
-        vec.close()
-        raise CheckpointError(f"the games of {path} were of {header.source}, which is {vec.spec.source} now")
+        raise CheckpointError(f"the games of {path} had other agents, words or files of sentences than they have now")
     return vec
 
 

@@ -34,14 +34,12 @@ class RandomTeam:
 
         What is no observation, or has no 'action_mask' of A actions, is a ConfigurationError.
         """
-        if not isinstance(obs, Mapping):
-            raise ConfigurationError(f"a team acts on the observation of an env, a dict, got {type(obs).__name__}")
-        if obs and all(isinstance(seen, Mapping) for seen in obs.values()):
+        if isinstance(obs, Mapping) and obs and all(isinstance(seen, Mapping) for seen in obs.values()):
             return {agent: int(self._draw(self._mask(seen, 1)[None])[0]) for agent, seen in obs.items()}, None
         return self._draw(self._mask(obs, 3)), None
 
-    def _mask(self, seen: Mapping[str, Any], axes: int) -> np.ndarray:
-        mask = seen.get("action_mask")
+    def _mask(self, seen: Any, axes: int) -> np.ndarray:
+        mask = seen.get("action_mask") if isinstance(seen, Mapping) else None
         if not isinstance(mask, np.ndarray) or mask.ndim != axes or mask.shape[-1] != self.num_actions:
             got = list(mask.shape) if isinstance(mask, np.ndarray) else type(mask).__name__
             raise ConfigurationError(

@@ -113,14 +113,12 @@ class Team:
             Unplayable: games of other agents, words, fields or actions than it was trained for, or a network fails.
             ConfigurationError: a memory of other games, or what is no observation.
         """
-        if not isinstance(obs, Mapping) or not isinstance(info, Mapping | None):
+        dicts = isinstance(obs, Mapping) and isinstance(info, Mapping | None)
+        if not dicts or not all(isinstance(flag, bool | np.bool_) for flag in (greedy, explain)):
             raise ConfigurationError(
                 f"a team acts on the observation and the info of an env, two dicts, got {type(obs).__name__} and "
-                f"{type(info).__name__}"
+                f"{type(info).__name__}; greedy and explain are true or false"
             )
-        for name, flag in (("greedy", greedy), ("explain", explain)):
-            if not isinstance(flag, bool | np.bool_):
-                raise ConfigurationError(f"{name} is true or false, got {flag!r}")
         num_envs = self._check_memory(memory)
         if all(isinstance(seen, Mapping) for seen in obs.values()):
             return self._act_single(obs, memory, info, greedy, explain), memory
@@ -158,9 +156,6 @@ class Team:
         if origin is not None and origin != self._known:
             self.origin.check_games(origin[1], origin[0])
             self._known = origin
-        shown = _games_shown(obs, num_envs)
-        if shown != num_envs:
-            raise ConfigurationError(f"the memory is of {num_envs} games, {shown} are shown: initial_memory({shown})")
         self.origin.check_seen(obs, (num_envs, self.num_agents), shared=(num_envs,))
         if info is None:
             return np.zeros(num_envs, np.bool_), None
@@ -173,11 +168,9 @@ class Team:
     def set_last_actions(self, memory: TeamMemory, actions: np.ndarray) -> None:
         """Set the actions [B, n] of the step that `act` chose for, where others decided in part; changes its `memory`.
 
-        Raises:
-            ConfigurationError: a memory of another team.
-            InvalidAction: an action outside [0, A), anything but integers, or a wrong shape.
+        InvalidAction for an action outside [0, A), anything but integers, or a wrong shape.
         """
-        taken = check_actions(actions, (self._check_memory(memory), self.num_agents), self.spec.num_actions)
+        taken = check_actions(actions, (memory[0].num_envs, self.num_agents), self.spec.num_actions)
         for i, player in enumerate(memory):
             player.last_action = taken[:, i].copy()
 
@@ -187,22 +180,10 @@ class Team:
         """Return how much each episode's text relates some words to some names, as the agents read it.
 
         `subjects` and `names` are [M] and [N, W] ids, see `Policy.relate_words`. The result is [B, M, N], the sum over
-        distinct networks; None where one relates no words. Games of other agents, words or fields than it was trained
-        for, or what are no ids, are a ConfigurationError.
+        distinct networks; None where one relates no words. Unplayable for games of other agents, words or fields.
         """
-        if not isinstance(obs, Mapping):
-            raise ConfigurationError(f"a team reads the observation of a vector env, a dict, got {type(obs).__name__}")
-        for what, ids, axes in (("subjects", subjects, 1), ("names", names, 2)):
-            if not isinstance(ids, np.ndarray) or ids.dtype.kind not in "iu" or ids.ndim != axes or not ids.size:
-                raise ConfigurationError(
-                    f"{what} are ids of words, an array of integers with {axes} axes, got {type(ids).__name__}"
-                )
-            if ids.min() < 0 or ids.max() >= self.spec.vocabulary_size:
-                raise ConfigurationError(
-                    f"{what} are ids in [0, {self.spec.vocabulary_size}), got {ids.min()} … {ids.max()}"
-                )
-        num_envs = _games_shown(obs)
-        self.origin.check_seen(obs, (num_envs, self.num_agents), shared=(num_envs,))
+        games = len(next(iter(obs.values())))
+        self.origin.check_seen(obs, (games, self.num_agents), shared=(games,))
         shown = shown_to(0, obs, self.spec, None).texts
         asked = [torch.from_numpy(each.astype(np.int64)) for each in (subjects, names)]
         total: Any = 0
@@ -223,7 +204,6 @@ class Team:
 
     def aux(self, memory: TeamMemory) -> list[dict[str, np.ndarray]]:
         """Return the reports of each agent's network on the last `act`, [R, …] by name."""
-        self._check_memory(memory)
         return [player.aux for player in memory]
 
     def marks(self, memory: TeamMemory) -> np.ndarray | None:
@@ -245,11 +225,6 @@ class Team:
         Returns:
             name → [R, n], nan where nothing is to be counted; nothing where networks count different things.
         """
-        shape = self._check_memory(memory), self.num_agents
-        rows = check_rows(rows, shape[0])
-        for name, array, kinds in (("actions", actions, "iu"), ("alive", alive, "b")):
-            if not isinstance(array, np.ndarray) or array.shape != shape or array.dtype.kind not in kinds:
-                raise ConfigurationError(f"{name} are an array {list(shape)} of a vector env's step, got {array!r}")
         diagnose = common_diagnostics(self.policies)
         return {} if diagnose is None else diagnose(self.aux(memory), actions[rows], alive[rows])
 
@@ -262,26 +237,26 @@ class Team:
         explain: bool,
     ) -> dict[str, int]:
         actions, restarts = {}, np.array([info is None])
+        numbers = [str(agent).rpartition("_")[2] for agent in obs]
+        places = [int(number) if number.isdecimal() else self.num_agents for number in numbers]
+        if max(places, default=0) >= self.num_agents or (info is None and 0 < len(obs) < self.num_agents):
+            raise self.origin.refuse(f"a game of the agents {', '.join(map(str, obs))}")
         if memory[0].num_envs != 1:
             raise ConfigurationError(f"the memory is of {memory[0].num_envs} games, 1 is shown: initial_memory(1)")
-        places = {agent: self._place_of(agent) for agent in obs}
-        if max(places.values(), default=0) >= self.num_agents or (info is None and 0 < len(obs) < self.num_agents):
-            raise self.origin.refuse(f"a game of the agents {', '.join(obs)}")
-        for agent, seen in obs.items():
+        for place, (agent, seen) in zip(places, obs.items(), strict=True):
             about = None if info is None else info.get(agent)
             about = about if isinstance(about, Mapping) else {}
             seen = self._with_mask(seen, about)
             self.origin.check_seen(seen, (), shared=())
             key = about.get("document")
-            if key is not None and not isinstance(key, int | np.integer):
-                raise ConfigurationError(f"'document' in the infos of {agent} is a whole number, got {key!r}")
             self._check_words(seen, about)
             own = {each.name: seen[each.name][None] for each in self.spec.fields}
             texts = {text.name: own.pop(text.name) for text in self.spec.texts}
-            shown = Shown(own, texts, None if key is None else np.array([key], np.int64))
-            player = memory[places[agent]]
-            with self._network(places[agent], shown):
-                actions[agent] = int(player.choose(shown, restarts, greedy=greedy, explain=explain).action[0])
+            known = np.array([key], np.int64) if isinstance(key, int | np.integer) else None
+            shown = Shown(own, texts, known)
+            with self._network(place, shown):
+                choice = memory[place].choose(shown, restarts, greedy=greedy, explain=explain)
+            actions[agent] = int(choice.action[0])
         return actions
 
     @contextmanager
@@ -324,17 +299,6 @@ class Team:
         if one_to_one and any(self.spec.words[i] != word for i, word in spelt):
             raise self.origin.refuse(f"a game that says {rules[0]!r} with other ids: `team.for_games(env)` may read it")
 
-    def _place_of(self, agent: str) -> int:
-        number = agent.rpartition("_")[2] if isinstance(agent, str) else ""
-        if not number.isdecimal():
-            raise ConfigurationError(f"agents are called agent_0, agent_1, …; the observations are of {agent!r}")
-        return int(number)
-
-
-def _games_shown(obs: Mapping[str, Any], default: int = 0) -> int:
-    """Return the number of games of an observation, the length of its first array."""
-    return next((len(array) for array in obs.values() if isinstance(array, np.ndarray) and array.ndim), default)
-
 
 def mixed_team(teams: Sequence[Team]) -> Team:
     """Return a team of agents that were not trained together: agent i is agent i of `teams[i]`.
@@ -342,11 +306,9 @@ def mixed_team(teams: Sequence[Team]) -> Team:
     `mixed_team([one, other, other])` is the first agent of one team with the second and third of another.
     ConfigurationError for anything but one team for each agent, or teams that observe different things.
     """
-    if not isinstance(teams, Sequence) or not all(isinstance(team, Team) for team in teams):
-        raise ConfigurationError(f"a mixed team is made of a list of teams, got {teams!r}")
-    if not teams or any(team.num_agents != len(teams) for team in teams):
-        sizes = ", ".join(str(team.num_agents) for team in teams)
-        raise ConfigurationError(f"a mixed team takes one team for each agent: {len(teams)} came, of {sizes} agents")
+    sequence = isinstance(teams, Sequence) and len(teams) > 0
+    if not sequence or any(not isinstance(team, Team) or team.num_agents != len(teams) for team in teams):
+        raise ConfigurationError(f"a mixed team is made of a list of teams of as many agents, got {teams!r}")
     if not all(team.spec.reads_alike(teams[0].spec) for team in teams):
         raise ConfigurationError("these teams cannot be mixed: they read other words, or observe other things")
     origin = teams[0].origin

@@ -219,8 +219,6 @@ def test_who_moves_and_what_cannot_be():
         game.choose(1, 0)
     with pytest.raises(InvalidAction):
         game.choose(0, 9)
-    with pytest.raises(ConfigurationError):
-        game.saved()
     game.choose(0, 0)
     last = game.moves(0)[-1]
     game.choose(0, last.action)  # thought better of it
