@@ -205,8 +205,8 @@ Loaded = TypeVar("Loaded", bound=Options)
 
 def load(cls: type[Loaded], content: Any) -> Loaded:
     """The options that a JSON file holds, or ConfigurationError; old names are understood, with a FutureWarning."""
-    if not isinstance(content, Mapping):
-        raise ConfigurationError(f"{cls.owner()} is a dict of options, got {content!r}")
+    if not isinstance(content, Mapping):  # a class with a tag is the base of those that have an owner's name
+        raise ConfigurationError(f"{cls.tag or cls.owner()} is a dict of options, got {content!r}")
     values = dict(content)
     if cls.tag:
         cls = cls.variant(values.pop(cls.tag, None))
