@@ -1,17 +1,19 @@
-"""Completion of commands and their options in a shell: `eval "$(magrounding completion bash)"`."""
+"""Completion of commands, their options and names in a shell: `eval "$(magrounding completion bash)"`."""
 
 from __future__ import annotations
 
+from contextlib import redirect_stdout, suppress
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Annotated
+from io import StringIO
+from typing import Annotated, Any, Literal
+from warnings import catch_warnings
 
 import tyro
 
 from magrounding.cli.command import CommandLine, explained
-from magrounding.errors import check_choice
-
-SHELLS = ("bash", "zsh")
+from magrounding.pretrained import pretrained_names
+from magrounding.registry import AGENTS, ENVS, PRESETS
 
 
 @dataclass(frozen=True)
@@ -22,7 +24,7 @@ class Arguments:
     magrounding completion zsh > ~/.zfunc/_magrounding
     """
 
-    shell: Annotated[str, tyro.conf.Positional]
+    shell: Annotated[Literal["bash", "zsh"], tyro.conf.Positional]
     """bash or zsh."""
 
 
@@ -30,10 +32,21 @@ def run(arguments: Arguments, line: CommandLine) -> None:
     """Print tyro's script of all commands."""
     from magrounding.cli.main import MODULES, NAME
 
-    shell = check_choice("shell", arguments.shell, SHELLS)
-    commands = {name: explained(import_module(module).Arguments) for name, module in MODULES.items()}
-    try:
-        tyro.extras.subcommand_cli_from_dict(commands, prog=NAME, args=["--tyro-print-completion", shell])
-    except SystemExit as end:  # how tyro ends after it has printed
-        if end.code:
-            raise
+    named: dict[str, Any] = {
+        "env": Literal[tuple(ENVS)],
+        "agent": Literal[tuple(AGENTS)],
+        "preset": Literal[tuple(entry.name for entry in PRESETS.values())],
+        "pretrained": tuple[Literal[tuple(pretrained_names())], ...],
+    }
+    commands = {}
+    for command, module in MODULES.items():
+        commands[command] = explained(import_module(module).Arguments)
+        hints = commands[command].__annotations__
+        hints.update({option: kind for option, kind in named.items() if option in hints})
+    printed = StringIO()
+    # Defaults are none of the names, which tyro warns of; SystemExit is how it ends after it has printed.
+    with redirect_stdout(printed), suppress(SystemExit), catch_warnings(action="ignore"):
+        tyro.extras.subcommand_cli_from_dict(commands, prog=NAME, args=["--tyro-print-completion", arguments.shell])
+    for each in printed.getvalue().splitlines():
+        # bash reads the answers line by line, and would offer the second line of a help text as a word.
+        print(each.replace("\\n", " ") if each.startswith("COMPLETION_SPEC") else each)
