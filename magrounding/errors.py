@@ -7,8 +7,6 @@ from contextlib import contextmanager
 from difflib import get_close_matches
 from typing import Any
 
-_SHORTEST = 3
-"""Letters of a name below which anything is like it."""
 _ALIKE = 0.75
 """Share of letters in common from which on one name is taken for another: one or two of six are wrong."""
 _LONGEST = 300
@@ -106,15 +104,12 @@ def did_you_mean(value: object, known: Iterable[str]) -> str:
 
     Names that differ in their numbers only are never meant: who asks for seed 3 does not want seed 8.
     """
-    known = tuple(known)
-    if not isinstance(value, str) or len(value) < _SHORTEST or value in known:
+    if not isinstance(value, str):
         return ""
-    written = value.casefold()
-    names = {name.casefold(): name for name in reversed(known) if _but_digits(name) != _but_digits(written)}
-    names |= {name.casefold(): name for name in known if name.casefold() == written}
-    like = get_close_matches(written, names, 1, _ALIKE)
-    return f"; did you mean {names[like[0]]!r}?" if like else ""
+    others = [name for name in known if name != value and _but_digits(name) != _but_digits(value)]
+    like = get_close_matches(value, others, 1, _ALIKE)
+    return f"; did you mean {like[0]!r}?" if like else ""
 
 
 def _but_digits(name: str) -> str:
-    return "".join(letter for letter in name.casefold() if not letter.isdecimal())
+    return "".join(letter for letter in name if not letter.isdecimal())

@@ -7,19 +7,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from magrounding.brief import brief
-from magrounding.errors import ConfigurationError, check_choice
-from magrounding.vector import check_count
+from magrounding.errors import check_choice
 
 _FEWEST = 25
 """Games of which a win rate is known within 10 percentage points, one standard error."""
 
 
 def by_split(splits: Iterable[str]) -> dict[str, Mapping[str, Any]]:
-    """An evaluation set for each value of an option `split`, of the same name; ConfigurationError for no names."""
-    names = list(splits) if isinstance(splits, Iterable) and not isinstance(splits, str) else [None]
-    if not all(isinstance(name, str) for name in names):
-        raise ConfigurationError(f"splits are names, a list of strings, got {splits!r}")
-    return {str(name): {"split": name} for name in names}
+    """An evaluation set for each value of an option `split`, of the same name."""
+    return {name: {"split": name} for name in splits}
 
 
 @dataclass(frozen=True)
@@ -58,9 +54,7 @@ class EvaluationPlan:
     note: str = ""
 
     def __post_init__(self) -> None:
-        if not self.sets:
-            raise ConfigurationError("an environment has at least one evaluation set, as {'train': {}}")
-        usual = "eval" if "eval" in self.sets else next(iter(self.sets))
+        usual = "eval" if "eval" in self.sets else next(iter(self.sets), "")
         object.__setattr__(
             self, "reading_set", check_choice("evaluation set", self.reading_set or usual, tuple(self.sets))
         )
@@ -81,5 +75,4 @@ class EvaluationPlan:
 
     def baseline_games(self, games: int) -> int:
         """Return the number of games for random teams and agents with wrong texts; a few in any case."""
-        check_count("games", games, 1)
         return min(games, max(_FEWEST, round(self.baseline_share * games)))

@@ -64,18 +64,13 @@ def missing_packages(extra: str = "") -> tuple[str, ...]:
     return tuple(missing for each in requirements(extra) if (missing := _missing(each)))
 
 
-def missing_programs(extra: str) -> tuple[str, ...]:
-    """Return the programs without which an extra cannot be installed or run, and which are not on the path."""
-    compiled_by = _COMPILED_BY.get(extra, {}) if missing_packages(extra) else {}
-    programs = {**_RUN_BY.get(extra, {}), **compiled_by}
-    return tuple(name for name, known in programs.items() if not any(map(which, known)))
-
-
 def state(extra: str) -> str:
     """Return "installed", or what an extra lacks and what to do about it, as one text."""
-    packages, programs = missing_packages(extra), missing_programs(extra)
+    packages = missing_packages(extra)
+    programs = {**_RUN_BY.get(extra, {}), **(_COMPILED_BY.get(extra, {}) if packages else {})}
+    lacking = [name for name, known in programs.items() if not any(map(which, known))]
+    by_system = [f"lacks {' and '.join(lacking)}, which your system's packages have"] if lacking else []
     by_pip = [f"lacks {', '.join(packages)}: pip install '{PACKAGE}[{extra}]'"] if packages else []
-    by_system = [f"lacks {' and '.join(programs)}, which your system's packages have"] if programs else []
     return "; ".join([*by_system, *by_pip]) or "installed"
 
 

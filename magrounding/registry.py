@@ -38,16 +38,14 @@ VARIABLE = "MAGROUNDING_REGISTER"
 
 
 def load(entry_point: str) -> Any:
-    """The object that `package.module:name` points at; ConfigurationError where it points at nothing."""
-    module, _, name = entry_point.partition(":") if isinstance(entry_point, str) else ("", "", "")
-    if not module or not name or module.startswith("."):
-        raise ConfigurationError(f"an entry point is a string 'package.module:name', got {entry_point!r}")
+    """The object that `package.module:name` points at; RegistrationError where it points at nothing."""
     try:
+        module, name = entry_point.split(":")
         return getattr(import_module(module), name)
     except MagroundingError:  # an extra that is missing says so itself
         raise
-    except (ImportError, AttributeError) as error:
-        raise RegistrationError(f"the entry point {entry_point!r} cannot be loaded: {error}") from error
+    except (ImportError, AttributeError, TypeError, ValueError) as error:
+        raise RegistrationError(f"{entry_point!r} is no 'package.module:name' that can be loaded: {error}") from error
 
 
 class Described(Protocol):
@@ -274,11 +272,10 @@ class Registry(Mapping[str, Entry], Generic[Entry]):
 
     def add(self, entry: Entry) -> None:
         """Register an entry; ConfigurationError for what is none, or where another one has its id."""
-        if not isinstance(entry, self._class):
-            raise ConfigurationError(f"what is registered here is of class {self._class.__name__}, got {entry!r}")
-        if not isinstance(entry.id, str) or not _ID.fullmatch(entry.id):
+        if not (isinstance(entry, self._class) and isinstance(entry.id, str) and _ID.fullmatch(entry.id)):
             raise ConfigurationError(
-                f"the id of an {self.kind} has letters, digits, and _ - . and blanks between them, got {entry.id!r}"
+                f"what is registered here is of class {self._class.__name__}, with an id of letters, digits, and "
+                f"_ - . and blanks between them, got {entry!r}"
             )
         if self._entries.setdefault(entry.id, entry) != entry:
             raise ConfigurationError(f"there is another {self.kind} {entry.id!r} already: choose another id")

@@ -124,7 +124,7 @@ class Option:
     @cached_property
     def choices(self) -> OneOf | None:
         """The names that it takes; None of what is no name."""
-        return next((mark for mark in _marks(self.type) if isinstance(mark, OneOf)), None)
+        return next((mark for mark in _parts(self.type) if isinstance(mark, OneOf)), None)
 
     @cached_property
     def nested(self) -> bool:
@@ -140,22 +140,20 @@ class Option:
                 check_choice(self.choices.kind or self.name, name, self.choices.names)
         if self.nested:
             return _nested(self.type, value)
-        if INFINITE in _marks(self.type) and value == math.inf:
+        if INFINITE in _parts(self.type) and value == math.inf:
             return value
         try:
             found = msgspec.convert(value, self.type)
-        except msgspec.ValidationError as error:
-            raise self._refused(value, str(error)) from None
+            if isinstance(found, float) and type(value) is int:
+                return value  # a whole number stays one: keys of documents are made of options
+            return _settled(found)
         except UnicodeEncodeError:  # half of a pair of surrogates, which JSON can say and no file can hold
-            raise self._refused(value, "Expected characters that can be written") from None
+            reason = "characters that can be written"
+        except (msgspec.ValidationError, ValueError) as error:
+            reason = str(error)
         except TypeError:  # an annotation of somebody else's that is no data
             return value
-        if isinstance(found, float) and type(value) is int:
-            return value  # a whole number stays one: keys of documents are made of options
-        try:
-            return _settled(found)
-        except ValueError:
-            raise self._refused(value, "Expected `a finite number`") from None
+        raise self._refused(value, reason)
 
     def parse(self, text: str) -> Any:
         """The value in a word of a command line: JSON, or else a string; checked."""
@@ -336,20 +334,13 @@ def flat(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
         yield from flat(each, f"{path}.{name}" if path else str(name))
 
 
-def _parts(hint: Any) -> Iterator[Any]:
-    """Every type within an annotation."""
-    yield hint
-    if get_origin(hint) is not Literal:
-        for part in get_args(hint)[:1] if get_origin(hint) is Annotated else get_args(hint):
-            yield from _parts(part)
-
-
 @cache
-def _marks(hint: Any) -> tuple[Any, ...]:
-    """Everything that stands beside types within an annotation."""
-    own = get_args(hint)[1:] if get_origin(hint) is Annotated else ()
-    inside = () if get_origin(hint) is Literal else get_args(hint)[:1] if own else get_args(hint)
-    return (*own, *(mark for part in inside if part is not ... for mark in _marks(part)))
+def _parts(hint: Any) -> tuple[Any, ...]:
+    """Every type within an annotation, and the marks that stand beside types."""
+    inside: tuple[Any, ...] = () if get_origin(hint) is Literal else get_args(hint)
+    marks = inside[1:] if get_origin(hint) is Annotated else ()
+    types = inside[:1] if marks else inside
+    return (hint, *marks, *(part for each in types for part in _parts(each)))
 
 
 def _settled(value: Any) -> Any:
@@ -359,7 +350,7 @@ def _settled(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return tuple(map(_settled, value))
     if isinstance(value, float) and not math.isfinite(value):
-        raise ValueError(value)
+        raise ValueError("a finite number")
     return value
 
 

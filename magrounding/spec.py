@@ -257,18 +257,19 @@ class EnvSpec:
         check_choice("outcome of a world", self.outcome, get_args(Outcome))
         for name in sorted(self.capabilities):
             check_choice("capability", name, CAPABILITIES)
-        names = [field.name for field in self.fields]
-        if twice := {name for name in names if names.count(name) > 1}:
-            raise ConfigurationError(f"each field of a world has a name of its own, got two of {min(twice)!r}")
+        if len(self._by_name) < len(self.fields):
+            names = ", ".join(field.name for field in self.fields)
+            raise ConfigurationError(f"each field of a world has a name of its own, got {names}")
+
+    @cached_property
+    def _by_name(self) -> dict[str, Field]:
+        return {field.name: field for field in self.fields}
 
     def __getitem__(self, name: str) -> Field:
-        for field in self.fields:
-            if field.name == name:
-                return field
-        raise KeyError(name)
+        return self._by_name[name]
 
     def __contains__(self, name: str) -> bool:
-        return any(field.name == name for field in self.fields)
+        return name in self._by_name
 
     def with_mask(self) -> EnvSpec:
         """Return this spec with the field `action_mask`, for envs that need none: every action always counts."""

@@ -35,29 +35,6 @@ NOTE, RECORD, LINES, ARRAYS = 2**20, 2**26, 2**30, 2**31
 or demonstrations. A state of a run holds replay buffers too: it may be as large as memory (`machine_memory`)."""
 _DEEPEST = 64
 """Levels of lists and tables in JSON and TOML."""
-_OTHER_KINDS: tuple[tuple[Callable[[int], bool], str], ...] = (
-    (stat.S_ISFIFO, "a pipe"),
-    (stat.S_ISCHR, "a device"),
-    (stat.S_ISBLK, "a device"),
-)
-_REASONS = {
-    errno.EACCES: "permission is denied",
-    errno.EPERM: "permission is denied",
-    errno.EROFS: "its file system can only be read",
-    errno.EISDIR: "it is a folder",
-    errno.ENOTDIR: "a part of its path is a file, not a folder",
-    errno.ENAMETOOLONG: "its name is too long",
-    errno.ENOENT: "it does not exist",
-    errno.ELOOP: "its links lead in a circle",
-    errno.EFBIG: "the file became larger than is allowed",
-    errno.ENOSPC: "no space is left on its disk",
-    errno.EDQUOT: "your share of its disk is used up",
-    errno.EMFILE: "this process has too many files open",
-    errno.ENFILE: "this machine has too many files open",
-    errno.EIO: "its disk failed",
-    errno.ENXIO: "it is a socket, or a device that is not there",
-}
-
 SEAL = "sha256"
 """Entry of a sealed JSON file: the digest of all others."""
 
@@ -127,36 +104,25 @@ def user_path(path: str | os.PathLike[str]) -> Path:
 
 
 def reason(error: OSError) -> str:
-    """Say in words what stopped an operation on a file; in the system's own where it is rare."""
-    if error.errno in _REASONS and error.strerror == os.strerror(error.errno):
-        return _REASONS[error.errno]
+    """Say in words what stopped an operation on a file."""
     return error.strerror or str(error)
 
 
 @contextmanager
 def open_regular(path: Path, most: int) -> Iterator[io.BufferedReader]:
-    """Open a file to read it, without waiting for it; OSError as of `check_regular`, or where it cannot be opened."""
-    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)  # a pipe opens at once
-    handle = os.open(path, flags)
-    try:
-        check_regular(handle, path, most)
-    except OSError:
-        os.close(handle)
-        raise
-    with os.fdopen(handle, "rb") as file:
+    """Open a regular file of at most `most` bytes to read it; OSError, whose `strerror` says why, for another."""
+    with open(path, "rb", opener=_open_at_once) as file:
+        found = os.fstat(file.fileno())
+        if not stat.S_ISREG(found.st_mode):
+            raise OSError(errno.EINVAL, "it is a pipe or a device, not a file", str(path))
+        if found.st_size > most:
+            raise OSError(errno.EFBIG, f"it has {found.st_size:,} bytes, and may have {most:,}", str(path))
         yield file
 
 
-def check_regular(handle: int, path: Path, most: int) -> None:
-    """Raise OSError, whose `strerror` says why, unless an open file is a regular one of at most `most` bytes."""
-    found = os.fstat(handle)
-    if stat.S_ISDIR(found.st_mode):
-        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
-    for is_kind, name in _OTHER_KINDS:
-        if is_kind(found.st_mode):
-            raise OSError(errno.EINVAL, f"it is {name}, not a file", str(path))
-    if found.st_size > most:
-        raise OSError(errno.EFBIG, f"it has {found.st_size:,} bytes, and may have {most:,}", str(path))
+def _open_at_once(path: str, flags: int) -> int:
+    """Open a file without waiting, as a pipe would have us do for somebody who writes to it."""
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
 def read_bytes(path: Path, most: int = RECORD) -> bytes:
@@ -206,30 +172,26 @@ def unpacked(data: bytes, most: int = RECORD) -> bytes:
 
 def parse_json(text: str | bytes) -> Any:
     """Parse JSON; ValueError for what is none, or has lists and objects more than 64 levels deep."""
-    try:
-        return _shallow(json.loads(text))
-    except RecursionError:
-        raise ValueError("it is nested too deep") from None
+    return _shallow(json.loads, text)
 
 
 def parse_toml(text: str) -> dict[str, Any]:
     """Parse TOML; ValueError for what is none, has tables more than 64 levels deep, or an integer no one can print."""
-    try:
-        content = _shallow(tomllib.loads(text))
-        repr(content)  # an error would: Python refuses thousands of digits, which TOML has in hexadecimal
-        return content
-    except RecursionError:
-        raise ValueError("it is nested too deep") from None
+    content = _shallow(tomllib.loads, text)
+    repr(content)  # an error would: Python refuses thousands of digits, which TOML has in hexadecimal
+    return content
 
 
-def _shallow(content: Any) -> Any:
-    """The content, of at most _DEEPEST levels: else printing it in an error would be an error too."""
-    level: list[Any] = [content]
-    for _ in range(_DEEPEST + 1):
-        level = [each for each in level if isinstance(each, dict | list)]
-        if not level:
-            return content
-        level = [part for each in level for part in (each.values() if isinstance(each, dict) else each)]
+def _shallow(parse: Callable[[Any], Any], text: str | bytes) -> Any:
+    """What a text holds, of at most _DEEPEST levels: else printing it in an error would be an error too."""
+    with suppress(RecursionError):
+        content = parse(text)
+        level: list[Any] = [content]
+        for _ in range(_DEEPEST + 1):
+            level = [each for each in level if isinstance(each, dict | list)]
+            if not level:
+                return content
+            level = [part for each in level for part in (each.values() if isinstance(each, dict) else each)]
     raise ValueError("it is nested too deep")
 
 
@@ -308,7 +270,7 @@ def check_place(path: Path) -> None:
         with tempfile.TemporaryFile(dir=there):
             pass
         if path.is_dir():
-            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+            raise IsADirectoryError(errno.EISDIR, "it is a folder")
     except OSError as error:
         raise CheckpointError(f"{path} cannot be written ({reason(error)}): name another file with --out") from None
 
@@ -367,12 +329,11 @@ def read_json(path: Path) -> dict[str, Any]:
     data = require_bytes(path, missing=lost)
     try:
         content = parse_json(text_of(data))
-    except ValueError:
-        raise CheckpointError(f"{path} is damaged: it is not JSON") from None
-    if not isinstance(content, dict):
-        raise CheckpointError(f"{path} is damaged: expected a JSON object, found {type(content).__name__}")
+        entries = content.items()
+    except (ValueError, AttributeError):
+        raise CheckpointError(f"{path} is damaged: it is no JSON object") from None
     seal = SEAL if SEAL in content else next(reversed(content), "")  # its name may be what was damaged
-    rest = {name: value for name, value in content.items() if name != seal}
+    rest = {name: value for name, value in entries if name != seal}
     if (content.get(seal) == digest(rest)) != (seal == SEAL):
         raise CheckpointError(f"{path} is damaged: it does not hold what was written; restore it, or train again")
     return rest if seal == SEAL else content

@@ -113,13 +113,9 @@ def runs(keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def content_keys(texts: Mapping[str, np.ndarray]) -> np.ndarray:
     """Keys [R] int64 of R texts by what they say: a 63-bit hash of all their ids, [R, …] for each name."""
-    keys = None
+    keys = np.zeros(len(next(iter(texts.values()))), np.uint64)
     for array in texts.values():
-        rows = np.ascontiguousarray(array.reshape(len(array), -1), np.int64)
-        keys = np.zeros(len(rows), np.uint64) if keys is None else keys
-        _hash_rows(rows, keys)
-    if keys is None:
-        raise ValueError("a text has at least one array")
+        _hash_rows(np.ascontiguousarray(array.reshape(len(array), -1), np.int64), keys)
     return (keys >> np.uint64(1)).astype(np.int64)
 
 

@@ -27,8 +27,6 @@ from weakref import finalize
 
 from threadpoolctl import threadpool_limits
 
-from magrounding.errors import ConfigurationError
-
 T = TypeVar("T")
 R = TypeVar("R")
 
@@ -93,14 +91,7 @@ def divide_cores(jobs: int, threads: int | None = None) -> tuple[int, int]:
 
     Returns:
         How many processes, and how many threads each has.
-
-    Raises:
-        ConfigurationError: no number of processes or threads.
     """
-    if jobs < 0:
-        raise ConfigurationError(f"--jobs takes a number of processes, or 0 for as many as the cores allow, got {jobs}")
-    if threads is not None and threads < 1:
-        raise ConfigurationError(f"a process computes with 1 thread or more, got {threads}")
     cores = available_cores()
     jobs = jobs or max(1, cores // (threads or 1))
     return jobs, threads or max(1, cores // jobs)
@@ -126,12 +117,7 @@ def plan_threads(
         threads: cores to share; by default those this process may run on.
         parts: of a minibatch, where a run that goes on has settled how many: they decide the last bits of its sums.
         cuda: whether the networks live on a GPU.
-
-    Raises:
-        ConfigurationError: no number of threads.
     """
-    if threads is not None and threads < 1:
-        raise ConfigurationError(f"a process computes with 1 thread or more, got {threads}")
     cores = threads or available_cores()
     world = max(1, min(cores, num_envs // ROWS_PER_WORLD_THREAD))
     parts = parts or (1 if cuda else max(1, cores // (learners or num_agents)))

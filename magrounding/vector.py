@@ -14,7 +14,6 @@ from numpy.typing import ArrayLike
 
 from magrounding.brief import brief
 from magrounding.errors import CallOrderError, ConfigurationError, InvalidAction
-from magrounding.plain import plain
 from magrounding.spec import EnvSpec
 
 Observation = dict[str, np.ndarray]
@@ -71,8 +70,6 @@ class Info(Mapping[str, Any]):
         return np.zeros_like(self.done) if self.fault is None else self.done & self.fault
 
     def __getitem__(self, name: str) -> Any:
-        if name not in _KEYS:
-            raise KeyError(name)
         return getattr(self, _KEYS[name])
 
     def __iter__(self) -> Iterator[str]:
@@ -168,9 +165,7 @@ def row_seeds(seed: int | None, num_envs: int) -> np.ndarray:
     """Return seeds [B] int64 of the rows: row b plays seed + b; without a seed, one drawn from the operating system."""
     if seed is None:
         seed = int(np.random.SeedSequence().generate_state(1)[0])
-    seed = plain(seed)
-    if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2**62:
-        raise ConfigurationError(f"a seed is an integer in [0, 2**62), not {seed!r}")
+    seed = check_count("a seed", seed, 0, 2**62 - 1)
     return np.arange(seed, seed + num_envs, dtype=np.int64)
 
 
@@ -190,7 +185,7 @@ def check_rows(rows: ArrayLike | None, num_envs: int) -> np.ndarray:
     if rows is None:
         return np.arange(num_envs)
     array = _array(rows)
-    if array.size == 0 and array.dtype != object:
+    if not array.size:
         array = array.astype(np.int64)
     if array.ndim != 1 or array.dtype.kind not in "iu" or ((array < 0) | (array >= num_envs)).any():
         raise ConfigurationError(f"rows are a list of games of this batch, integers in [0, {num_envs}), got {rows!r}")
@@ -198,18 +193,17 @@ def check_rows(rows: ArrayLike | None, num_envs: int) -> np.ndarray:
 
 
 def _array(values: ArrayLike) -> np.ndarray:
-    """Return an array of any kind; one of objects for lists of different lengths."""
+    """Return an array of any kind; one object for lists of different lengths."""
     try:
         return np.asarray(values)
     except ValueError:
-        return np.zeros(0, object)
+        return np.array(None)
 
 
 def check_flags(name: str, flags: Any, count: int) -> np.ndarray:
     """Return truth values [count]; ConfigurationError for anything but an array of those."""
     if not isinstance(flags, np.ndarray) or flags.dtype != np.bool_ or flags.shape != (count,):
-        got = f"{flags.dtype} {list(flags.shape)}" if isinstance(flags, np.ndarray) else type(flags).__name__
-        raise ConfigurationError(f"{name} is an array of {count} truth values, got {got}")
+        raise ConfigurationError(f"{name} is an array of {count} truth values, got {flags!r}")
     return flags
 
 
@@ -221,11 +215,9 @@ def observation_of(spec: EnvSpec, observation: Mapping[str, Any], row: int, agen
 def check_actions(actions: ArrayLike, shape: tuple[int, ...], num_actions: int) -> np.ndarray:
     """Return actions as a contiguous int64 array of this shape; InvalidAction for anything but integers in [0, A)."""
     array = _array(actions)
-    if array.dtype.kind not in "iu":
-        raise InvalidAction(f"actions must be an array of integers, got {type(actions).__name__} of {array.dtype}")
+    if array.dtype.kind not in "iu" or array.shape != shape:
+        raise InvalidAction(f"actions are integers of shape {shape}, got {array.dtype} of shape {array.shape}")
     array = np.ascontiguousarray(array, np.int64)
-    if array.shape != shape:
-        raise InvalidAction(f"actions have shape {array.shape}, expected {shape}")
     if (array.view(np.uint64) >= num_actions).any():  # negative ones are huge
         raise InvalidAction(f"actions must lie in [0, {num_actions}), got {array.min()} … {array.max()}")
     return array
@@ -233,10 +225,8 @@ def check_actions(actions: ArrayLike, shape: tuple[int, ...], num_actions: int) 
 
 def action_numbers(actions: Mapping[str, SupportsIndex], agents: Sequence[str], num_actions: int) -> list[int]:
     """Return each agent's action, in their order; InvalidAction for anything but an integer in [0, A) for each."""
-    if not isinstance(actions, Mapping):
-        raise InvalidAction(f"actions are a dict with an integer for each agent, got {type(actions).__name__}")
-    if actions.keys() != set(agents):
-        raise InvalidAction(f"actions are for {list(actions)}, expected one for each of {list(agents)}")
+    if not isinstance(actions, Mapping) or actions.keys() != set(agents):
+        raise InvalidAction(f"actions are a dict with one for each of {list(agents)}, got {actions!r}")
     numbers = []
     for agent in agents:
         try:

@@ -35,7 +35,7 @@ TEAM = "pretrained:rtfm-nl"
 
 LOWER = (evaluate, mixed_team, make_expert, has_expert, make_single_agent, make_policy, spec_of, find_run)
 FUNCTIONS = {
-    **{name: getattr(mg, name) for name in mg.__all__ if inspect.isroutine(getattr(mg, name))},
+    **{name: getattr(mg, name) for name in mg.__all__ if inspect.isroutine(getattr(mg, name)) and name != "by_split"},
     **{function.__name__: function for function in (*LOWER, pretrained_names)},
     "env_entry": env_entry,
     "agent_entry": agent_entry,

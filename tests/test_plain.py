@@ -127,5 +127,5 @@ def test_in_settings_of_runs():
     assert json.dumps(PPOConfig(epochs=np.int64(2), weights={"a": np.float32(0.5)}).as_dict())
     assert Promotion(steps=np.int64(5)) == Promotion(steps=5)
     assert type(RelreadConfig(hidden=np.int64(8)).hidden) is int
-    with pytest.raises(ConfigurationError, match=r"hidden of RelreadConfig takes an integer, got 8\.0"):
+    with pytest.raises(ConfigurationError):
         RelreadConfig(hidden=8.0)

@@ -107,5 +107,5 @@ def test_without_a_seed_one_is_drawn():
 
 @pytest.mark.parametrize("seed", [-1, 2**62, 1.5, "7", [3]])
 def test_a_seed_is_an_integer_in_range(seed):
-    with pytest.raises(ConfigurationError, match="a seed is an integer"):
+    with pytest.raises(ConfigurationError):
         row_seeds(seed, 3)

@@ -379,7 +379,7 @@ def test_what_stays_comes_first():
     assert "\n\nGOAL\n" in lasting
     env.step(dict.fromkeys(env.agents, 0))
     assert all(env.describe(agent).startswith(f"{lasting}\n\nMAP\n") for agent in env.possible_agents)
-    with pytest.raises(ConfigurationError, match="agent_7"):
+    with pytest.raises(ConfigurationError):
         env.describe("agent_7")
     env.close()
     with pytest.raises(CallOrderError):

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 import torch
 
-from magrounding.errors import ConfigurationError
 from magrounding.threads import (
     RowThreads,
     ThreadPlan,
@@ -41,11 +40,6 @@ def test_shares_of_the_cores(agents, learners, envs, cores, plan):
 
 def test_a_gpu_computes_minibatches_as_a_whole():
     assert plan_threads(2, 64, threads=16, cuda=True) == ThreadPlan(cores=16, agents=2, parts=1, world=1)
-
-
-def test_no_threads_are_refused():
-    with pytest.raises(ConfigurationError, match="1 thread or more, got 0"):
-        plan_threads(1, 64, threads=0)
 
 
 @pytest.mark.parametrize("run", [map_agents, map_parts])

