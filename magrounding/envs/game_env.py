@@ -18,7 +18,24 @@ from magrounding.vector import DeepCopied, Observation, action_numbers
 FRAMES_PER_SECOND = 4
 
 
-class GameEnv(DeepCopied, ParallelEnv[str, Observation, SupportsIndex], ABC):
+class CallOrder:
+    """Base of games, one or many, that refuse calls before `reset` and after `close`."""
+
+    _begun = _closed = False
+
+    def _require_open(self) -> None:
+        """Raise CallOrderError after `close`."""
+        if self._closed:
+            raise CallOrderError("the env is closed: make another")
+
+    def _require_start(self, what: str) -> None:
+        """Raise CallOrderError before `reset` and after `close`."""
+        self._require_open()
+        if not self._begun:
+            raise CallOrderError(f"call reset() before {what}()")
+
+
+class GameEnv(DeepCopied, CallOrder, ParallelEnv[str, Observation, SupportsIndex], ABC):
     """One game of n agents, agent_0 … agent_{n-1}; a subclass plays it (`reset`, `step`) and shows it (`_seen`).
 
     Args:
@@ -53,7 +70,6 @@ class GameEnv(DeepCopied, ParallelEnv[str, Observation, SupportsIndex], ABC):
         self._num_actions = spec.num_actions
         self._observation_spaces = {agent: self._space() for agent in self.possible_agents}
         self._action_spaces = {agent: spaces.Discrete(spec.num_actions) for agent in self.possible_agents}
-        self._begun = self._closed = False
 
     def observation_space(self, agent: str) -> spaces.Dict:
         """Return the space of an agent's observations; the same object on each call."""
@@ -92,20 +108,9 @@ class GameEnv(DeepCopied, ParallelEnv[str, Observation, SupportsIndex], ABC):
             InvalidAction: see `action_numbers`.
             CallOrderError: before `reset`, after the episode's end, or after `close`.
         """
-        self._require_open()
+        self._require_start("step")
         if self.agents:
             return action_numbers(actions, self.agents, self._num_actions)
-        if self._begun and isinstance(actions, Mapping) and not actions:
+        if isinstance(actions, Mapping) and not actions:
             return None
-        raise CallOrderError("the episode is over: call reset()" if self._begun else "call reset() before step()")
-
-    def _require_open(self) -> None:
-        """Raise CallOrderError after `close`."""
-        if self._closed:
-            raise CallOrderError("the env is closed: make another")
-
-    def _require_start(self, what: str) -> None:
-        """Raise CallOrderError before `reset` and after `close`."""
-        self._require_open()
-        if not self._begun:
-            raise CallOrderError(f"call reset() before {what}()")
+        raise CallOrderError("the episode is over: call reset()")

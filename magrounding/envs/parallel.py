@@ -10,6 +10,7 @@ import numpy as np
 from gymnasium import spaces
 from numpy.lib.stride_tricks import sliding_window_view
 
+from magrounding.capabilities import HasState, require_capability
 from magrounding.envs.drawing import rgb_array
 from magrounding.envs.game_env import GameEnv
 from magrounding.envs.render import Scene, ansi
@@ -72,13 +73,14 @@ class WorldEnv(GameEnv):
             or "rgb_array".
 
     Raises:
-        ConfigurationError: an unknown render mode.
+        ConfigurationError: an unknown render mode, or one that draws a world without a scene.
     """
 
     def __init__(
         self, world: BatchedWorld, id: str, options: Mapping[str, Any], render_mode: str | None = None
     ) -> None:
-        super().__init__(id, options, world.spec, render_mode, RENDER_MODES)
+        modes = RENDER_MODES if SCENE in world.spec.capabilities else RENDER_MODES[:1]
+        super().__init__(id, options, world.spec, render_mode, modes)
         self.world = world
         self._sides = map_sides(self.spec)
         if STATE in self.spec.capabilities:
@@ -164,7 +166,7 @@ class WorldEnv(GameEnv):
 
     def state(self) -> np.ndarray:
         """Return the whole state, [state_size] int16, laid out as `spec.state_layout()`, of a world that has one."""
-        self._require(STATE)
+        require_capability(self, HasState)  # pyright: ignore[reportArgumentType]  of one game, it has a spec too
         self._require_start("state")
         return self.world.state()[0].copy()
 
@@ -177,15 +179,13 @@ class WorldEnv(GameEnv):
         """
         if self.render_mode is None:
             return None
+        self._require_start("render")
         if self.render_mode == "ansi":
-            self._require_start("render")
             if marks is not None:
                 raise ConfigurationError('marks are in no observation: show them in mode "ansi_full" or "rgb_array"')
             seen = {agent: self._seen(agent) for agent in self.possible_agents}
             happened = {agent: self._happened(agent) for agent in self.possible_agents}
             return find_text_view(self.id, self.spec).describe_all(seen, happened)
-        self._require(SCENE)
-        self._require_start("render")
         scene = self.world.scene(0)
         if marks is not None:
             self._check_marks(marks, scene)
@@ -214,11 +214,6 @@ class WorldEnv(GameEnv):
         if not isinstance(marks, np.ndarray) or marks.shape != expected or marks.dtype.kind not in "iub":
             got = f"{marks.dtype} {list(marks.shape)}" if isinstance(marks, np.ndarray) else type(marks).__name__
             raise ConfigurationError(f"marks are an array of integers {list(expected)}, got {got}")
-
-    def _require(self, capability: str) -> None:
-        if capability not in self.spec.capabilities:
-            offered = ", ".join(sorted(self.spec.capabilities)) or "nothing"
-            raise ConfigurationError(f"{self.id!r} has no {capability}; it offers: {offered}")
 
     def _make_places(self, i: int) -> list[tuple[str, str, tuple[int, ...]]]:
         """(key, field, index in its buffer) of agent i's observation, in the order of its space, as flattening has it.

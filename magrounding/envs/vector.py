@@ -16,16 +16,15 @@ from magrounding.capabilities import (
     Relate,
     require_capability,
 )
+from magrounding.envs.game_env import CallOrder
 from magrounding.envs.world import BatchedWorld
-from magrounding.errors import CallOrderError, ConfigurationError
+from magrounding.errors import ConfigurationError
 from magrounding.spec import SCORES
 from magrounding.text_view import describe_row
 from magrounding.vector import DeepCopied, Info, Observation, StepResult, alone, check_actions, check_count, row_seeds
 
-_CLOSED = "the games are closed: make others"
 
-
-class WorldVectorEnv(DeepCopied, HasState, HasSnapshots, HasPlaces, HasFacts, HasTextView):
+class WorldVectorEnv(DeepCopied, CallOrder, HasState, HasSnapshots, HasPlaces, HasFacts, HasTextView):
     """A BatchedWorld as a VectorEnv; `copy` returns fresh arrays instead of buffers that the next step overwrites."""
 
     def __init__(self, world: BatchedWorld, id: str, options: dict[str, Any], *, copy: bool = False) -> None:
@@ -37,16 +36,14 @@ class WorldVectorEnv(DeepCopied, HasState, HasSnapshots, HasPlaces, HasFacts, Ha
         self.spec = world.spec
         self._origin = id, world.spec
         self._scores = SCORES in world.spec.capabilities
-        self._started = self._closed = False
         self._played = np.full((self.num_envs, self.num_agents), -1, np.int64)
 
     @alone
     def reset(self, seed: int | None = None) -> tuple[Observation, Info]:
         """Start afresh, see `VectorEnv.reset`; ConfigurationError for a wrong seed, CallOrderError after `close`."""
-        if self._closed:
-            raise CallOrderError(_CLOSED)
-        self.world.reset(row_seeds(seed, self.num_envs) if seed is not None or not self._started else None)
-        self._started = True
+        self._require_open()
+        self.world.reset(row_seeds(seed, self.num_envs) if seed is not None or not self._begun else None)
+        self._begun = True
         return self._own(self.world.observation), self._collect()
 
     @alone
@@ -71,7 +68,7 @@ class WorldVectorEnv(DeepCopied, HasState, HasSnapshots, HasPlaces, HasFacts, Ha
     # Methods of `capabilities`; without `copy` the next call overwrites the state.
 
     def state(self) -> np.ndarray:
-        self._require_start("state")
+        self._require("state", HasState)
         state = self.world.state()
         return state.copy() if self.copy else state
 
@@ -80,48 +77,43 @@ class WorldVectorEnv(DeepCopied, HasState, HasSnapshots, HasPlaces, HasFacts, Ha
         return describe_row(self, self.world.observation, self.world.out, self._played, row, agent)
 
     def entity_places(self) -> np.ndarray:
-        self._require_start("entity_places")
+        self._require("entity_places", HasPlaces)
         return self.world.entity_places()
 
     def facts(self, row: int) -> tuple[Any, ...]:
-        self._require_facts("facts")
+        self._require("facts", HasFacts)
         return self.world.facts(check_count("row", row, 0, self.world.num_envs - 1))
 
     def fact_table(self) -> np.ndarray:
-        self._require_facts("fact_table")
+        self._require("fact_table", HasFacts)
         return self.world.fact_table()
 
     def fact_accuracy(self, relate: Relate) -> float | None:
-        self._require_facts("fact_accuracy")
+        self._require("fact_accuracy", HasFacts)
         if not callable(relate):
             raise ConfigurationError(f"a reader is a function of words and names, got {type(relate).__name__}")
         return self.world.fact_accuracy(relate)
 
     def snapshot(self) -> dict[str, np.ndarray]:
-        self._require_start("snapshot")
+        self._require("snapshot", HasSnapshots)
         return self.world.snapshot()
 
     @alone
     def restore(self, snapshot: dict[str, np.ndarray]) -> tuple[Observation, Info]:
         """Go on from a snapshot; ConfigurationError for one of another environment, CallOrderError after `close`."""
-        if self._closed:
-            raise CallOrderError(_CLOSED)
+        self._require_open()
         self.world.restore(snapshot)
         self._played[:] = -1
-        self._started = True
+        self._begun = True
         return self._own(self.world.observation), self._collect()
 
     def close(self) -> None:
         """End all episodes: nothing can be played any more. Twice is fine."""
-        self._started, self._closed = False, True
+        self._closed = True
 
-    def _require_start(self, what: str) -> None:
-        if not self._started:
-            raise CallOrderError(_CLOSED if self._closed else f"call reset() before {what}()")
-
-    def _require_facts(self, what: str) -> None:
+    def _require(self, what: str, capability: type) -> None:
         self._require_start(what)
-        require_capability(self, HasFacts)
+        require_capability(self, capability)
 
     def _own(self, observation: Observation) -> Observation:
         return {key: array.copy() for key, array in observation.items()} if self.copy else dict(observation)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from magrounding.brief import brief
-from magrounding.capabilities import Relate
+from magrounding.capabilities import HasFacts, HasPlaces, HasState
 from magrounding.envs.render import Scene
 from magrounding.spec import EnvSpec
 from magrounding.vector import PER_AGENT, PER_ENV
@@ -43,7 +43,7 @@ class StepBuffers(NamedTuple):
         return cls(**arrays)
 
 
-class BatchedWorld(ABC):
+class BatchedWorld(HasState, HasPlaces, HasFacts, ABC):
     """B environments of one configuration, simulated in flat arrays.
 
     Attributes:
@@ -78,30 +78,14 @@ class BatchedWorld(ABC):
         its last observation goes to `final_observation`; without, `observation` is its last.
         """
 
-    def adjust(self, **options: float) -> None:
-        """Change options that are `adjustable`, for episodes that begin from now on; ConfigurationError for others."""
-        raise NotImplementedError
-
     @abstractmethod
     def text(self, row: int) -> dict[str, str | list[str]]:
         """Return the texts of one row as strings: `manual` (a list of statements) and `goal`."""
 
-    # A method for each capability: `capabilities` says what it returns, `spec.capabilities` whether it is there.
+    # What follows is there where `spec.capabilities` names it; `adjust` where an option is `adjustable`.
 
-    def state(self) -> np.ndarray:
-        raise NotImplementedError
-
-    def entity_places(self) -> np.ndarray:
-        raise NotImplementedError
-
-    def facts(self, row: int) -> tuple[Any, ...]:
-        raise NotImplementedError
-
-    def fact_table(self) -> np.ndarray:
-        raise NotImplementedError
-
-    def fact_accuracy(self, relate: Relate) -> float | None:
-        raise NotImplementedError
+    def adjust(self, **options: float) -> None:
+        """Change options that are `adjustable`, for episodes that begin from now on; ConfigurationError for others."""
 
     def events(self) -> dict[str, np.ndarray]:
         """Return what agents did in the last step, and what they hold, each [B, n] integers.
@@ -109,15 +93,12 @@ class BatchedWorld(ABC):
         "kills": monsters that an agent has killed in it, where there are any to kill; "held": the number of the thing
         that it holds now, −1 for nothing. Of an episode that has begun in the step only what it holds is known.
         """
-        raise NotImplementedError
 
     def scene(self, row: int) -> Scene:
         """Return one row as a picture's worth of facts, for the renderers."""
-        raise NotImplementedError
 
     def snapshot(self) -> dict[str, np.ndarray]:
-        raise NotImplementedError
+        """Return copies of the arrays that decide how all episodes go on, and of what is on show."""
 
     def restore(self, snapshot: dict[str, np.ndarray]) -> None:
         """Go on from a snapshot of a world of the same configuration; ConfigurationError for another's."""
-        raise NotImplementedError

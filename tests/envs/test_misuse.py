@@ -53,14 +53,14 @@ def test_what_is_closed_is_played_no_more():
     env.close()
     env.close()
     for call in (env.reset, lambda: env.step({"agent_0": 0}), lambda: env.step({}), env.state, env.render):
-        with pytest.raises(CallOrderError, match="the env is closed: make another"):
+        with pytest.raises(CallOrderError):
             call()
     for vec in batches():
         vec.reset(seed=0)
         vec.close()
         vec.close()
         for call in (vec.reset, lambda vec=vec: vec.step(np.zeros((2, vec.num_agents), int)), vec.state):
-            with pytest.raises(CallOrderError, match="the games are closed: make others"):
+            with pytest.raises(CallOrderError):
                 call()
 
 
