@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -43,12 +43,35 @@ class StepBuffers(NamedTuple):
         return cls(**arrays)
 
 
-class BatchedWorld(HasState, HasPlaces, HasFacts, ABC):
+class Offers(HasState, HasPlaces, HasFacts, Protocol):
+    """Methods of a world where `spec.capabilities` names them, and `adjust` where an option is adjustable."""
+
+    def adjust(self, **options: float) -> None:
+        """Change options that are `adjustable`, for episodes that begin from now on; ConfigurationError for others."""
+
+    def events(self) -> dict[str, np.ndarray]:
+        """Return what agents did in the last step, and what they hold, each [B, n] integers.
+
+        "kills": monsters that an agent has killed in it, where there are any to kill; "held": the number of the thing
+        that it holds now, −1 for nothing. Of an episode that has begun in the step only what it holds is known.
+        """
+
+    def scene(self, row: int) -> Scene:
+        """Return one row as a picture's worth of facts, for the renderers."""
+
+    def snapshot(self) -> dict[str, np.ndarray]:
+        """Return copies of the arrays that decide how all episodes go on, and of what is on show."""
+
+    def restore(self, snapshot: dict[str, np.ndarray]) -> None:
+        """Go on from a snapshot of a world of the same configuration; ConfigurationError for another's."""
+
+
+class BatchedWorld(Offers, ABC):
     """B environments of one configuration, simulated in flat arrays.
 
     Attributes:
         num_envs, num_agents: B and n.
-        spec: observations, actions, limits; the methods that its capabilities name are there.
+        spec: observations, actions, limits; the methods of `Offers` that its capabilities name are there.
         observation: dict of batch buffers laid out as `spec.allocate` (shared keys without the agent axis).
         final_observation: the same; its first `len(final_rows)` rows are the last observations of episodes that ended.
         final_rows: [F] int64, rows of those episodes.
@@ -81,24 +104,3 @@ class BatchedWorld(HasState, HasPlaces, HasFacts, ABC):
     @abstractmethod
     def text(self, row: int) -> dict[str, str | list[str]]:
         """Return the texts of one row as strings: `manual` (a list of statements) and `goal`."""
-
-    # What follows is there where `spec.capabilities` names it; `adjust` where an option is `adjustable`.
-
-    def adjust(self, **options: float) -> None:
-        """Change options that are `adjustable`, for episodes that begin from now on; ConfigurationError for others."""
-
-    def events(self) -> dict[str, np.ndarray]:
-        """Return what agents did in the last step, and what they hold, each [B, n] integers.
-
-        "kills": monsters that an agent has killed in it, where there are any to kill; "held": the number of the thing
-        that it holds now, −1 for nothing. Of an episode that has begun in the step only what it holds is known.
-        """
-
-    def scene(self, row: int) -> Scene:
-        """Return one row as a picture's worth of facts, for the renderers."""
-
-    def snapshot(self) -> dict[str, np.ndarray]:
-        """Return copies of the arrays that decide how all episodes go on, and of what is on show."""
-
-    def restore(self, snapshot: dict[str, np.ndarray]) -> None:
-        """Go on from a snapshot of a world of the same configuration; ConfigurationError for another's."""

@@ -326,7 +326,7 @@ def make_up(side, first, representatives, symmetry, orbit, turned, value):
 
 def test_without_jit_the_labels_are_the_same(monkeypatch):
     command = (
-        "import json, tests.envs.test_messenger_oracle as t; t.oracle_module._solve = t.make_up; "
+        "import json, tests.envs.test_messenger_oracle as t; t.oracle_module.solve = t.make_up; "
         "print(json.dumps(t.labels_on_made_up_tables()))"
     )
     plain = subprocess.run(
@@ -339,7 +339,7 @@ def test_without_jit_the_labels_are_the_same(monkeypatch):
         timeout=600,
     )
     assert plain.returncode == 0, plain.stderr
-    monkeypatch.setattr(oracle_module, "_solve", make_up)
+    monkeypatch.setattr(oracle_module, "solve", make_up)
     oracle_module._solve_pursuit.cache_clear()
     try:
         assert json.loads(plain.stdout) == labels_on_made_up_tables()

@@ -63,7 +63,7 @@ def test_what_is_compiled_beside_is_what_a_session_calls():
         function(*arguments)
     before = compiled()
     assert before["_relate_back"]
-    assert before["_label_stationary"]
+    assert before["label_stationary"]
     session.start()
     session.iterate(0)
     assert compiled() == before

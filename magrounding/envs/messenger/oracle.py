@@ -6,13 +6,12 @@ from functools import lru_cache
 
 import numpy as np
 
-from magrounding.envs.messenger import planning, pursuit
 from magrounding.envs.messenger.arrays import EDGE, SIZE
-from magrounding.envs.messenger.pursuit import Pursuit
+from magrounding.envs.messenger.planning import label
+from magrounding.envs.messenger.pursuit import Pursuit, solve
 from magrounding.envs.messenger.world import MessengerWorld
 from magrounding.envs.oracle import WorldOracle, symmetries
 from magrounding.envs.parallel import WorldEnv
-from magrounding.jit import cached_njit
 from magrounding.vector import VectorEnv
 
 
@@ -44,7 +43,7 @@ class Oracle(WorldOracle[MessengerWorld]):
         self._pursuit = _solve_pursuit(int(movements.min()), int(np.ptp(movements)) + 1)
 
     def _label(self, rows: np.ndarray) -> None:
-        _label(rows, self._world._rules, self._pursuit, self._world._games.entities, self._labels)
+        label(rows, self._world._rules, self._pursuit, self._world._games.entities, self._labels)
 
 
 @lru_cache(maxsize=4)
@@ -54,15 +53,5 @@ def _solve_pursuit(first: int, ways: int) -> Pursuit:
     _, symmetry, orbit, representatives = symmetries(SIZE)
     places = turned.shape[1] - 1
     value = np.zeros((ways, ways, len(representatives), places, places + 1), np.float32)
-    _solve(SIZE, first, representatives, symmetry, orbit, turned, value)
+    solve(SIZE, first, representatives, symmetry, orbit, turned, value)
     return Pursuit(value, turned, symmetry, orbit, first)
-
-
-@cached_njit(nogil=True)
-def _label(*arguments):
-    planning.label(*arguments)
-
-
-@cached_njit(nogil=True)
-def _solve(*arguments):
-    pursuit.solve(*arguments)

@@ -26,7 +26,7 @@ from magrounding.envs.messenger.arrays import (
 )
 from magrounding.envs.messenger.dynamics import can_move, wrong_role
 from magrounding.envs.messenger.pursuit import add_reaction_odds, stride
-from magrounding.jit import inner_njit
+from magrounding.jit import cached_njit, inner_njit
 
 EQUAL = np.float32(0.999)
 """Moves whose value is at least this share of the best one's are as good: a tenth of what a step costs."""
@@ -36,7 +36,7 @@ WIDTH = EDGE + 1
 """Places of a row."""
 
 
-@inner_njit
+@cached_njit(nogil=True)
 def label(games, rules, tables, entities, labels):
     """Label every agent's best moves, after the division of messages and goals of least total cost.
 

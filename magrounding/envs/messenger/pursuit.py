@@ -15,7 +15,7 @@ from numba import njit
 
 from magrounding.envs.messenger.arrays import CELL, CHASING, FLEEING, IMMOVABLE, WANDERING, X_STEP, Y_STEP
 from magrounding.envs.messenger.dynamics import WANDERS, gains
-from magrounding.jit import inner_njit
+from magrounding.jit import cached_njit, inner_njit
 
 DISCOUNT = np.float32(0.99)
 """Discount of a step: it costs as much as one game in a hundred, so that of equal plans the shorter one is best."""
@@ -73,7 +73,7 @@ def add_reaction_odds(y, x, agent_y, agent_x, movement, edge, share, odds):
             odds[0 if blocked else move] += each
 
 
-@njit
+@cached_njit(nogil=True)
 def solve(side, first, representatives, symmetry, orbit, turned, value):
     """Fill the table `value` of a `Pursuit` for a board of side × side cells; its other arrays are given."""
     ways, width = value.shape[0], CELL * (side - 1) + 1

@@ -10,7 +10,7 @@ from magrounding.envs.assignment import IMPOSSIBLE, assign
 from magrounding.envs.rtfm.arrays import COLUMN, COLUMN_STEP, ELEMENT, HELD, PRESENT, ROW, ROW_STEP, STAY, TARGET
 from magrounding.envs.rtfm.paths import irreplaceable, survey
 from magrounding.envs.rtfm.pursuit import add_move_odds, inside
-from magrounding.jit import inner_njit
+from magrounding.jit import cached_njit, inner_njit
 
 TAKES_ANOTHERS = np.float32(0.9)
 """Share of a move's value that is left if it takes an item that a target needs and the agent does not."""
@@ -66,7 +66,7 @@ def make_scratch(n, k, slots):
     )
 
 
-@inner_njit
+@cached_njit(nogil=True)
 def label_moving(games, rules, tables, entities, labels, costs_to_go):
     """Label every agent's best moves, after the division of targets of greatest joint value.
 

@@ -9,11 +9,12 @@ import numpy as np
 from magrounding.capabilities import Reasons
 from magrounding.envs.oracle import WorldOracle, symmetries
 from magrounding.envs.parallel import WorldEnv
-from magrounding.envs.rtfm import evasion, paths, pursuit, rollouts
 from magrounding.envs.rtfm.arrays import COLUMN, ELEMENT, HELD, MANUAL_ROW, OBJECT, PRESENT, RELATION, ROW, TARGET
+from magrounding.envs.rtfm.evasion import label_moving
+from magrounding.envs.rtfm.paths import label_stationary
 from magrounding.envs.rtfm.prose import BEATS
-from magrounding.envs.rtfm.pursuit import MAX_SIDE, Pursuit
-from magrounding.envs.rtfm.rollouts import Search
+from magrounding.envs.rtfm.pursuit import MAX_SIDE, Pursuit, solve
+from magrounding.envs.rtfm.rollouts import Search, label_by_rollouts
 from magrounding.envs.rtfm.world import RTFMWorld
 from magrounding.errors import ConfigurationError
 from magrounding.jit import cached_njit
@@ -56,9 +57,9 @@ class Oracle(WorldOracle[RTFMWorld]):
     def _label(self, rows: np.ndarray) -> None:
         rules, entities = self._world._rules, self._world._games.entities
         if self._pursuit is None:
-            _label_stationary(rows, rules, entities, self._labels)
+            label_stationary(rows, rules, entities, self._labels)
         else:
-            _label_moving(rows, rules, self._pursuit, entities, self._labels, self.costs_to_go)
+            label_moving(rows, rules, self._pursuit, entities, self._labels, self.costs_to_go)
 
     def reasons(self) -> Reasons:
         """Return the monsters that each agent can have to kill, what it has to reach next, and what the manual says.
@@ -87,23 +88,8 @@ def _solve_pursuit(side: int, chase_squared: float, monsters_first: bool) -> Pur
     shape = (cells, cells, 1 if monsters_first else cells + 1)
     armed, evading = np.zeros(shape, np.float32), np.zeros(shape, np.float32)
     seeking = np.zeros((len(representatives), *shape), np.float32)
-    _solve(side, chase_squared, monsters_first, representatives, armed, seeking, evading)
+    solve(side, chase_squared, monsters_first, representatives, armed, seeking, evading)
     return Pursuit(armed, seeking, evading, turned, symmetry, orbit, side)
-
-
-@cached_njit(nogil=True)
-def _label_stationary(*arguments):
-    paths.label_stationary(*arguments)
-
-
-@cached_njit(nogil=True)
-def _label_moving(*arguments):
-    evasion.label_moving(*arguments)
-
-
-@cached_njit(nogil=True)
-def _solve(*arguments):
-    pursuit.solve(*arguments)
 
 
 @cached_njit(nogil=True)
@@ -171,9 +157,4 @@ class RolloutOracle(Oracle):
         assert self.costs_to_go is not None
         rules, (keys, scalars, entities) = self._world._rules, self._world._games
         labels, costs_to_go = self._labels, self.costs_to_go
-        _label_by_rollouts(rows, rules, self._pursuit, self.search, entities, keys, scalars, labels, costs_to_go)
-
-
-@cached_njit(nogil=True)
-def _label_by_rollouts(*arguments):
-    rollouts.label_by_rollouts(*arguments)
+        label_by_rollouts(rows, rules, self._pursuit, self.search, entities, keys, scalars, labels, costs_to_go)

@@ -7,7 +7,7 @@ import numpy as np
 from magrounding.envs.assignment import IMPOSSIBLE, assign
 from magrounding.envs.rtfm.arrays import COLUMN, COLUMN_STEP, ELEMENT, HELD, PRESENT, ROW, ROW_STEP, STAY, TARGET
 from magrounding.envs.rtfm.pursuit import inside
-from magrounding.jit import inner_njit
+from magrounding.jit import cached_njit, inner_njit
 
 
 @inner_njit
@@ -62,7 +62,7 @@ LATER = 8000
 """Cost of a target that is out of reach for now: others may clear the way."""
 
 
-@inner_njit
+@cached_njit(nogil=True)
 def label_stationary(games, rules, entities, labels):
     """Label the first moves of all shortest safe paths, after the division of targets of least total length.
 

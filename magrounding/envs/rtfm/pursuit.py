@@ -15,7 +15,7 @@ from numba import njit
 
 from magrounding.envs.rtfm.arrays import COLUMN_STEP, DOWN, LEFT, RIGHT, ROW_STEP, UP
 from magrounding.envs.rtfm.dynamics import CHASE_TENTHS
-from magrounding.jit import inner_njit
+from magrounding.jit import cached_njit, inner_njit
 
 MAX_SIDE = 8
 """Widest interior that tables are made for (a 10×10 map); wider maps are seen through a window of this width."""
@@ -49,7 +49,7 @@ class Pursuit(NamedTuple):
     side: int
 
 
-@inner_njit
+@cached_njit(nogil=True)
 def solve(side, chase_squared, monsters_first, representatives, armed, seeking, evading):
     """Fill the tables of a `Pursuit`.
 

@@ -14,7 +14,7 @@ from magrounding.envs.rtfm.arrays import DIED, DRAWS, ENGAGED, KILLS, MOVE, PRES
 from magrounding.envs.rtfm.dynamics import move_all
 from magrounding.envs.rtfm.evasion import EQUAL, Scratch, judge, make_scratch, weigh
 from magrounding.envs.rtfm.pursuit import DISCOUNT, Pursuit
-from magrounding.jit import inner_njit
+from magrounding.jit import cached_njit, inner_njit
 from magrounding.seeding import ORDER, below, hash64
 
 _MODEL = 1 << 33
@@ -61,7 +61,7 @@ class Model(NamedTuple):
     values: np.ndarray
 
 
-@inner_njit
+@cached_njit(nogil=True)
 def label_by_rollouts(games, rules, tables, search, entities, keys, scalars, labels, costs_to_go):
     """Label every agent's best moves: those of the base policy, or one that is better in roll-outs.
 
