@@ -23,17 +23,20 @@ from __future__ import annotations
 
 import hashlib
 import io
-from collections.abc import Collection, Iterable, Mapping, Sequence
+import zipfile
+import zlib
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.lib.npyio import NpzFile
 
 from magrounding.brief import brief
 from magrounding.errors import CheckpointError, ConfigurationError, MagroundingError
 from magrounding.machine import machine_memory
-from magrounding.play.archive import DAMAGE, Archive, Kind
 from magrounding.play.origin import EnvLike
 from magrounding.registry import env_entry
 from magrounding.schema import Count, Options, load
@@ -46,8 +49,9 @@ _OWN_CHOICE = ("max_cycles",)
 """Options in which a recording may differ from the games of a run."""
 _OBSERVATION, _TEXT = "observation/", "text/"
 _HEADER = "header"
-_MOST_HEADER = 2**20
-"""Bytes of a header at most; those of ours have a thousand."""
+_DAMAGE = (ValueError, TypeError, KeyError, AttributeError, EOFError, OverflowError, RuntimeError, MemoryError)
+_DAMAGE += (zipfile.BadZipFile, zlib.error)
+"""Errors of reading a damaged file."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +76,7 @@ class DemonstrationHeader(Options):
     action_names: tuple[str, ...]
     played_by: str
     seed: int
-    games: int
+    games: Count
     version: str = __version__
     format: int = FORMAT
 
@@ -83,18 +87,9 @@ class DemonstrationHeader(Options):
     def check_origin(self, source: Path, games: EnvLike) -> None:
         """Raise a CheckpointError for another env, vocabulary, number of agents or set of actions."""
         spec = games.spec
-        if self.env != games.id:
-            raise CheckpointError(f"{source} shows games of {self.env!r}, not of {games.id!r}")
-        if self.agents != spec.num_agents:
-            raise CheckpointError(f"{source} shows {self.agents} agents, not {spec.num_agents}")
-        if self.vocabulary != spec.vocabulary_hash:
-            raise CheckpointError(
-                f"{source} was recorded with another vocabulary: {games.id!r} gives its words other ids now"
-            )
-        if self.action_names != tuple(spec.actions.names):
-            raise CheckpointError(
-                f"{source} has the actions {self.action_names}, {games.id!r} has {spec.actions.names}"
-            )
+        own = {"env": games.id, "agents": spec.num_agents, "vocabulary": spec.vocabulary_hash}
+        own["action_names"] = tuple(spec.actions.names)
+        _require_alike(source, vars(self), own)
 
 
 @dataclass(frozen=True)
@@ -162,44 +157,43 @@ class Demonstrations:
         cls, data: bytes, source: Path, header: DemonstrationHeader, fields: Collection[str] | None
     ) -> Demonstrations:
         """Parse a file; of observations and texts only `fields` (None: all) are read."""
-        try:
-            archive = Archive(data)
-            own = _arrays(header, 0)
-            kept = [name for name in archive.names if fields is None or name.partition("/")[2] in fields]
+        own = _arrays(header, 0)
+        with _opened(data, source) as archive:
+            kept = [name for name in archive.files if fields is None or name.partition("/")[2] in fields]
             seen, read = ([name for name in kept if name.startswith(kind)] for kind in (_OBSERVATION, _TEXT))
-            kinds = {name: archive.kind(name) for name in (*own, *seen, *read) if name in archive.names}
-            rows = next(iter(kinds["game"].shape), 0) if "game" in kinds else 0
-            for name, (dtype, shape) in _arrays(header, rows).items():
-                _check_array(kinds, name, dtype, shape, source)
-            for names, shape in ((seen, (rows, header.agents)), (read, (header.games,))):
-                for name in names:
-                    rest = [None] * (len(kinds[name].shape) - len(shape))
-                    _check_array(kinds, name, None, (*shape, *rest), source)
-            size, there = sum(kind.size for kind in kinds.values()), machine_memory()
-            if size > there:
-                raise ValueError(f"its arrays take {size / 2**30:,.1f} GiB, this machine has {there / 2**30:,.1f}")
-            arrays = {name: archive.read(name) for name in kinds}
-        except DAMAGE as error:
-            raise _damaged(source, error) from None
+            names = {name for name in (*own, *seen, *read) if name in archive.files}
+            assert archive.zip is not None  # it is open
+            sizes = [info.file_size for info in archive.zip.infolist() if info.filename.removesuffix(".npy") in names]
+            if sum(sizes) > machine_memory():
+                raise ValueError("its arrays are larger than this machine's memory")
+            arrays = {name: np.asarray(archive[name]) for name in names}
+        rows = len(arrays["game"]) if "game" in arrays and arrays["game"].ndim else 0
+        expected = dict.fromkeys(seen, (None, (rows, header.agents))) | dict.fromkeys(read, (None, (header.games,)))
+        for name, (dtype, shape) in (_arrays(header, rows) | expected).items():
+            array = arrays.get(name)
+            fits = array is not None and array.shape[: len(shape)] == shape
+            if array is None or not fits or (dtype is not None and (array.dtype, array.ndim) != (dtype, len(shape))):
+                found = "missing" if array is None else f"{array.dtype} of shape {array.shape}"
+                raise CheckpointError(
+                    f"{source} is damaged: {name} is {found}, not of shape {shape}, as its header says; record it again"
+                )
         game, labels = arrays["game"], arrays["labels"]
         new = np.diff(game, prepend=-1)
-        if not len(game) or game[-1] != header.games - 1 or new[0] != 1 or not np.isin(new, (0, 1)).all():
+        whole = len(game) and game[-1] == header.games - 1 and new[0] == 1 and np.isin(new, (0, 1)).all()
+        if not whole or not labels.any():
             raise CheckpointError(
-                f"{source} is damaged: steps of its games are missing or in disorder; record it again"
+                f"{source} is damaged: steps or labels of its games are missing or in disorder; record it again"
             )
-        if not labels.any():
-            raise CheckpointError(f"{source} has nothing to learn from: no step has a label")
         observation = {name.removeprefix(_OBSERVATION): arrays[name] for name in seen}
         texts = {name.removeprefix(_TEXT): arrays[name] for name in read}
         return cls(header, observation, texts, **{name: arrays[name] for name in own})
 
     def check(self, source: Path, games: EnvLike) -> None:
         """Raise a CheckpointError for other options than the run's, or arrays that no network could read."""
-        for name, default in env_entry(games.id).options.items():
-            shown, expected = self.header.options.get(name, default), games.options.get(name, default)
-            if name not in _OWN_CHOICE and shown != expected:
-                raise CheckpointError(f"{source} was recorded with {name} {shown!r}, the run has {expected!r}")
-        arrays = {**self.observation, **self.texts}
+        usual = {name: value for name, value in env_entry(games.id).options.items() if name not in _OWN_CHOICE}
+        own = {name: games.options.get(name, value) for name, value in usual.items()}
+        _require_alike(source, {**usual, **self.header.options}, own)
+        arrays, wrong = {**self.observation, **self.texts}, []
         for field in games.spec.fields:
             each = 1 if field.name in self.texts else 2  # axes of games, or of rows and agents
             array = arrays.get(field.name)
@@ -209,9 +203,13 @@ class Demonstrations:
                     f"as {games.id!r} shows it: record it again with the options of the run"
                 )
             if array.min() < field.low or array.max() > field.high:
-                raise CheckpointError(f"{source} is damaged: {field.name} lies outside [{field.low}, {field.high}]")
+                wrong.append(field.name)
         if (self.labels & (self.observation["action_mask"] == 0)).any():
-            raise CheckpointError(f"{source} is damaged: it labels actions that are masked; record it again")
+            wrong.append("labels")
+        if wrong:
+            raise CheckpointError(
+                f"{source} is damaged: {games.id!r} has no such values of {', '.join(wrong)}; record it again"
+            )
 
 
 def digests(paths: Iterable[str]) -> dict[str, str]:
@@ -254,8 +252,15 @@ def _stage(env: str, options: Mapping[str, Any]) -> str:
     return options.get(entry.stage_option, entry.options.get(entry.stage_option, ""))
 
 
-def _arrays(header: DemonstrationHeader, rows: int) -> dict[str, tuple[type | None, tuple[int | None, ...]]]:
-    """Return dtype (None: any) and shape (None: any) of every array of a file but `header` and the observations."""
+def _require_alike(source: Path, shown: Mapping[str, Any], own: Mapping[str, Any]) -> None:
+    """Raise a CheckpointError where what a recording has is not what a run has, by the names in `own`."""
+    for name, expected in own.items():
+        if shown[name] != expected:
+            raise CheckpointError(f"{source} was recorded with {name} {shown[name]!r}, the run has {expected!r}")
+
+
+def _arrays(header: DemonstrationHeader, rows: int) -> dict[str, tuple[type | None, tuple[int, ...]]]:
+    """Return dtype and shape of every array of a file but `header` and the observations."""
     each = rows, header.agents
     return {
         "game": (np.int32, (rows,)),
@@ -267,20 +272,6 @@ def _arrays(header: DemonstrationHeader, rows: int) -> dict[str, tuple[type | No
     }
 
 
-def _check_array(arrays: Mapping[str, Kind], name: str, dtype: type | None, shape: tuple, source: Path) -> None:
-    """Refuse an array that is missing, or of another type or shape; None stands for any."""
-    if name not in arrays:
-        raise CheckpointError(f"{source} is damaged: it has no {name}; record it again")
-    array = arrays[name]
-    fits = len(array.shape) == len(shape) and all(b in (None, a) for a, b in zip(array.shape, shape, strict=True))
-    if not fits or (dtype is not None and array.dtype != dtype):
-        expected = "×".join("any" if b is None else str(b) for b in shape)
-        raise CheckpointError(
-            f"{source} is damaged: {name} has shape {'×'.join(map(str, array.shape))} and type {array.dtype}, "
-            f"expected {expected}{'' if dtype is None else f' of {np.dtype(dtype)}'}; record it again"
-        )
-
-
 def _read(path: Path) -> bytes:
     try:
         return read_bytes(path, ARRAYS)
@@ -290,25 +281,21 @@ def _read(path: Path) -> bytes:
         ) from None
 
 
-def _parse_header(data: bytes, source: Path) -> DemonstrationHeader:
+@contextmanager
+def _opened(data: bytes, source: Path) -> Iterator[NpzFile]:
+    """Open a file; CheckpointError where it is damaged, or what is read within."""
     try:
-        archive = Archive(data)
-        if archive.kind(_HEADER).size > _MOST_HEADER:
-            raise ValueError(f"its header is larger than {_MOST_HEADER:,} bytes")
-        content = parse_json(archive.read(_HEADER).tobytes())
+        with NpzFile(io.BytesIO(data)) as archive:
+            yield archive
+    except (ConfigurationError, *_DAMAGE) as error:
+        raise CheckpointError(
+            f"{source} is truncated, damaged or no demonstrations ({error}); restore it, or record it again"
+        ) from None
+
+
+def _parse_header(data: bytes, source: Path) -> DemonstrationHeader:
+    with _opened(data, source) as archive:
+        content = parse_json(archive[_HEADER].tobytes())
         if content["format"] != FORMAT:
-            raise CheckpointError(
-                f"{source} is of format {content['format']}, this version reads format {FORMAT}: record it again"
-            )
-        header = load(DemonstrationHeader, content)
-        if header.games < 1:
-            raise CheckpointError(f"{source} holds no games: record some")
-    except (ConfigurationError, *DAMAGE) as error:
-        raise _damaged(source, error) from None
-    return header
-
-
-def _damaged(source: Path, error: Exception) -> CheckpointError:
-    return CheckpointError(
-        f"{source} is truncated, damaged or no demonstrations ({error}); restore it, or record it again"
-    )
+            raise ValueError(f"it is of format {content['format']}, this version reads format {FORMAT}")
+        return load(DemonstrationHeader, content)

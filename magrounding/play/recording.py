@@ -47,11 +47,9 @@ def record(
         vec, on_progress: the vector env, and see `ProgressCallback`.
 
     Raises:
-        ConfigurationError: no game to keep, more of them than half of this machine's memory holds, or a text that
-            changes within a game.
+        ConfigurationError: no finished game to keep, more of them than half of this machine's memory holds, or a text
+            that changes within a game.
     """
-    if games < 1:
-        raise ConfigurationError(f"the number of games to record must be positive, got {games}")
     best_actions = getattr(actor, "best_actions", None)
     recorder = _DemonstrationRecorder(vec, games)
     episodes = Episodes(actor, vec, games, seed, replay=True)
@@ -85,6 +83,8 @@ def record(
             if episodes.finished - ended.size < MEASURED_GAMES <= episodes.finished:
                 recorder.require_memory(episodes.finished)
             on_progress(episodes.finished)
+    if not episodes.finished:
+        raise ConfigurationError("no game was played to its end: there is nothing to keep")
     origin = vec.id, dict(vec.options), vec.num_agents, vec.spec.vocabulary_hash, vec.spec.actions.names
     return recorder.demonstrations(DemonstrationHeader(*origin, played_by, seed, episodes.finished))
 
@@ -140,9 +140,7 @@ class _DemonstrationRecorder:
             game[np.isin(game, games)] = -1
 
     def demonstrations(self, header: DemonstrationHeader) -> Demonstrations:
-        """Return the finished episodes; ConfigurationError where there is none."""
-        if not header.games:
-            raise ConfigurationError("no game was played to its end: there is nothing to keep")
+        """Return the finished episodes."""
         game, alive, actions, labels, rewards = map(np.concatenate, zip(*self._parts, strict=True))
         order = np.argsort(game, kind="stable")
         order = order[(game[order] >= 0) & self.finished[game[order]]]
