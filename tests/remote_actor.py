@@ -1,30 +1,16 @@
-"""An actor that knows no learner: weights come in as safetensors bytes, a trajectory goes out as npz bytes."""
+"""An actor that knows no learner: weights come in as safetensors bytes, a trajectory goes out, pickled."""
 
-import io
+import pickle
 import struct
 import sys
 
-import numpy as np
 import torch
 from safetensors.torch import load
 
 from magrounding.agents.weights import fit_weights
-from magrounding.training.wire import trajectory_from_arrays, trajectory_to_arrays
 from tests.many_choices import make_actor, make_reader
 
 LENGTH = struct.Struct("<Q")
-
-
-def pack(trajectory):
-    """A trajectory as npz bytes."""
-    buffer = io.BytesIO()
-    np.savez(buffer, **trajectory_to_arrays(trajectory))
-    return buffer.getvalue()
-
-
-def unpack(data):
-    """What `pack` packed."""
-    return trajectory_from_arrays(dict(np.load(io.BytesIO(data), allow_pickle=False)))
 
 
 def send(pipe, data):
@@ -46,7 +32,7 @@ def main():
     worker = make_actor(policy)
     while (weights := receive(sys.stdin.buffer)) is not None:
         fit_weights(policy, load(weights), "what came in")
-        send(sys.stdout.buffer, pack(worker.collect().trajectories[0]))
+        send(sys.stdout.buffer, pickle.dumps(worker.collect().trajectories[0]))
 
 
 if __name__ == "__main__":
