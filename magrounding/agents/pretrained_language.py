@@ -24,7 +24,6 @@ from magrounding.storage import (
     parse_json,
     read_bytes,
     read_text,
-    reason,
     user_cache,
     user_path,
     write_atomic,
@@ -96,8 +95,6 @@ class LanguageModel:
 
     def __init__(self, folder: Path, tokens: int, kept: Path, by_word: bool = False) -> None:
         self.width, files = inspect_model(folder)
-        if find_spec("transformers") is None:
-            raise MissingExtra("reading with a language model", "lm")
         self._folder, self._tokens, self._by_word = folder, tokens, by_word
         self._kept = kept / f"{_hash(files)[:32]}-{tokens}{'-words' if by_word else ''}"
         self._memory: dict[str, States] = {}  # in the order of their last use
@@ -191,37 +188,29 @@ def load_model(folder: Path) -> tuple[Any, Any]:
         raise ConfigurationError(f"transformers cannot load the model in {folder}: {reason}") from None
     lacking = [name for name in info["missing_keys"] if "pooler" not in name]  # which no token's state needs
     if lacking:
-        raise ConfigurationError(f"the weights in {folder} lack {lacking[0]} and {len(lacking) - 1} more")
+        raise ConfigurationError(f"the weights in {folder} lack {', '.join(lacking)}")
     return tokenizer, network.float()
 
 
 def inspect_model(folder: Path) -> tuple[int, list[Path]]:
-    """Return the width of a model's states and the files that decide them; ConfigurationError where one is lacking."""
-    if not folder.is_dir():
-        raise ConfigurationError(f"there is no language model in {folder}: the folder does not exist")
-    if not any(folder.glob("*.safetensors")):
-        if any(folder.glob("*.bin")) or any(folder.glob("*.pt")):
-            raise ConfigurationError(
-                f"the weights in {folder} are pickled, and a pickle can run any program: save them as safetensors"
-            )
-        raise ConfigurationError(f"{folder} lacks a language model's weights, a file such as model.safetensors")
-    if not any((folder / name).is_file() for name in _TOKENIZERS):
-        raise ConfigurationError(f"{folder} lacks a tokenizer: {' or '.join(_TOKENIZERS)}")
+    """Return the width of a model's states and the files that decide them.
+
+    Raises:
+        ConfigurationError: a folder that holds no model.
+        MissingExtra: `transformers` is not installed.
+    """
+    files = sorted(path for kind in ("safetensors", "json", "txt") for path in folder.glob(f"*.{kind}"))
+    lacking = [] if any(folder.glob("*.safetensors")) else ["weights as safetensors (pickles are never loaded)"]
+    lacking += [] if any(path.name in _TOKENIZERS for path in files) else [" or ".join(_TOKENIZERS)]
     try:
         width = int(parse_json(read_text(folder / "config.json"))["hidden_size"])
-    except FileNotFoundError:
-        raise ConfigurationError(f"{folder} lacks config.json, which says what model it holds") from None
-    except OSError as error:
-        raise ConfigurationError(f"{folder / 'config.json'} cannot be read: {reason(error)}") from None
-    except WRONG_JSON:
-        raise ConfigurationError(f"{folder / 'config.json'} does not say the hidden_size of a language model") from None
-    files = sorted(path for kind in ("safetensors", "json", "txt") for path in folder.glob(f"*.{kind}"))
-    for path in files:  # transformers would wait for a pipe for ever
-        try:
-            with open_regular(path, machine_memory()):
-                pass
-        except OSError as error:
-            raise ConfigurationError(f"{path} cannot be read: {reason(error)}") from None
+    except (OSError, *WRONG_JSON):
+        width = 0
+        lacking.append("a config.json that says its hidden_size")
+    if lacking:
+        raise ConfigurationError(f"there is no language model in {folder}: it lacks {', '.join(lacking)}")
+    if find_spec("transformers") is None:
+        raise MissingExtra("reading with a language model", "lm")
     return width, files
 
 

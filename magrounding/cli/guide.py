@@ -12,9 +12,8 @@ from rich.console import Console
 from rich.progress import Progress
 
 from magrounding.agents.guide import Guide, save_guide
-from magrounding.agents.guide.encoder import HashedEncoder
+from magrounding.agents.guide.encoder import HashedEncoder, LanguageModelEncoder
 from magrounding.agents.guide.guide import GUIDE_FILE
-from magrounding.agents.guide.language_model import LanguageModelEncoder
 from magrounding.agents.guide.learning import PRETRAINED, GuideLearning, examples_of, learn_guide
 from magrounding.agents.guide.metrics import GuideMetrics, guide_metrics
 from magrounding.cli.command import CommandLine, derived

@@ -87,15 +87,6 @@ class ChoiceReplay:
         return int(self._filled[0])
 
     @property
-    def nbytes(self) -> int:
-        """Bytes of all arrays."""
-        return (
-            sum(array.nbytes for array in self._kept.values())
-            + sum(pool.nbytes for pool in self._pools.values())
-            + self._lists.nbytes
-        )
-
-    @property
     def _filled(self) -> np.ndarray:
         return np.minimum(self._written, self._capacity)
 

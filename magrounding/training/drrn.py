@@ -90,8 +90,7 @@ class DrrnLearnerConfig(QLearningConfig):
         return falling(self.temperature, self.last_temperature, self.exploration, steps)
 
     def make_learner(self, policy: Policy, spec: EnvSpec, num_envs: int, seed: int) -> DrrnLearner:
-        if not isinstance(policy, ChoiceValues):
-            raise ConfigurationError(f"DRRN trains networks that value choices, not {type(policy).__name__}")
+        assert isinstance(policy, ChoiceValues)  # as the agent's entry says
         return DrrnLearner(policy, self, spec, seed)
 
 

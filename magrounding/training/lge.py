@@ -42,8 +42,7 @@ class LgeLearnerConfig(DrrnLearnerConfig):
         return falling(self.epsilon, self.epsilon if self.guidance == FIX else 1.0, self.guidance_steps, steps)
 
     def make_learner(self, policy: Policy, spec: EnvSpec, num_envs: int, seed: int) -> LgeLearner:
-        if not isinstance(policy, Lge):
-            raise ConfigurationError(f"lge trains networks with a Guide, not {type(policy).__name__}")
+        assert isinstance(policy, Lge)  # as the agent's entry says
         if not policy.config.guide:  # nothing was read so far, so nothing was missed
             raise ConfigurationError(NO_GUIDE)
         return LgeLearner(policy, self, spec, seed)

@@ -185,8 +185,7 @@ class QmixConfig(QLearningConfig):
     schedule: Annotated[str, OneOf(("stage", "run"))] = "run"
 
     def make_learner(self, policy: Policy, spec: EnvSpec, num_envs: int, seed: int) -> QmixLearner:
-        if not isinstance(policy, QNetwork):
-            raise ConfigurationError(f"QMIX trains networks of action values, not {type(policy).__name__}")
+        assert isinstance(policy, QNetwork)  # as the agent's entry says
         return QmixLearner(policy, self, spec, num_envs, seed)
 
 

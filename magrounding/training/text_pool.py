@@ -24,10 +24,6 @@ class Rows:
         """All rows [N, …], as a view that later rows do not enter."""
         return self._space[: self._size]
 
-    @property
-    def nbytes(self) -> int:
-        return self._space.nbytes
-
     def append(self, rows: np.ndarray) -> None:
         """Append rows [R, …]."""
         size = self._size + len(rows)
@@ -56,11 +52,6 @@ class TextPool:
 
     def __len__(self) -> int:
         return len(self._places)
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the texts, without the index."""
-        return sum(rows.nbytes for rows in self._rows.values())
 
     def add(self, texts: Mapping[str, np.ndarray]) -> np.ndarray:
         """Add the new ones of U texts [U, …], and return the place [U] int64 of each of them all."""
@@ -109,11 +100,6 @@ class ListPool:
 
     def __len__(self) -> int:
         return len(self._lists)
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the lists, without the index."""
-        return sum(map(len, self._lists))
 
     def add(self, items: np.ndarray) -> int:
         """Add a list if it is new, and return its place."""

@@ -144,9 +144,7 @@ def test_pieces_divide_a_text_in_the_most_probable_way():
     assert again.scores == PIECES.scores
 
 
-@pytest.mark.parametrize(
-    "text", ["", "[]", '{"pieces": 3}', '{"pieces": [["a", NaN]]}', '{"pieces": [["a", -1.0], ["a", -1.0]]}']
-)
+@pytest.mark.parametrize("text", ["", "[]", '{"pieces": 3}', '{"pieces": []}', '{"pieces": [["a", NaN]]}'])
 def test_what_is_no_list_of_pieces_is_refused(tmp_path, text):
     (tmp_path / "pieces.json").write_text(text)
     with pytest.raises((CheckpointError, ConfigurationError)):

@@ -9,8 +9,7 @@ import pytest
 import torch
 
 from magrounding.agents.guide import Guide, load_guide, save_guide
-from magrounding.agents.guide.encoder import HashedEncoder, hashed_features
-from magrounding.agents.guide.language_model import LanguageModelEncoder
+from magrounding.agents.guide.encoder import HashedEncoder, LanguageModelEncoder, hashed_features
 from magrounding.agents.guide.learning import GuideLearning, contrastive_loss, examples_of, learn_guide
 from magrounding.agents.guide.metrics import guide_metrics
 from magrounding.errors import CheckpointError, ConfigurationError, Diverged

@@ -43,7 +43,11 @@ class ChoiceValues(Policy):
         self, spec: EnvSpec, width: int, hidden: int, readers: Mapping[str, tuple[str, ...]] | None = None
     ) -> None:
         super().__init__(spec)
-        self.readers = default_readers(spec) if readers is None else _checked(readers, spec)
+        self.readers = dict(readers or default_readers(spec))
+        texts = {text.name for text in spec.texts} - {CHOICES}
+        for name, fields in self.readers.items():
+            if name == CHOICES or not fields or not texts.issuperset(fields):
+                raise ConfigurationError(f"reader {name!r} reads some of {', '.join(sorted(texts))}, got {fields!r}")
         self.reads = {**self.readers, CHOICES: (CHOICES,)}
         self.hidden = nn.Linear(width * len(self.reads), hidden)
         self.score = nn.Linear(hidden, 1)
@@ -113,16 +117,3 @@ def default_readers(spec: EnvSpec) -> dict[str, tuple[str, ...]]:
     passing = [text.name for text in spec.texts if text.lifetime != EPISODE and text.name != CHOICES]
     together = (*spec.lasting_texts, *passing[:1])
     return {**({"observation": together} if together else {}), **{name: (name,) for name in passing[1:]}}
-
-
-def _checked(readers: Mapping[str, tuple[str, ...]], spec: EnvSpec) -> dict[str, tuple[str, ...]]:
-    known = [text.name for text in spec.texts if text.name != CHOICES]
-    found = {}
-    for name, fields in readers.items() if isinstance(readers, Mapping) else ():
-        one = (fields,) if isinstance(fields, str) else tuple(fields)
-        if name == CHOICES or not one or any(field not in known for field in one):
-            raise ConfigurationError(f"reader {name!r} reads some of {', '.join(known) or 'no texts'}, got {fields!r}")
-        found[name] = one
-    if not found:
-        raise ConfigurationError(f"readers map names to the texts that each reads, got {readers!r}")
-    return found

@@ -51,11 +51,6 @@ class DrrnConfig(Options):
     pieces: Count = 8000
     readers: Mapping[str, tuple[str, ...]] | None = None
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not self.vocabulary:
-            raise ConfigurationError(f"vocabulary is pieces, words or a file, not {self.vocabulary!r}")
-
 
 class Bag(nn.Module):
     """Mean of the embeddings of a text's words, as its state; zeros of an empty text."""

@@ -13,12 +13,13 @@ import string
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+import msgspec
 import numpy as np
 
 from magrounding.errors import CheckpointError, ConfigurationError, needed
-from magrounding.storage import WRONG_JSON, json_text, parse_json, read_bytes, reason, text_of, unpacked
+from magrounding.storage import json_text, read_bytes, unpacked
 from magrounding.texts import content_keys
 from magrounding.vocabulary import plain_text
 
@@ -58,20 +59,20 @@ def own_words(ids: Sequence[np.ndarray], divider: int) -> Tokens:
     return joined[there], np.concatenate(([0], np.cumsum(there.sum(1))))
 
 
+class _File(msgspec.Struct):
+    """Content of a file of pieces."""
+
+    pieces: Annotated[list[tuple[str, float]], msgspec.Meta(min_length=1)]
+
+
 class Pieces:
     """Word pieces and their log-probabilities.
 
     Args:
         scores: piece → log-probability; SPACE stands for a space, every word has one before it.
-
-    Raises:
-        ConfigurationError: no pieces, or what are none.
     """
 
     def __init__(self, scores: Mapping[str, float]) -> None:
-        good = all(isinstance(p, str) and p and type(s) is float and math.isfinite(s) for p, s in scores.items())
-        if not scores or not good:
-            raise ConfigurationError("pieces are strings with a finite logarithm of their probability each")
         self.scores = dict(scores)
         self._places = {piece: FIRST + i for i, piece in enumerate(self.scores)}
         self._longest = max(map(len, self.scores))
@@ -113,12 +114,8 @@ class Pieces:
     def from_json(cls, text: str | bytes, source: Path | str) -> Pieces:
         """Return the pieces that `to_json` wrote; CheckpointError for anything else."""
         try:
-            listed = parse_json(text if isinstance(text, str) else text_of(text))["pieces"]
-            scores = dict(listed)
-            if len(scores) < len(listed):
-                raise ValueError("a piece is there twice")
-            return cls(scores)
-        except WRONG_JSON:
+            return cls(dict(msgspec.json.decode(text, type=_File).pieces))
+        except msgspec.DecodeError:
             raise CheckpointError(
                 f"{source} is damaged, or no list of word pieces: magrounding pieces makes one"
             ) from None
@@ -128,11 +125,9 @@ class Pieces:
         """Load the pieces of a JSON file, compressed or not; CheckpointError where it is missing or damaged."""
         try:
             data = read_bytes(path)
-            data = unpacked(data) if path.suffix == ".gz" else data
+            return cls.from_json(unpacked(data) if path.suffix == ".gz" else data, path)
         except (OSError, EOFError, ValueError, zlib.error) as error:
-            why = reason(error) if isinstance(error, OSError) else error
-            raise CheckpointError(f"{path} cannot be read: {why}") from None
-        return cls.from_json(data, path)
+            raise CheckpointError(f"{path} cannot be read: {error}") from None
 
 
 class PieceTokens:

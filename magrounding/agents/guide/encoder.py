@@ -1,7 +1,8 @@
-"""HashedEncoder: a small text encoder over hashed words, pairs and parts of words, so that no word is unknown."""
+"""Text encoders of a Guide: a small one over hashed words, pairs and parts of words, or a pretrained language model."""
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -12,6 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from magrounding.agents.pretrained_language import inspect_model, load_model
 from magrounding.single.tokenizer import split
 
 PARTS = (3, 4, 5)
@@ -24,8 +26,8 @@ REMEMBERED = 2**16
 class HashedEncoder(nn.Module):
     """Mean of the embeddings of hashed features (`buckets` × `width`), and a residual perceptron.
 
-    Unseen words keep their initial embeddings: the same word in a task and in an action matches, and so do words that
-    share parts.
+    No word is unknown: unseen ones keep their initial embeddings, so the same word in a task and in an action matches,
+    and so do words that share parts.
     """
 
     kind = "hashed"
@@ -47,6 +49,51 @@ class HashedEncoder(nn.Module):
 
     def save_files(self, folder: Path) -> None:
         """Write nothing: no file is needed beside the weights."""
+
+
+class LanguageModelEncoder(nn.Module):
+    """The state of a pretrained model's first token, fine-tuned as in LGE (BERT-base there).
+
+    In training there are a layer and a tanh above it (SimCSE).
+
+    Args:
+        folder: of the model, as `transformers` saves one: config.json, a tokenizer, weights as safetensors.
+        tokens: of a text; longer ones are cut.
+
+    Raises:
+        ConfigurationError: a folder that holds no such model.
+        MissingExtra: `transformers` is not installed.
+    """
+
+    kind = "language_model"
+
+    def __init__(self, folder: Path, tokens: int = 32) -> None:
+        super().__init__()
+        width, _ = inspect_model(folder)
+        self.options: dict[str, Any] = {"tokens": tokens}
+        self._folder = folder
+        self._tokenizer, self.network = load_model(folder)
+        self.head = nn.Linear(width, width)
+
+    def forward(self, texts: Sequence[str]) -> Tensor:
+        """Return vectors [U, D] of U texts."""
+        tokens = self._tokenizer(
+            list(texts), padding=True, truncation=True, max_length=self.options["tokens"], return_tensors="pt"
+        )
+        device = self.head.weight.device
+        inputs = {name: tokens[name].to(device) for name in ("input_ids", "attention_mask")}
+        first = self.network(**inputs).last_hidden_state[:, 0]
+        return self.head(first).tanh() if self.training else first
+
+    def save_files(self, folder: Path) -> None:
+        """Copy the model's configuration, tokenizer and original weights."""
+        target = folder / "model"
+        if target.resolve() == self._folder.resolve():
+            return
+        target.mkdir(parents=True, exist_ok=True)
+        for path in self._folder.iterdir():
+            if path.suffix in (".json", ".txt", ".safetensors"):
+                shutil.copyfile(path, target / path.name)
 
 
 @lru_cache(maxsize=REMEMBERED)

@@ -5,17 +5,16 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
+import msgspec
 import numpy as np
 import torch
 import torch.nn.functional as F
 from safetensors.torch import save
 from torch import Tensor, nn
 
-from magrounding.agents.bounded import bounded
-from magrounding.agents.guide.encoder import HashedEncoder
-from magrounding.agents.guide.language_model import LanguageModelEncoder
+from magrounding.agents.guide.encoder import HashedEncoder, LanguageModelEncoder
 from magrounding.agents.policy import evaluating
 from magrounding.agents.weights import fit_weights, parse_tensors
 from magrounding.errors import CheckpointError, ConfigurationError
@@ -39,8 +38,6 @@ class Guide(nn.Module):
 
     def __init__(self, encoder: HashedEncoder | LanguageModelEncoder, temperature: float = TEMPERATURE) -> None:
         super().__init__()
-        if not temperature > 0:
-            raise ConfigurationError(f"the temperature of a Guide is positive, got {temperature!r}")
         self.encoder = encoder
         self.temperature = temperature
 
@@ -58,6 +55,14 @@ class Guide(nn.Module):
         """Return [C] float32, the relevance of C actions for a task."""
         vectors = self.embed([task, *actions])
         return (vectors[1:] @ vectors[0] / self.temperature).numpy()
+
+
+class _About(msgspec.Struct):
+    """What GUIDE_FILE says of a Guide."""
+
+    encoder: Literal["hashed", "language_model"]
+    options: dict[str, int]
+    temperature: Annotated[float, msgspec.Meta(gt=0)]
 
 
 def save_guide(folder: Path, guide: Guide, record: dict[str, Any]) -> None:
@@ -78,19 +83,14 @@ def load_guide(folder: Path) -> Guide:
     """
     content = read_json(_found(folder) / GUIDE_FILE)
     try:
-        options, temperature = dict(content["options"]), float(content["temperature"])
-        if content["encoder"] == HashedEncoder.kind:
-            with bounded(f"the Guide in {folder}"):
-                encoder = HashedEncoder(**{name: int(options[name]) for name in ("buckets", "width", "hidden")})
-        elif content["encoder"] == LanguageModelEncoder.kind:
-            encoder = LanguageModelEncoder(folder / "model", int(options["tokens"]))
+        about = msgspec.convert(content, _About)
+        if about.encoder == HashedEncoder.kind:
+            encoder = HashedEncoder(**about.options)
         else:
-            raise CheckpointError(f"{folder / GUIDE_FILE} names an encoder that is not known: {content['encoder']!r}")
-    except ConfigurationError:
-        raise
-    except (KeyError, TypeError, ValueError, RuntimeError) as error:
-        raise CheckpointError(f"{folder / GUIDE_FILE} is damaged ({type(error).__name__}: {error})") from None
-    guide = Guide(encoder, temperature)
+            encoder = LanguageModelEncoder(folder / "model", **about.options)
+    except (msgspec.ValidationError, TypeError, RuntimeError) as error:  # torch's, of sizes that cannot be
+        raise CheckpointError(f"{folder / GUIDE_FILE} is damaged ({error})") from None
+    guide = Guide(encoder, about.temperature)
     fit_weights(guide, parse_tensors(_weights(folder), folder / _WEIGHTS), folder / _WEIGHTS)
     return guide.eval()
 

@@ -14,11 +14,12 @@ from torch import Tensor
 from magrounding.agents.gradient_step import gradient_step
 from magrounding.agents.guide.guide import Guide
 from magrounding.errors import ConfigurationError
+from magrounding.schema import Count, Natural, NonNegative, Options, Positive
 from magrounding.single.scienceworld.trajectories import Trajectory
 
 
 @dataclass(frozen=True)
-class GuideLearning:
+class GuideLearning(Options):
     """Hyperparameters of a Guide's training.
 
     Attributes:
@@ -31,19 +32,12 @@ class GuideLearning:
         seed: of the order and of the negatives.
     """
 
-    epochs: int = 40
-    batch: int = 64
-    rate: float = 2e-3
-    hard_negatives: int = 8
-    decay: float = 0.0
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        for name in ("epochs", "batch", "hard_negatives"):
-            if getattr(self, name) < 1:
-                raise ConfigurationError(f"{name} of a Guide's learning is 1 or more, got {getattr(self, name)}")
-        if not self.rate > 0 or self.decay < 0:
-            raise ConfigurationError(f"a Guide learns with a rate above 0 and no negative decay, got {self}")
+    epochs: Count = 40
+    batch: Count = 64
+    rate: Positive = 2e-3
+    hard_negatives: Count = 8
+    decay: NonNegative = 0.0
+    seed: Natural = 0
 
 
 PRETRAINED = GuideLearning(epochs=10, batch=128, rate=5e-5, hard_negatives=1)
