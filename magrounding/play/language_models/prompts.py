@@ -34,16 +34,14 @@ _FORMS = {
 _ENDING = ".txt"
 _PACKAGE = "magrounding.play.language_models"
 _THOUGHTS = re.compile(
-    r"(?:<(?=/?(?:seed:)?(?:think(?:ing)?|thoughts?|reason(?:ing)?)\s{0,9}>)|\[(?=/?think\])|◁(?=/?think▷))"
-    r"(/?)[a-z:]+\s{0,9}[]>▷]",
-    re.IGNORECASE,
+    r"(?:[<◁]|\[(?=/?think\]))(/?)(?:seed:)?(?:think(?:ing)?|thoughts?|reason(?:ing)?)\s{0,9}[]>▷]", re.IGNORECASE
 )
 """A mark at which thoughts begin, or, with "/", end."""
 _LONGEST = 80
 """Letters of a move that is none, as it is repeated."""
 _CUT = "length", "max_length", "model_length", "max_tokens", "max_output_tokens", "max_completion_tokens"
 """Reasons of endpoints for the end of a reply that reached its limit of tokens."""
-_BEGINNING, _MOST = 2**10, 2**18
+_BEGINNING, _MOST = 2**10, 2**17
 """Letters at the beginning and at the end of a longer reply that are read."""
 _MOST_KEPT, _END = 60_000, 10_000
 """Bytes of a reply as JSON that are kept at most, and letters at the end of a longer one: six bytes each at most."""
@@ -124,7 +122,8 @@ def was_cut(finish: str) -> bool:
 
 def kept(reply: str) -> str:
     """Return what is kept of a reply, and read: all of it, or the end of its answer where it is too long."""
-    return reply if len(msgspec.json.encode(reply)) <= _MOST_KEPT else answer_of(reply)[-_END:]
+    short = len(reply) <= _MOST_KEPT and len(msgspec.json.encode(reply)) <= _MOST_KEPT
+    return reply if short else answer_of(reply)[-_END:]
 
 
 def read_move(
