@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
-from magrounding.play.web.messages import Refusal
+from magrounding.play.web.messages import require
 
 WATCHING = -1
 """Value in place of an agent for those who only watch."""
@@ -117,10 +117,8 @@ class Assignments:
         if requested == WATCHING:
             return None
         if requested is not None:
-            if requested not in self._people:
-                raise Refusal("wrong_value", f"people play the agents {list(self._people)}")
-            if not self._is_free(requested):
-                raise Refusal("agent_taken")
+            require(requested in self._people, "wrong_value", f"people play the agents {list(self._people)}")
+            require(self._is_free(requested), "agent_taken")
             return requested
         return next(filter(self._is_free, self._people), None)
 

@@ -8,7 +8,7 @@ import secrets
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, closing, suppress
 from dataclasses import asdict
 from pathlib import Path
 from threading import Lock
@@ -17,20 +17,36 @@ from typing import Any, TypeVar
 from magrounding.errors import MagroundingError
 from magrounding.play.owner import RunOwner
 from magrounding.play.run_folder import RunFolder
-from magrounding.play.saved_games import EpisodeWriter, Header, SavedEpisode
+from magrounding.play.saved_games import EpisodeWriter, Header, SavedEpisode, parse_episodes
+from magrounding.play.session import Session
 from magrounding.play.web.addresses import Quota
-from magrounding.play.web.frames import Sprites
+from magrounding.play.web.frames import Sprites, about_game, history
 from magrounding.play.web.limits import LONGEST_PACE
-from magrounding.play.web.messages import Create, Enter, Finish, Join, Leave, Message, Move, Proceed, Refusal, Restart
+from magrounding.play.web.messages import (
+    Create,
+    Enter,
+    Finish,
+    Join,
+    Leave,
+    Message,
+    Move,
+    Proceed,
+    Refusal,
+    Restart,
+    require,
+)
 from magrounding.play.web.offers import Offers, Plan
 from magrounding.play.web.participants import Participants
-from magrounding.play.web.replays import replay
 from magrounding.play.web.room import Keep, Room
 from magrounding.play.web.worker import Worker
 from magrounding.storage import check_place, digest, json_text
 
 _CODE_BYTES = 9
 _WAITING_REPLAYS = 8
+
+_OTHERWISE = "the game goes another way now than when it was saved"
+_NONSENSE = (TypeError, ValueError, ArithmeticError, LookupError)
+"""Errors of impossible numbers that no check of an environment has refused."""
 
 LOG = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -44,8 +60,7 @@ class Guest:
         self.quota, self.send = quota, send
 
     def take_new_game(self) -> None:
-        if not self.quota.new_games.take():
-            raise Refusal("too_fast")
+        require(self.quota.new_games.take(), "too_fast")
 
 
 class Keeper:
@@ -113,8 +128,8 @@ class Host:
         if isinstance(message, Enter | Proceed | Finish):
             return await self._study(guest, message)
         if isinstance(message, Create):
-            if self.participants is not None:
-                raise Refusal("bad_game", "a study is held here: its games are made by it")
+            studied = self.participants is not None
+            require(not studied, "bad_game", "a study is held here: its games are made by it")
             guest.take_new_game()
             seed = secrets.randbelow(10_000) if message.seed is None else message.seed
             plan = self.offers.plan(message.env, message.options, message.players, seed)
@@ -143,10 +158,10 @@ class Host:
         """
         maker = quota.address
         own = [code for code, room in self.rooms.items() if room.maker == maker]
-        if len(own) + self._opening[maker] >= self.limits.address_people and not self._drop_empty(own):
-            raise Refusal("quota")
-        if len(self.rooms) + self._opening.total() >= self.limits.games and not self._drop_empty(self.rooms):
-            raise Refusal("full")
+        few = len(own) + self._opening[maker] < self.limits.address_people
+        require(few or self._drop_empty(own), "quota")
+        few = len(self.rooms) + self._opening.total() < self.limits.games
+        require(few or self._drop_empty(self.rooms), "full")
         code = secrets.token_urlsafe(_CODE_BYTES)
         room = Room(code, plan, pace, self.limits, self.sprites, keep, maker=maker, once=once)
         self._opening[maker] += 1
@@ -172,8 +187,7 @@ class Host:
 
     def room(self, code: str) -> Room:
         """The game of a code; Refusal where there is none."""
-        if code not in self.rooms:
-            raise Refusal("no_game")
+        require(code in self.rooms, "no_game")
         return self.rooms[code]
 
     def part(self, guest: Guest, *, for_good: bool) -> None:
@@ -182,9 +196,8 @@ class Host:
             room.leave(guest, for_good=for_good)
 
     async def replay(self, data: bytes, number: int) -> str:
-        """Replay one file after another, in a thread of their own (`replays.replay`)."""
-        if self._replaying >= _WAITING_REPLAYS:
-            raise Refusal("busy")
+        """Replay one file after another, in a thread of their own (`replay`)."""
+        require(self._replaying < _WAITING_REPLAYS, "busy")
         self._replaying += 1
         try:
             return await self._replays.do(lambda: replay(data, number, self.offers, self.sprites))
@@ -229,8 +242,7 @@ class Host:
             raise Refusal("unknown_type", "no study is held here")
         if isinstance(message, Enter):
             guest.take_new_game()
-            if not guest.quota.participants.take():
-                raise Refusal("quota")
+            require(guest.quota.participants.take(), "quota")
             enter = message
             try:
                 return await self._stored(
@@ -268,3 +280,43 @@ class Host:
         guest.room = room
         guest.send(json_text(answer))
         room.welcome(guest)
+
+
+def replay(data: bytes, number: int, offers: Offers, sprites: Sprites) -> str:
+    """Play a saved game that a client uploads again, move for move; return its frames as JSON. It counts from 0.
+
+    Refusal "bad_file" for a file that is damaged or altered, and a game that goes another way now or is not offered.
+    """
+    try:
+        header, games = parse_episodes(data, "the upload")
+    except MagroundingError as error:
+        raise Refusal("bad_file", str(error)) from None
+    require(0 <= number < len(games), "bad_file", f"it has {len(games)} games, counted from 0")
+    game, most = games[number], offers.limits.steps
+    require(len(game.actions) <= most, "bad_file", f"a game of more than {most} steps is not shown")
+    try:
+        session = offers.replay(header, game.seed).make()
+    except Refusal as refusal:
+        raise Refusal("bad_file", str(refusal)) from None
+    with closing(session):
+        same = all(
+            getattr(header, name) == getattr(session.header, name) for name in ("vocabulary", "agents", "actions")
+        )
+        require(same, "bad_file", "it had other words, moves or another number of agents than this world has now")
+        require(_play(session, game) == game, "bad_file", _OTHERWISE)
+        about = {**about_game(session, {}, header.players, ()), "games": len(games), "game": number}
+        return json_text({"game": about, "frames": history(session, sprites)}, compact=True)
+
+
+def _play(session: Session, game: SavedEpisode) -> SavedEpisode:
+    try:
+        for actions in game.actions:
+            if session.now.over:
+                break
+            # Not by `choose`: agents may have made moves that were not legal, which do nothing.
+            session.chosen = {agent: actions[agent] for agent in session.living}
+            session.advance()
+    except (MagroundingError, *_NONSENSE) as error:
+        raise Refusal("bad_file", f"its moves cannot be played: {error}") from None
+    require(session.now.over, "bad_file", _OTHERWISE)
+    return session.saved()

@@ -15,7 +15,7 @@ from magrounding.play.run_folder import RunFolder
 from magrounding.play.saved_games import Header
 from magrounding.play.session import Session
 from magrounding.play.web.limits import Limits
-from magrounding.play.web.messages import Refusal
+from magrounding.play.web.messages import Refusal, require
 from magrounding.pretrained import PREFIX, pretrained_names
 from magrounding.registry import EnvEntry, env_entry
 from magrounding.spec import EnvSpec
@@ -121,10 +121,9 @@ class Offers:
 
     def plan(self, env: str, options: Mapping[str, Any], players: Sequence[Any], seed: int) -> Plan:
         """Return the game that a client asks for; Refusal "bad_game" where it is not offered."""
-        if env not in self.envs:
-            raise Refusal("bad_game", "there is no such world here")
-        if not 0 <= seed < _LARGEST_SEED:
-            raise Refusal("bad_game", f"a seed is a whole number from 0 to {_LARGEST_SEED - 1}")
+        require(env in self.envs, "bad_game", "there is no such world here")
+        in_bounds = 0 <= seed < _LARGEST_SEED
+        require(in_bounds, "bad_game", f"a seed is a whole number from 0 to {_LARGEST_SEED - 1}")
         entry = env_entry(env)
         chosen = {each["name"]: each["default"] for each in self.options_of(entry)}
         for name, value in options.items():
@@ -132,14 +131,13 @@ class Offers:
             chosen[name] = value
         chosen = {name: value for name, value in chosen.items() if value is not None}
         plan, spec = self._planned(entry, chosen, {**chosen, **self._fixed(entry)}, players, seed)
-        if spec.max_cycles > self.limits.steps:
-            raise Refusal("bad_game", f"a game here lasts {self.limits.steps} steps at most: choose max_cycles")
+        short = spec.max_cycles <= self.limits.steps
+        require(short, "bad_game", f"a game here lasts {self.limits.steps} steps at most: choose max_cycles")
         return plan
 
     def replay(self, header: Header, seed: int) -> Plan:
         """Return the plan of a saved game, whose moves are all given; Refusal "bad_file" if it was not played here."""
-        if header.env not in self.envs:
-            raise Refusal("bad_file", "it is of a world that is not offered here")
+        require(header.env in self.envs, "bad_file", "it is of a world that is not offered here")
         entry, fixed = env_entry(header.env), self._fixed(env_entry(header.env))
         try:
             for name, value in header.options.items():
@@ -168,11 +166,11 @@ class Offers:
         except (MagroundingError, TypeError, ValueError, ArithmeticError) as error:
             known = str(error) if isinstance(error, ConfigurationError) else "its options do not fit"
             raise Refusal("bad_game", known) from None
-        if spec.num_agents > self.limits.agents:
-            raise Refusal("bad_game", f"a game here has {self.limits.agents} agents at most")
+        few = spec.num_agents <= self.limits.agents
+        require(few, "bad_game", f"a game here has {self.limits.agents} agents at most")
         offered = self.players(entry.id)
-        if len(players) != spec.num_agents or any(type(name) is not str or name not in offered for name in players):
-            raise Refusal("bad_game", f"it takes {spec.num_agents} players of those offered, one for each agent")
+        fit = len(players) == spec.num_agents and all(type(name) is str and name in offered for name in players)
+        require(fit, "bad_game", f"it takes {spec.num_agents} players of those offered, one for each agent")
         if not standin:
             standin = self.standin if self.standin in offered else ORACLE if ORACLE in offered else RANDOM
         specs = tuple(offered[standin if name == HUMAN else name] for name in players)
@@ -213,13 +211,11 @@ class Offers:
 
     def _check(self, entry: EnvEntry, name: str, value: Any) -> None:
         """Raise a Refusal for an option that is not offered, or a value that it cannot have."""
-        if name not in self._names(entry):
-            raise Refusal("bad_game", "this world has no such option for you to choose")
+        require(name in self._names(entry), "bad_game", "this world has no such option for you to choose")
         option = self._option(entry, name)
         if "values" in option:
             fits = any(type(value) is type(each) and value == each for each in option["values"])
         else:
             none = value is None and option["default"] is None
             fits = none or (type(value) is int and option["least"] <= value <= option["most"])
-        if not fits:
-            raise Refusal("bad_game", f"{name} cannot have this value")
+        require(fits, "bad_game", f"{name} cannot have this value")

@@ -16,7 +16,7 @@ from magrounding.play.session import Session
 from magrounding.play.web.assignments import Assignments, Visitor
 from magrounding.play.web.frames import Sprites, about_game, frame, history, moves
 from magrounding.play.web.limits import Limits
-from magrounding.play.web.messages import CODES, NEXT, Refusal
+from magrounding.play.web.messages import CODES, NEXT, Refusal, require
 from magrounding.play.web.offers import Plan
 from magrounding.play.web.worker import Worker
 from magrounding.storage import json_text
@@ -113,8 +113,7 @@ class Room:
 
     def join(self, visitor: Visitor, agent: int | None, token: str | None) -> dict[str, Any]:
         """Assign an agent to a visitor and return the answer; Refusal "lost", or as of `Assignments.assign`."""
-        if self.lost:
-            raise Refusal("lost")
+        require(not self.lost, "lost")
         agent, token, displaced = self._assignments.assign(visitor, agent, token)
         if displaced is not None:
             displaced.send(_text({"type": "displaced"}))
@@ -144,18 +143,12 @@ class Room:
 
     def move(self, visitor: Visitor, agent: int, step: int, action: int) -> None:
         """Set the action of a person's agent; Refusal where the agent is another's, or not now."""
-        if agent not in self._assignments.of(visitor):
-            raise Refusal("not_your_agent")
-        if self.lost:
-            raise Refusal("lost")
-        if not self._begun:
-            raise Refusal("not_begun")
-        if self._over:
-            raise Refusal("game_over")
-        if step != self._step:
-            raise Refusal("stale")
-        if self._busy:
-            raise Refusal("thinking")
+        require(agent in self._assignments.of(visitor), "not_your_agent")
+        require(not self.lost, "lost")
+        require(self._begun, "not_begun")
+        require(not self._over, "game_over")
+        require(step == self._step, "stale")
+        require(not self._busy, "thinking")
         self.session.people = tuple(self.present)
         try:
             self.session.choose(agent, action)
@@ -174,17 +167,13 @@ class Room:
     def restart(self, visitor: Visitor, seed: str) -> None:
         """Begin the same game again, or that of the next seed; while it goes on, only for a person who plays alone."""
         self._require_player(visitor)
-        if self._once:
-            raise Refusal("game_over" if self._over else "not_over", "this game is played once")
-        if not self._over and self._assignments.of(visitor) != sorted(self.present):
-            raise Refusal("not_over")
-        if self._busy:
-            raise Refusal("thinking")
+        require(not self._once, "game_over" if self._over else "not_over", "this game is played once")
+        require(self._over or self._assignments.of(visitor) == sorted(self.present), "not_over")
+        require(not self._busy, "thinking")
         self._run(lambda: self._begin(self.session.seed + (seed == NEXT)))
 
     async def history(self) -> str:
-        if self.lost:
-            raise Refusal("lost")
+        require(not self.lost, "lost")
 
         def collect() -> str:
             return _text({"game": self._about, "frames": history(self.session, self._sprites, self.plan.hidden)})
@@ -193,10 +182,8 @@ class Room:
 
     def saved(self) -> str:
         """Return the content of a file of the game; Refusal before its end, or in a study."""
-        if self._once:
-            raise Refusal("no_page")
-        if not self._saved:
-            raise Refusal("not_over")
+        require(not self._once, "no_page")
+        require(self._saved, "not_over")
         return self._saved
 
     def close(self, code: str = "no_game") -> None:
@@ -216,10 +203,8 @@ class Room:
             self._session.close()
 
     def _require_player(self, visitor: Visitor) -> None:
-        if self.lost:
-            raise Refusal("lost")
-        if not self._assignments.of(visitor):
-            raise Refusal("not_your_agent", "only those who play may do this")
+        require(not self.lost, "lost")
+        require(self._assignments.of(visitor), "not_your_agent", "only those who play may do this")
 
     def _go_on(self) -> bool:
         """Let the game move if nothing keeps it waiting; return whether it does."""

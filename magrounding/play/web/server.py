@@ -16,7 +16,7 @@ from magrounding.play.web.addresses import Proxies, Quota, Quotas
 from magrounding.play.web.gate import NAME, Gate, HttpConnection, listening
 from magrounding.play.web.host import Guest, Host
 from magrounding.play.web.limits import Bucket
-from magrounding.play.web.messages import Refusal, parse, read
+from magrounding.play.web.messages import Refusal, parse, read, require
 from magrounding.storage import json_text
 
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
@@ -90,8 +90,7 @@ class Server:
         """Refuse by code, and send the headers with everything."""
         _allow(request, self.host.limits.request_seconds)
         try:
-            if _name_of(request.host) not in self._names:
-                raise Refusal("foreign_host")
+            require(_name_of(request.host) in self._names, "foreign_host")
             _take(self._quota(request).requests)
             response = await handler(request)
         except Refusal as refusal:
@@ -122,14 +121,12 @@ class Server:
             same = parts.scheme in ("http", "https") and parts.netloc.lower() == request.host.lower()
         except ValueError:
             same = False
-        if not same:
-            raise Refusal("foreign_origin")
+        require(same, "foreign_origin")
 
     async def _file(self, request: web.Request) -> web.Response:
         """One of the page's files, which were all read at the start; the page itself where none is named."""
         name = request.match_info.get("name", PAGE)
-        if name not in self._files:
-            raise Refusal("no_page")
+        require(name in self._files, "no_page")
         return web.Response(body=self._files[name], content_type=_FILES[name], charset="utf-8")
 
     async def _offers(self, request: web.Request) -> web.Response:
@@ -160,24 +157,20 @@ class Server:
         self._check_origin(request)
         _take(self._quota(request).heavy)
         number = request.query.get("game", "0")
-        if not number.isascii() or not number.isdigit() or len(number) > 6:
-            raise Refusal("wrong_value", "game is a number")
+        require(number.isascii() and number.isdigit() and len(number) <= 6, "wrong_value", "game is a number")
         try:
             async with asyncio.timeout(self.host.limits.upload_seconds):
                 data = await request.read()
         except TimeoutError:
             raise Refusal("slow", "the upload takes too long") from None
-        if len(data) > self.host.limits.upload_bytes:
-            raise Refusal("too_big")
+        require(len(data) <= self.host.limits.upload_bytes, "too_big")
         return web.json_response(text=await self.host.replay(data, int(number)))
 
     async def _socket(self, request: web.Request) -> web.StreamResponse:
         self._check_origin(request)
         limits, quota = self.host.limits, self._quota(request)
-        if quota.sockets >= limits.address_sockets:
-            raise Refusal("quota")
-        if self._sockets >= limits.sockets:
-            raise Refusal("full")
+        require(quota.sockets < limits.address_sockets, "quota")
+        require(self._sockets < limits.sockets, "full")
         socket = web.WebSocketResponse(
             max_msg_size=limits.frame_bytes, heartbeat=limits.heartbeat, compress=False, timeout=5.0
         )
@@ -223,12 +216,10 @@ class _Connection:
         """Obey a message, or send the refusal."""
         ref = None
         try:
-            if not self._bucket.take():
-                raise Refusal("too_fast")
+            _take(self._bucket)
             if text is None:
                 raise Refusal("malformed")
-            if len(text.encode("utf-8", "replace")) > self._host.limits.message_bytes:
-                raise Refusal("too_big")
+            require(len(text.encode("utf-8", "replace")) <= self._host.limits.message_bytes, "too_big")
             content = read(text)
             ref = content.get("ref") if type(content.get("ref")) is int else None
             answer = await self._host.answer(self._guest, parse(content))
@@ -274,8 +265,7 @@ def _allow(request: web.Request, seconds: float) -> None:
 
 
 def _take(bucket: Bucket) -> None:
-    if not bucket.take():
-        raise Refusal("too_fast")
+    require(bucket.take(), "too_fast")
 
 
 def _name_of(host: str) -> str:
