@@ -17,9 +17,8 @@ from magrounding.experiment.tables import AFTER, WITHIN
 from magrounding.play.actor import Actor, has_expert, make_expert
 from magrounding.play.evaluate import GREEDY, PLAYS, REASSIGNED, REPORT_SEED, SELECTION_SEED, TRUE_MANUAL, evaluate
 from magrounding.play.lineup import ORACLE, OVERLAP, RANDOM, Lineup
-from magrounding.play.overlap import OverlapTeam
 from magrounding.play.run_folder import RunFolder
-from magrounding.play.scripted import random_team
+from magrounding.play.scripted import OverlapTeam, random_team
 from magrounding.registry import env_entry
 from magrounding.spec import EnvSpec, TextChoices
 from magrounding.vector import VectorEnv

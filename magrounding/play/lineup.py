@@ -24,9 +24,8 @@ from magrounding.play.function import FunctionTeam
 from magrounding.play.language_models.calls import CALLS_FILE, Calls, CallTotals
 from magrounding.play.language_models.player import LanguageModels, LanguageTeam, ModelPlayer
 from magrounding.play.loading import load_team
-from magrounding.play.overlap import OverlapTeam
 from magrounding.play.script import Script, ScriptedTeam
-from magrounding.play.scripted import random_team
+from magrounding.play.scripted import OverlapTeam, random_team
 from magrounding.play.team import Team, mixed_team
 from magrounding.pretrained import PREFIX
 from magrounding.vector import VectorEnv

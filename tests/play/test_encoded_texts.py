@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from magrounding.play import encoded_texts
-from magrounding.play.encoded_texts import EncodedTexts
+from magrounding.play import player
+from magrounding.play.player import EncodedTexts
 from magrounding.texts import content_keys
 from tests.training.text_games import LENGTH, TextPolicy
 
@@ -132,7 +132,7 @@ def test_the_callers_arrays_may_change(policy, keep):
 
 
 def test_what_is_kept_has_a_limit(policy, monkeypatch):
-    monkeypatch.setattr(encoded_texts, "KEPT", 5)
+    monkeypatch.setattr(player, "KEPT", 5)
     texts = reader_of(policy, keep=True)
     for word in range(8):
         read(texts, sentences(1, 2, 3, word=word))

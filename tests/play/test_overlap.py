@@ -8,8 +8,7 @@ from magrounding.errors import ConfigurationError
 from magrounding.experiment.evaluate import compared
 from magrounding.play.evaluate import play
 from magrounding.play.lineup import Lineup
-from magrounding.play.overlap import OverlapTeam
-from magrounding.play.scripted import random_team
+from magrounding.play.scripted import OverlapTeam, random_team
 from magrounding.spec import CHOICES
 from tests.many_choices import MOST, SPEC, ManyChoices
 
