@@ -1,11 +1,9 @@
 """What the fuzz calls, read from the package, and what it calls it with."""
 
 import inspect
-import pkgutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -205,29 +203,6 @@ def methods(thing) -> list[str]:
             and method.__module__.startswith("magrounding")
         ):
             found.append(name)
-    return found
-
-
-def public_classes() -> set[type]:
-    """Every class of the package that plays: one with a public `step`, `act` or `best_actions`."""
-    found = set()
-    for module in pkgutil.walk_packages(mg.__path__, "magrounding."):
-        if ".cli" in module.name or module.name.endswith("bootstrap"):
-            continue
-        try:
-            names = vars(import_module(module.name))
-        except ImportError:  # an extra that is not installed
-            continue
-        found |= {
-            each
-            for each in names.values()
-            if inspect.isclass(each)
-            and each.__module__ == module.name
-            and not each.__name__.startswith("_")
-            and not getattr(each, "_is_protocol", False)
-            and not inspect.isabstract(each)
-            and any(callable(vars(each).get(name)) for name in ("step", "act", "best_actions"))
-        }
     return found
 
 

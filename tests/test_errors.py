@@ -46,13 +46,3 @@ def test_what_was_meant_is_said_where_a_name_is_like_it_and_nothing_where_none_i
         check_choice(kind, value, known)
     there = f"choose from: {', '.join(known)}" if known else "there is none"
     assert str(caught.value) == f"unknown {kind} {value!r}; {there}" + (f"; did you mean {meant!r}?" if meant else "")
-
-
-@pytest.mark.parametrize(
-    ("value", "end"),
-    [("nmae 7", "name 8, name 9; did you mean 'name 7'?"), ("zebra", "name 9"), (7, "name 9")],
-)
-def test_below_a_long_list_of_names_stands_the_one_that_was_meant(value, end):
-    with pytest.raises(ConfigurationError) as caught:
-        check_choice("thing", value, [f"name {k}" for k in range(10)])
-    assert str(caught.value).endswith(end)

@@ -33,11 +33,3 @@ def test_many_games_end_and_a_few_are_won():
     ended, rate = random_games.many_games(num_envs=64, steps=100)
     assert ended > 64
     assert 0 < rate < 0.5
-
-
-def test_legal_actions_never_choose_a_masked_one():
-    mask = np.random.default_rng(0).integers(0, 2, (500, 2, 5), np.int8)
-    mask[..., 0] = 1
-    actions = random_games.legal_actions(mask, np.random.default_rng(1))
-    assert np.take_along_axis(mask, actions[..., None], -1).all()
-    assert set(np.unique(actions)) == set(range(5))

@@ -8,7 +8,6 @@ from types import SimpleNamespace
 import pytest
 
 from magrounding import extras
-from magrounding.errors import ConfigurationError
 
 PROJECT = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 METADATA = SimpleNamespace(
@@ -42,11 +41,6 @@ def test_every_extra_says_what_it_is_for():
     assert set(PROJECT["optional-dependencies"]) <= set(extras.FEATURES)
 
 
-def test_what_is_there_lacks_nothing(described):
-    assert extras.missing_packages() == extras.missing_packages("nethack") == ()
-    assert extras.state("nethack") == "installed"
-
-
 def test_a_package_of_another_version_is_missing(described, monkeypatch):
     monkeypatch.setitem(VERSIONS, "nle", "1.4")
     assert extras.missing_packages("nethack") == ("nle<1.4,>=1.3 (1.4 is installed)",)
@@ -67,12 +61,3 @@ def test_programs_that_compile_are_missing_until_the_packages_are_there(describe
 
 def test_an_extra_of_extras_is_unfolded(described):
     assert [each.name for each in extras.requirements("all")] == ["alfworld", "nle"]
-
-
-def test_files_that_are_not_installed_are_one_sentence(monkeypatch):
-    def none(name):
-        raise PackageNotFoundError(name)
-
-    monkeypatch.setattr(extras, "distribution", none)
-    with pytest.raises(ConfigurationError):
-        extras.extras()

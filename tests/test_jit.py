@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import magrounding
-from magrounding import jit, storage
+from magrounding import jit
 
 PLAY = """
 import magrounding as mg
@@ -68,13 +68,6 @@ def test_a_folder_that_others_can_write_to_is_not_trusted(sealed):
     done = run(PLAY.split("env =", maxsplit=1)[0], surroundings)
     assert done.returncode == 0, done.stderr
     assert not list(folder.iterdir())
-
-
-def test_a_link_in_place_of_the_folder_is_not_followed(tmp_path, monkeypatch):
-    (tmp_path / "elsewhere").mkdir(mode=0o700)
-    (tmp_path / f"magrounding-numba-{os.getuid()}").symlink_to(tmp_path / "elsewhere")
-    monkeypatch.setattr(storage.tempfile, "gettempdir", lambda: str(tmp_path))
-    assert storage.own_temporary("magrounding-numba") is None
 
 
 OTHER = """

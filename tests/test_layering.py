@@ -178,16 +178,6 @@ def test_what_is_imported_within_a_function_has_a_reason():
     assert LATE.keys() <= late.keys(), f"no more there: {LATE.keys() - late.keys()}"
 
 
-def test_benchmarks_tests_and_tools_are_above_everything():
-    above = [
-        f"{name_of(path)}:{line} imports {module}"
-        for path in modules()
-        for module, line, _, _ in imports(path)
-        if module.split(".")[0] in ("benchmarks", "tests", "examples", "tools")
-    ]
-    assert not above, "\n".join(above)
-
-
 def test_worlds_and_the_ground_know_no_torch():
     found = [
         f"{name_of(path)}:{line}"

@@ -65,18 +65,6 @@ def test_types_and_every_data_file_are_shipped_and_have_an_origin():
     assert [path for path in data if not any(Path(path).match(each) for each in shipped)] == []
 
 
-def test_all_holds_the_light_extras_only():
-    extras = PROJECT["optional-dependencies"]
-    assert {"alfworld", "scienceworld", "lm", "ray", "dev"} <= set(extras)
-    assert extras["all"] == ["magrounding[nethack,babyai,tianshou,supersuit,play,web,llm,pieces,hub,efficiency]"]
-
-
-def test_the_readme_is_read_in_one_sitting():
-    lines = README.splitlines()
-    assert len(lines) <= 150
-    assert max(map(len, lines)) <= 120
-
-
 def test_every_environment_and_agent_has_a_row_and_a_page():
     code = {
         page: set(re.findall(r"`([^`\n]+)`", (ROOT / page).read_text(encoding="utf-8")))

@@ -14,13 +14,7 @@ from magrounding.errors import ConfigurationError
 from magrounding.experiment.config import make_config
 from magrounding.experiment.phase import Promotion
 from magrounding.plain import plain
-from magrounding.single.alfworld import ALFWorld
-from magrounding.single.babyai import BabyAI
-from magrounding.single.nethack import NetHack
-from magrounding.single.scienceworld import ScienceWorld
-from magrounding.single.touchdown import Touchdown
 from magrounding.training.ppo import PPOConfig
-from tests.envs.people_corpus import small_corpus, write_corpus
 
 
 class Size(IntEnum):
@@ -56,16 +50,6 @@ def test_what_stands_for_a_plain_value(given, meant):
     assert json.loads(json.dumps(found)) is not None
 
 
-@pytest.mark.parametrize("given", [None, True, 3, 3.0, "3", b"3", object(), ...])
-def test_what_is_plain_or_stands_for_nothing_stays(given):
-    assert plain(given) is given
-
-
-def test_a_list_of_numbers_is_no_number():
-    given = np.array([3])
-    assert plain(given) is given
-
-
 OPTIONS = [
     ("rtfm", {"size": np.int64(8), "sight": np.float32(3), "shuffle_manual": np.False_, "occupants": np.int64(1)}),
     ("ma_rtfm", {"agents": Three(), "max_cycles": np.uint8(9), "chase_range": np.int32(2)}),
@@ -86,37 +70,6 @@ def test_in_options_of_worlds(env, options):
     assert json.loads(json.dumps(vec.options)) == same
     seen = [each.reset(seed=np.array(5))[0] for each in (given, usual)]
     assert str(seen[0]) == str(seen[1])
-
-
-@pytest.mark.parametrize(
-    ("config", "options"),
-    [
-        (ALFWorld, {"max_cycles": np.int64(9), "games": Path("games")}),
-        (BabyAI, {"max_cycles": np.int64(9), "fast_view": np.False_}),
-        (NetHack, {"max_cycles": np.int64(9), "crop": np.int64(9), "colours": np.True_}),
-        (ScienceWorld, {"max_choices": np.int64(9), "heap": np.int64(300), "fast_actions": np.True_}),
-        (Touchdown, {"max_cycles": np.int64(9), "turned": np.True_, "patch": np.int8(4)}),
-    ],
-)
-def test_in_options_of_simulators(config, options):
-    same = plain(options)
-    assert config(**options) == config(**same)
-    assert json.loads(json.dumps(config(**options).as_dict())).items() >= same.items()
-    for name, value in options.items():
-        wrong = [True, 3.5, "3", None] if isinstance(value, np.integer) else [1, np.int64(1), "yes"]
-        for each in wrong:
-            if isinstance(value, np.integer | np.bool_) and not (each is None and name == "max_cycles"):
-                with pytest.raises(ConfigurationError):
-                    config(**{name: each})
-
-
-def test_a_folder_is_a_path_of_any_kind(tmp_path, small_corpus_folder):
-    assert mg.make("messenger", corpus=small_corpus_folder).options == {"corpus": str(small_corpus_folder)}
-
-
-@pytest.fixture
-def small_corpus_folder(tmp_path):
-    return Path(write_corpus(tmp_path / "corpus", small_corpus()))
 
 
 def test_in_settings_of_runs():

@@ -43,12 +43,6 @@ def test_the_first_numbers_of_splitmix64_are_the_published_ones():
     assert [int(seeding.hash64(np.uint64(1234567), k)) for k in range(5)] == expected
 
 
-@pytest.mark.parametrize(("seed", "episode", "stream"), [(0, 0, 0), (7, 3, 4), (2**62 - 1, 10**9, 2)])
-def test_stream_keys_chain_the_hash(seed, episode, stream):
-    expected = splitmix(splitmix(splitmix(0, seed), episode), stream)
-    assert int(seeding.stream_key(seed, episode, stream)) == expected
-
-
 @pytest.mark.parametrize(("key", "counter"), EXAMPLES)
 @pytest.mark.parametrize("n", [1, 2, 3, 10, 4_233_600, 2**31 - 1])
 def test_below_scales_the_upper_half(key, counter, n):
@@ -88,11 +82,6 @@ def test_first_draws_of_consecutive_seeds_are_uniform_and_independent():
     first = np.array([seeding.below(key, 0, 16) for key in keys])
     assert chisquare(np.bincount(first, minlength=16)).pvalue > 1e-4
     assert chisquare(np.bincount(first[:-1:2] * 16 + first[1::2], minlength=256)).pvalue > 1e-4
-
-
-def test_the_streams_are_the_five_of_the_rules():
-    streams = [seeding.TASK, seeding.TEXT, seeding.LAYOUT, seeding.DYNAMICS, seeding.ORDER]
-    assert sorted(streams) == list(range(seeding.NUM_STREAMS))
 
 
 def test_row_b_plays_seed_plus_b():

@@ -11,14 +11,12 @@ from magrounding.errors import ConfigurationError
 from magrounding.spec import (
     EPISODE,
     STEP,
-    Directions,
     EnvSpec,
     Field,
     FixedActions,
     Grid,
     Mask,
     Text,
-    TextChoices,
 )
 
 SPEC = EnvSpec(
@@ -106,14 +104,6 @@ def test_the_space_is_that_of_one_agent():
     assert set(space.spaces) == {"grid", "position", "manual", "message", "action_mask"}
     assert space["grid"] == spaces.Box(0, 9, (4, 6, 2), np.int16)
     assert space["action_mask"] == spaces.Box(0, 1, (5,), np.int8)
-
-
-def test_actions_are_counted_and_named():
-    assert (SPEC.num_actions, SPEC.actions.names[1]) == (5, "up")
-    choices, directions = TextChoices(3, 7), Directions(4)
-    assert (choices.count, choices.names) == (3, ("choice 0", "choice 1", "choice 2"))
-    assert (directions.count, directions.names[3]) == (4, "direction 3")
-    assert replace(SPEC, actions=choices).num_actions == 3
 
 
 def test_words_have_ids():

@@ -11,11 +11,10 @@ from magrounding.envs.messenger.arrays import KIND, PRESENT, ROLE, X, Y
 from magrounding.envs.messenger.entities import ENTITIES, FIRST_SYMBOL
 from magrounding.envs.messenger.kernels import show_games
 from magrounding.errors import CallOrderError, ConfigurationError, MissingExtra
-from magrounding.registry import describe
 from magrounding.single.babyai.words import COLOURS, STATES, TYPES
 from magrounding.single.nethack.words import SHADES
 from magrounding.spec import COLUMNS, EPISODE, Directions, EnvSpec, Field, FixedActions, Grid, Mask, Text, TextChoices
-from magrounding.text_view import HAPPENED, Happened, TextView, find_text_view
+from magrounding.text_view import HAPPENED, Happened, TextView
 from magrounding.vector import observation_of
 
 VARIANTS = [
@@ -271,39 +270,6 @@ def test_the_words_of_every_world_are_read_back_to_its_arrays(id, options):
                 if over and not env.agents and env.spec.outcome == "won":
                     assert reader.happened[2] == f"the game is {'won' if infos[agent]['won'] else 'lost'}"
     env.close()
-
-
-def drawn(spec, id, rng):
-    """Arrays as a game could show them: some row of ids where there is text, and things anywhere."""
-    whole = np.array([i for i, word in enumerate(spec.words) if i and not word.startswith(("##", "<symbol"))])
-    seen = {}
-    for field in spec.fields:
-        array = np.zeros(field.shape, field.dtype)
-        if isinstance(field, Text):
-            for row in array.reshape(-1, array.shape[-1]):
-                length = rng.integers(array.shape[-1] + 1)
-                row[:length] = rng.choice(whole[whole <= field.high], length)
-        elif isinstance(field, Mask):
-            array[rng.integers(len(array), size=3)] = 1
-        else:
-            array[...] = 0 if isinstance(field, Grid) else rng.integers(0, min(field.high, 5) + 1, field.shape)
-        seen[field.name] = array
-    if "choices" in seen:
-        seen["choices"] *= seen["action_mask"][:, None].astype(np.int16)
-        seen["choices"][seen["action_mask"] == 1, 0] = whole[0]
-    if "grid" in spec and id == "alfworld":
-        filled = rng.integers(1, 40)
-        seen["grid"][:filled, 0] = rng.choice(whole, (filled, 2))
-    return seen
-
-
-@pytest.mark.parametrize("id", ["alfworld", "scienceworld"])
-def test_words_of_worlds_that_may_not_be_installed(id):
-    spec, rng = describe(mg.ENVS[id].configure()), np.random.default_rng(0)
-    view, reader = find_text_view(id, spec), Reader(id, spec)
-    for _ in range(30):
-        seen = drawn(spec, id, rng)
-        same(spec, reader.read(view.describe(seen, Happened())), seen)
 
 
 def have_cells_of_their_own(world):

@@ -32,11 +32,6 @@ def test_decode_undoes_encode():
     assert vocabulary.decode([]) == vocabulary.decode([0, 0]) == ""
 
 
-def test_a_text_is_never_cut():
-    with pytest.raises(ValueError):
-        Vocabulary(WORDS).encode("fire beats wolf .", 3)
-
-
 def test_unknown_words_and_repeated_words_are_errors():
     with pytest.raises(KeyError):
         Vocabulary(WORDS).encode("ice beats wolf .")

@@ -30,11 +30,3 @@ def ways():
 def test_a_way_is_short(ways, way, of):
     detail = "\n".join(ways[way].detail)
     assert ways[way].counts[of] <= BARS[way, of], f"{way}: {ways[way].counts[of]} {of}\n{detail}"
-
-
-@pytest.mark.slow
-def test_what_is_watched_is_found(ways):
-    counts = ways["option"].counts
-    assert 0 < counts["files"] <= counts["functions"] <= counts["calls"]
-    assert any("cli/train.py" in line for line in ways["option"].detail)
-    assert any("training/ppo.py" in line for line in ways["gradient"].detail)
