@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import reprlib
+import textwrap
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -12,39 +13,30 @@ from magrounding.errors import ConfigurationError
 
 _MOST = float(np.finfo(np.float32).max)
 """Largest reward and score: they are shown as float32."""
+_SHOWN = 200
+"""Characters of a wrong answer in an error."""
 _KEYS = np.iinfo(np.int64)
 
 
-def name_of(env: Any) -> str:
-    """Return the name of an env in a sentence: its own class, not that of a wrapper."""
-    return type(getattr(env, "unwrapped", env)).__name__
-
-
-def short_repr(value: Any) -> str:
-    """Return a short repr of any value, for an error sentence."""
-    try:
-        return reprlib.repr(value)
-    except Exception:  # whatever its own repr does
-        return f"a {type(value).__name__}"
+def refuse(what: str, value: Any, env: Any, expected: str) -> NoReturn:
+    """Raise a ConfigurationError: what an env has given, and what was expected of it."""
+    name = type(getattr(env, "unwrapped", env)).__name__  # its own class, not that of a wrapper
+    shown = textwrap.shorten(reprlib.repr(value), _SHOWN)
+    raise ConfigurationError(f"{what} of {name} is {shown}: {expected} was expected")
 
 
 def parts_of(result: Any, names: Sequence[str], call: str, env: Any) -> Sequence[Any]:
     """Return the results of `reset` or `step` of an env; ConfigurationError where they are not as many as `names`."""
-    if isinstance(result, tuple | list) and len(result) == len(names):
-        return result
-    got = f"{len(result)} things" if isinstance(result, tuple | list) else short_repr(result)
-    raise ConfigurationError(
-        f"{call}() of {name_of(env)} returned {got}, it has to return {len(names)}: {', '.join(names)}"
-    )
+    if not isinstance(result, tuple | list) or len(result) != len(names):
+        refuse(f"the result of {call}()", result, env, f"a tuple of {len(names)} ({', '.join(names)})")
+    return result
 
 
 def number(value: Any, what: str, env: Any) -> float:
     """Return one finite number; an array of one is its number. ConfigurationError for anything else."""
     found = float(value) if isinstance(value, float | np.floating) else _scalar(value)
     if found is None or not -_MOST <= found <= _MOST:  # NaN is not
-        raise ConfigurationError(
-            f"{what} of {name_of(env)} is {short_repr(value)}: one finite number in the range of float32 was expected"
-        )
+        refuse(what, value, env, "one finite number in the range of float32")
     return found
 
 
@@ -54,7 +46,7 @@ def flag(value: Any, what: str, env: Any) -> bool:
         return value
     found = _scalar(value)
     if found not in (0, 1):
-        raise ConfigurationError(f"{what} of {name_of(env)} is {short_repr(value)}: True or False was expected")
+        refuse(what, value, env, "True or False")
     return bool(found)
 
 
@@ -66,7 +58,7 @@ def key(value: Any, what: str, env: Any) -> int:
     except Exception:  # whatever an object does that is asked to be an array
         whole = None
     if whole is None or not _KEYS.min <= whole <= _KEYS.max:
-        raise ConfigurationError(f"{what} of {name_of(env)} is {short_repr(value)}: an integer of 64 bits was expected")
+        refuse(what, value, env, "an integer of 64 bits")
     return whole
 
 

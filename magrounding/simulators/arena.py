@@ -128,6 +128,19 @@ def anonymous_file() -> int:
         return os.dup(file.fileno())
 
 
+def write_file(file: int, content: bytes) -> None:
+    """Put this into an anonymous file, in place of what it held."""
+    with open(file, "wb", closefd=False) as whole:
+        whole.truncate(0)
+        whole.seek(0)
+        whole.write(content)
+
+
+def read_file(file: int) -> bytes:
+    """Return what an anonymous file holds."""
+    return os.pread(file, os.fstat(file).st_size, 0)
+
+
 _PER_ROW = {**PER_ENV, "episode": np.int64}
 
 

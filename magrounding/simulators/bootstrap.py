@@ -60,10 +60,10 @@ def main() -> None:
     """Become a worker; the arguments are what `WorkerHandle.start` writes."""
     if sys.argv[1] == "exec":
         become_program()
-    parent, commands, answers, arena, recipe, *bounds = map(int, sys.argv[1:])
+    parent, commands, answers, arena, recipe, message, *bounds = map(int, sys.argv[1:])
     die_with(parent, commands)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
-    for descriptor in (commands, answers, arena, recipe):
+    for descriptor in (commands, answers, arena, recipe, message):
         os.set_inheritable(descriptor, False)  # a simulator's own processes must not hold the pipes open
     path, packed = pickle.loads(os.pread(recipe, os.fstat(recipe).st_size, 0))
     sys.path[:] = path
@@ -71,7 +71,7 @@ def main() -> None:
     from magrounding.simulators.worker import serve
 
     show_anything()
-    serve(packed, commands, answers, arena, (range(*bounds[:2]), range(*bounds[2:])))
+    serve(packed, commands, answers, (arena, message), (range(*bounds[:2]), range(*bounds[2:])))
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,7 +10,7 @@ import gymnasium
 from gymnasium import spaces
 
 from magrounding.errors import ConfigurationError
-from magrounding.simulators.answers import flag, name_of, parts_of, short_repr
+from magrounding.simulators.answers import flag, parts_of, refuse
 
 _AGENT = "agent_0"
 _RESET_ONE, _RESET = ("observation", "info"), ("observations", "infos")
@@ -32,9 +33,9 @@ class PettingZooAdapter:
             self.possible_agents = list(env.possible_agents)
             self._known = set(self.possible_agents)
         except TypeError:
-            raise self._wrong("possible_agents", env.possible_agents, "a list of names") from None
-        if len(self._known) < len(self.possible_agents):
-            raise self._wrong("possible_agents", self.possible_agents, "a list of different names")
+            self.possible_agents, self._known = [], set[Any]()
+        if not self._known or len(self._known) < len(self.possible_agents):
+            refuse("possible_agents", env.possible_agents, env, "a list of different names")
         self.observation_space = env.observation_space
         self.action_space = env.action_space
 
@@ -43,11 +44,12 @@ class PettingZooAdapter:
         acting = getattr(self.env, "agents", None)
         try:
             found = list(acting)  # pyright: ignore[reportArgumentType]  None is refused
-            if self._known.issuperset(found):
-                return found
+            known = self._known.issuperset(found)
         except TypeError:  # nothing to go through, or names that nothing is found by
-            pass
-        raise self._wrong("agents", acting, f"a list of some of {short_repr(self.possible_agents)}")
+            found, known = [], False
+        if not known:
+            refuse("agents", acting, self.env, f"a list of some of {reprlib.repr(self.possible_agents)}")
+        return found
 
     def reset(self, seed: int) -> tuple[ByAgent, ByAgent]:
         observations, infos = parts_of(self.env.reset(seed=seed), _RESET, "reset", self.env)
@@ -64,27 +66,19 @@ class PettingZooAdapter:
                 continue
             self._check(what, found)
             if not actions.keys() <= found.keys():
-                lacking = next(agent for agent in actions if agent not in found)
-                raise self._wrong(what, found, f"one for each agent that has acted, {short_repr(lacking)} too")
+                refuse(what, found, self.env, f"one for each agent that has acted, {reprlib.repr(list(actions))},")
         self._check_infos("infos of step()", infos)
         return observations, rewards, terminations, truncations, infos
 
     def _check(self, what: str, found: Any) -> None:
-        if not isinstance(found, Mapping):
-            raise self._wrong(what, found, "a dict by agent")
-        if not found.keys() <= self._known:
-            stranger = next(agent for agent in found if agent not in self._known)
-            raise self._wrong(what, found, f"no {short_repr(stranger)}, who is none of its possible_agents,")
+        if not isinstance(found, Mapping) or not found.keys() <= self._known:
+            refuse(what, found, self.env, f"a dict by agent, of {reprlib.repr(self.possible_agents)},")
 
     def _check_infos(self, what: str, infos: Any) -> None:
         if not isinstance(infos, Mapping):
-            raise self._wrong(what, infos, "a dict by agent")
+            refuse(what, infos, self.env, "a dict by agent")
         for info in infos.values():  # those that are of no agent may be there
-            if type(info) is not dict and not isinstance(info, Mapping):
-                raise self._wrong(what, infos, "a dict of dicts")
-
-    def _wrong(self, what: str, got: Any, expected: str) -> ConfigurationError:
-        return ConfigurationError(f"{what} of {name_of(self.env)} are {short_repr(got)}: {expected} was expected")
+            _check_info(info, self.env)
 
 
 class GymnasiumAdapter:
@@ -104,7 +98,8 @@ class GymnasiumAdapter:
     def reset(self, seed: int) -> tuple[ByAgent, ByAgent]:
         observation, info = parts_of(self.env.reset(seed=seed), _RESET_ONE, "reset", self.env)
         self.agents = [_AGENT]
-        return {_AGENT: observation}, {_AGENT: self._checked(info)}
+        _check_info(info, self.env)
+        return {_AGENT: observation}, {_AGENT: info}
 
     def step(self, actions: dict[Any, int]) -> tuple[ByAgent, ByAgent, ByAgent, ByAgent, ByAgent]:
         result = parts_of(self.env.step(actions[_AGENT]), _STEP_ONE, "step", self.env)
@@ -112,13 +107,13 @@ class GymnasiumAdapter:
         terminated, truncated = flag(terminated, "terminated", self.env), flag(truncated, "truncated", self.env)
         if terminated or truncated:
             self.agents = []
-        info = self._checked(info)
+        _check_info(info, self.env)
         return {_AGENT: observation}, {_AGENT: reward}, {_AGENT: terminated}, {_AGENT: truncated}, {_AGENT: info}
 
-    def _checked(self, info: Any) -> Mapping[str, Any]:
-        if type(info) is not dict and not isinstance(info, Mapping):
-            raise ConfigurationError(f"info of {name_of(self.env)} is {short_repr(info)}: a dict was expected")
-        return info
+
+def _check_info(info: Any, env: Any) -> None:
+    if type(info) is not dict and not isinstance(info, Mapping):
+        refuse("info", info, env, "a dict")
 
 
 EnvAdapter = PettingZooAdapter | GymnasiumAdapter
@@ -128,13 +123,11 @@ def adapt(env: Any) -> EnvAdapter:
     """Return an env behind its adapter; ConfigurationError for neither PettingZoo's parallel nor Gymnasium's."""
     if isinstance(env, gymnasium.Env):
         return GymnasiumAdapter(env)
-    if hasattr(env, "agent_iter"):
+    needed = ("possible_agents", "reset", "step", "observation_space")
+    if hasattr(env, "agent_iter") or not all(hasattr(env, name) for name in needed):
         raise ConfigurationError(
-            f"{type(env).__name__} lets agents act in turn; make it parallel first: pettingzoo.utils.aec_to_parallel"
-        )
-    if not all(hasattr(env, name) for name in ("possible_agents", "reset", "step", "observation_space")):
-        raise ConfigurationError(
-            f"make_env made a {type(env).__name__}; a PettingZoo ParallelEnv or a gymnasium.Env was expected"
+            f"make_env made a {type(env).__name__}; a PettingZoo ParallelEnv or a gymnasium.Env was expected "
+            "(pettingzoo.utils.aec_to_parallel makes one of an env whose agents act in turn)"
         )
     return PettingZooAdapter(env)
 

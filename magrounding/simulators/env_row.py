@@ -6,12 +6,11 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from magrounding.errors import ConfigurationError
-from magrounding.simulators.answers import flag, key, name_of, number, short_repr
+from magrounding.simulators.answers import flag, key, number, refuse
 from magrounding.simulators.arena import Arena
 from magrounding.simulators.env_adapters import ByAgent, EnvAdapter, attribute
 from magrounding.simulators.spaces import MASK, ONLY_FIELD, field_bounds, observed
 from magrounding.simulators.writer import FieldWriter, converted
-from magrounding.spec import EnvSpec
 
 _SUCCESS = ("won", "is_success", "success")
 _NOTHING: Mapping[str, Any] = {}
@@ -33,8 +32,8 @@ class EnvRow:
         ConfigurationError: in `reset`, `step`, `label` and `write_state`, for what an env may not show or say.
     """
 
-    def __init__(self, adapter: EnvAdapter, spec: EnvSpec, arena: Arena, row: int) -> None:
-        self._adapter, self._spec, self._arena, self._row = adapter, spec, arena, row
+    def __init__(self, adapter: EnvAdapter, arena: Arena, row: int) -> None:
+        self._adapter, self._spec, self._arena, self._row = adapter, arena.spec, arena, row
         self.env = adapter.env
         self._agents = adapter.possible_agents
         self._first_action = int(getattr(adapter.action_space(self._agents[0]), "start", 0))
@@ -71,14 +70,11 @@ class EnvRow:
         self._bind()
 
     def reset(self) -> None:
-        """Start the episode that the arena names, with nothing played yet."""
-        self._start()
-        self._show_nothing_played()
-
-    def rest(self) -> None:
-        """Go on as it is where others are reset: an end that was shown is shown no more."""
+        """Start the episode that the arena names; where the row is not selected, an end is shown no more."""
         arena, row = self._arena, self._row
-        if arena.done[row]:
+        if arena.selected[row]:
+            self._start()
+        if arena.selected[row] or arena.done[row]:
             self._show_nothing_played()
         for array in (arena.rewards, arena.terminated, arena.truncated, arena.illegal):
             array[row] = 0
@@ -108,8 +104,8 @@ class EnvRow:
         try:
             self._count(rewards, terminations, truncations, infos, acting)
         except ConfigurationError as error:
-            who = short_repr(self._agents[self._counting])
-            raise ConfigurationError(f"{error}; agent {who}, row {row}, step {self._length + 1} of its game") from None
+            who, step = self._agents[self._counting], self._length + 1
+            raise ConfigurationError(f"{error}; agent {who!r}, row {row}, step {step} of its game") from None
         done = not any(self._alive)
         won = done and self._success(infos)
         score = _first(infos, "score")
@@ -147,7 +143,9 @@ class EnvRow:
         self._length += 1
 
     def label(self) -> None:
-        """Write the env's best actions; every action where it knows none, as no label is ever empty."""
+        """Write the env's best actions where the row is selected; every action where it knows none."""
+        if not self._arena.selected[self._row]:
+            return
         env, labels = self.env, self._arena.labels[self._row]
         labels[...] = converted(attribute(env, "best_actions")(), labels, "best_actions()", env, reshape=True)
         labels[~labels.any(1)] = True
@@ -163,7 +161,7 @@ class EnvRow:
         acting = self._adapter.agents
         self._alive = [agent in acting for agent in self._agents]
         if not any(self._alive):
-            raise ConfigurationError(f"{name_of(env)} has no agents after reset()")
+            refuse("agents after reset()", acting, env, "one at least")
         self._ended = [False] * len(self._agents)
         self._returns = [0.0] * len(self._agents)
         self._length, self._score = 0, None
@@ -186,10 +184,7 @@ class EnvRow:
                 self._write(observations[agent], infos.get(agent, _NOTHING), (*own, *shared) if shared else own)
                 shared = ()
             elif agent in acting:
-                raise ConfigurationError(
-                    f"{name_of(self.env)} shows {short_repr(agent)} nothing, who acts next: "
-                    "there has to be an observation for each of its agents"
-                )
+                refuse("observations", observations, self.env, f"one for {agent!r}, who acts next,")
 
     def _write(self, observation: Any, info: Mapping[str, Any], writers: Iterable[FieldWriter]) -> None:
         if type(observation) is not dict and not isinstance(observation, Mapping):
@@ -203,11 +198,7 @@ class EnvRow:
             elif name == MASK and self._mask_may_lack:
                 writer.clear()
             else:
-                shows = ", ".join(map(str, observation)) or "nothing"
-                raise ConfigurationError(
-                    f"{name_of(self.env)} shows {shows}, but not {name!r}, which its spec names: "
-                    "every observation has to have it"
-                )
+                refuse("an observation", observation, self.env, f"one with {name!r}, which its spec names,")
 
     def _success(self, infos: ByAgent) -> bool:
         """Tell whether an agent is reported to have won, by the first of the known keys that is there."""

@@ -27,6 +27,22 @@ class Fault:
     rows: tuple[int, ...]
 
 
+@dataclass(frozen=True)
+class Failure:
+    """Reason for which a worker gave no answer, in one line, and what its simulator raised and where, if it did."""
+
+    reason: str
+    error: BaseException | None = None
+    trace: str = ""
+
+    @classmethod
+    def unpacked(cls, message: bytes) -> Failure:
+        """Return the failure whose exception `pack_error` has packed."""
+        error, trace = unpack_error(message)
+        error.add_note(f"It was raised in a worker process:\n{trace.strip()}")
+        return cls(f"{type(error).__name__}: {error}", error, trace.strip())
+
+
 def pack_error(error: BaseException, trace: str) -> bytes:
     """Pack an exception and its traceback; where the exception cannot travel, a SimulatorError that describes it.
 

@@ -2,17 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-
-@dataclass(frozen=True)
-class Failure:
-    """Reason for which a worker gave no answer, in one line, and what its simulator raised and where, if it did."""
-
-    reason: str
-    error: BaseException | None = None
-    trace: str = ""
-
 
 class WorkerHandle:
     """Base of the handles of a worker, which start it, send commands of one byte (`worker`), read answers, and kill it.

@@ -10,18 +10,17 @@ import select
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import cloudpickle
 
-from magrounding.simulators.arena import Arena, anonymous_file, arena_bytes
-from magrounding.simulators.faults import unpack_error
-from magrounding.simulators.handle import Failure, WorkerHandle
+from magrounding.simulators.arena import Arena, anonymous_file, arena_bytes, read_file, write_file
+from magrounding.simulators.faults import Failure
+from magrounding.simulators.handle import WorkerHandle
 from magrounding.simulators.scratch import Scratch
 from magrounding.simulators.spawner import spawn
-from magrounding.simulators.worker import DONE, FAILED, LENGTH, Recipe
+from magrounding.simulators.worker import FAILED, Recipe
 from magrounding.spec import EnvSpec
 
 _LOOK_SECONDS = 0.5
@@ -41,16 +40,17 @@ class LocalHandle(WorkerHandle):
 
     def __init__(self, index: int, groups: tuple[slice, slice], files: tuple[int, int]) -> None:
         super().__init__(index, groups)
-        self.answers = self._commands = -1
+        self.answers = self._commands = self._message = -1
         self._files = files
-        self._unread = self._report = b""
         self._scratch: Scratch | None = None
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> int:
-        self.sent, self.answered, self._unread = 1, 0, b""
+        self.sent, self.answered = 1, 0
         (their_commands, self._commands), (self.answers, their_answers) = os.pipe(), os.pipe()
-        files = (their_commands, their_answers, *self._files)
+        os.set_blocking(self.answers, False)
+        self._message = anonymous_file()
+        files = (their_commands, their_answers, *self._files, self._message)
         bounds = [bound for group in self.groups for bound in (group.start, group.stop)]
         arguments = [str(number) for number in (os.getpid(), *files, *bounds)]
         script = str(Path(__file__).with_name("bootstrap.py"))
@@ -70,32 +70,18 @@ class LocalHandle(WorkerHandle):
 
     def read(self) -> Failure | None:
         """Read answers that have come; a Failure where the worker has raised or is gone."""
-        got = os.read(self.answers, 65536)
-        if got == DONE and not self._unread:
-            self.answered += 1
-            return None
-        if not got:
-            return Failure(self.exit_reason())
-        self._unread += got
-        while self._unread:
-            kind, end, message = self._unread[:1], 1, b""
-            if kind != DONE:
-                start = 1 + LENGTH.size
-                end = start + LENGTH.unpack(self._unread[1:start])[0] if len(self._unread) >= start else start
-                if len(self._unread) < end:
-                    break
-                message = self._unread[start:end]
-            if kind == FAILED:
-                error, trace = unpack_error(message)
-                return Failure(f"{type(error).__name__}: {error}", error, trace.strip())
-            self._report = message or self._report
-            self._unread = self._unread[end:]
-            self.answered += 1
-        return None
+        try:
+            got = os.read(self.answers, 65536)
+        except BlockingIOError:  # it has ended, and a process that it has started holds the pipe open
+            got = b""
+        if got.endswith(FAILED):
+            return Failure.unpacked(read_file(self._message))
+        self.answered += len(got)
+        return None if got else Failure(self.exit_reason())
 
     @property
     def spec(self) -> EnvSpec:
-        return pickle.loads(self._report)
+        return pickle.loads(read_file(self._message))
 
     @property
     def pid(self) -> int:
@@ -131,6 +117,7 @@ class LocalHandle(WorkerHandle):
             self._scratch = None
         if self.answers >= 0:
             os.close(self.answers)
+            os.close(self._message)
             self.answers = -1
 
     def _await_end(self, seconds: float) -> None:
@@ -151,8 +138,7 @@ class LocalWorkers:
         packed = pickle.dumps((sys.path, cloudpickle.dumps(recipe)))
         self._num_envs = recipe.num_envs
         self._files = self._arena_file, recipe_file = anonymous_file(), anonymous_file()
-        with os.fdopen(os.dup(recipe_file), "wb") as file:
-            file.write(packed)
+        write_file(recipe_file, packed)
         self.handles = [LocalHandle(w, groups, self._files) for w, groups in enumerate(shares)]
 
     def arena(self, spec: EnvSpec) -> Arena:
@@ -161,34 +147,14 @@ class LocalWorkers:
         os.ftruncate(self._arena_file, size)
         return Arena(spec, self._num_envs, mmap.mmap(self._arena_file, size))
 
-    def wait(self, tickets: Mapping[LocalHandle, int], seconds: float) -> dict[LocalHandle, Failure]:
-        """Wait until every worker has answered its ticket; return those that failed to within `seconds`, and why."""
-        pending = {handle.answers: handle for handle, ticket in tickets.items() if handle.answered < ticket}
-        failures: dict[LocalHandle, Failure] = {}
+    def ready(self, handles: Sequence[LocalHandle], seconds: float) -> list[LocalHandle]:
+        """Wait for some workers, up to so many seconds; return those that have answered or ended."""
         poll = select.poll()
-        for descriptor in pending:
+        of = {handle.answers: handle for handle in handles}
+        for descriptor in of:
             poll.register(descriptor, select.POLLIN)
-        deadline = time.monotonic() + seconds
-        while pending:
-            left = deadline - time.monotonic()
-            ready = poll.poll(max(0.0, min(left, _LOOK_SECONDS)) * 1000)
-            for descriptor, _ in ready:
-                handle = pending[descriptor]
-                failure = handle.read()
-                if failure is not None:
-                    failures[handle] = failure
-                if failure is not None or handle.answered >= tickets[handle]:
-                    poll.unregister(descriptor)
-                    del pending[descriptor]
-            if ready:
-                continue
-            for descriptor, handle in list(pending.items()):
-                ended = handle.has_ended()
-                if ended or left <= 0:
-                    failures[handle] = Failure(handle.exit_reason() if ended else f"no answer for {seconds:g} s")
-                    poll.unregister(descriptor)
-                    del pending[descriptor]
-        return failures
+        found = poll.poll(max(0.0, min(seconds, _LOOK_SECONDS)) * 1000)
+        return [of[descriptor] for descriptor, _ in found] or [handle for handle in handles if handle.has_ended()]
 
     def close(self) -> None:
         """Release what the workers share, once they have ended."""

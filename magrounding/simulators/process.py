@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from magrounding.capabilities import Expert, HasHalves, HasState, require_capability
+from magrounding.capabilities import HasHalves
 from magrounding.errors import CallOrderError, ConfigurationError
-from magrounding.simulators import worker as command
 from magrounding.simulators.arena import Arena, View
 from magrounding.simulators.local_workers import LocalWorkers
 from magrounding.simulators.ray_workers import RayWorkers, ray_count
 from magrounding.simulators.simulator_env import SimulatorVectorEnv
+from magrounding.simulators.worker import RESET, STEP_BOTH, STEP_GROUP, Recipe
 from magrounding.simulators.worker_pool import Handle, WorkerPool, shares_of
-from magrounding.spec import EnvSpec
-from magrounding.vector import Info, Observation, StepResult, alone, check_actions, check_count, check_rows, row_seeds
+from magrounding.vector import Info, Observation, StepResult, alone, check_actions, check_count, check_rows
 
 _BOTH = (0, 1)
 
@@ -40,25 +39,15 @@ class ProcessVectorEnv(SimulatorVectorEnv, HasHalves):
     """
 
     def __init__(
-        self,
-        make_env: Callable[[], Any],
-        num_envs: int,
-        workers: int | str,
-        *,
-        id: str,
-        options: Mapping[str, Any],
-        spec: EnvSpec | None,
-        timeout: float,
-        copy: bool,
+        self, recipe: Recipe, workers: int | str, id: str, options: Mapping[str, Any], copy: bool, timeout: float
     ) -> None:
+        num_envs = recipe.num_envs
         super().__init__(id, options, num_envs)
         half = num_envs - num_envs // 2
-        self._rows = slice(0, num_envs)
-        self._halves = slice(0, half), slice(half, num_envs)
-        self.groups = self._halves if num_envs > 1 else self._halves[:1]
+        halves = slice(0, half), slice(half, num_envs)
+        self.groups = halves if num_envs > 1 else halves[:1]
         count, kind = (workers, LocalWorkers) if isinstance(workers, int) else (ray_count(workers), RayWorkers)
-        recipe, shares = command.Recipe(make_env, num_envs, spec), shares_of(self._halves, min(count, num_envs))
-        self._pool = WorkerPool(kind(recipe, shares), timeout)
+        self._pool = WorkerPool(kind(recipe, shares_of(halves, min(count, num_envs))), timeout)
         self.spec, self.faults = self._pool.spec, self._pool.faults
         self.num_agents = self.spec.num_agents
         self._arena = self._pool.arena()
@@ -66,11 +55,10 @@ class ProcessVectorEnv(SimulatorVectorEnv, HasHalves):
         self._copies = list(zip(self._shown.visible_arrays(), self._arena.visible_arrays(), strict=True))
         self._fault = np.zeros(num_envs, np.bool_)
         self._episode = np.zeros(num_envs, np.int64)  # the last one that was started in each row
-        self._all_views = View(self._shown, self._rows, (id, self.spec), copy=copy)
-        self._views = [View(self._shown, rows, (id, self.spec), copy=copy) for rows in self._halves]
+        self._rows = {(0,): halves[0], (1,): halves[1], _BOTH: slice(0, num_envs)}
+        self._views = {g: View(self._shown, rows, (id, self.spec), copy=copy) for g, rows in self._rows.items()}
         self._tickets: dict[int, dict[Handle, int]] = {}  # by group, of steps that are being played
         self._lost: set[tuple[Handle, int]] = set()  # by worker and group: episodes whose loss is yet to be shown
-        self._started = False
 
     @property
     def pids(self) -> list[int]:
@@ -86,31 +74,28 @@ class ProcessVectorEnv(SimulatorVectorEnv, HasHalves):
         """
         self._require_open()
         if rows is not None:
-            self._require_start()
             self._require_rest("resetting some of the games")
-        arena, pool, chosen = self._arena, self._pool, check_rows(rows, self.num_envs)
-        seeds = None if self._started and seed is None else row_seeds(seed, self.num_envs)
+        arena, pool = self._arena, self._pool
+        seeds, chosen = self._seeds(seed), check_rows(rows, self.num_envs)
         pool.answered({worker: worker.sent for worker in pool.workers})
         self._tickets.clear()
-        if seeds is None:
-            self._episode[chosen] += 1
-        else:
-            arena.seeds[chosen], self._episode[chosen] = seeds[chosen], 0
-        arena.episode[chosen], arena.selected[:] = self._episode[chosen], False
-        arena.selected[chosen] = True
+        arena.episode[chosen] = self._episode[chosen]
+        self._select(chosen)
+        self._name_episodes(seeds, chosen)
+        self._episode[chosen] = arena.episode[chosen]
         self._fault[:] = False
         self._fault[self._lost_rows(_BOTH)] = True  # of those that stay, it has not been shown yet
         self._fault[chosen] = False
-        self._settle({worker: worker.send(command.RESET) for worker in pool.workers})
+        self._obey(RESET)
         self._fault[self._lost_rows(_BOTH)] = True
         self._shown.visible[:] = arena.visible
         self._started = True
-        return self._all_views.start(arena.final_observation, self._fault)
+        return self._views[_BOTH].start(arena.final_observation, self._fault)
 
     @alone
     def step(self, actions: ArrayLike) -> StepResult:
-        self._send(actions, _BOTH, self._rows)
-        return self._receive(_BOTH, self._rows, self._all_views)
+        self._send(actions, _BOTH)
+        return self._receive(_BOTH)
 
     def send(self, actions: ArrayLike, group: int) -> None:
         """Begin a step of group 0 or 1: actions [R, n] of the rows `groups[group]`.
@@ -119,8 +104,7 @@ class ProcessVectorEnv(SimulatorVectorEnv, HasHalves):
             InvalidAction: wrong actions.
             CallOrderError: before `reset`, or a step of this group is being played.
         """
-        group = self._check_group(group)
-        self._send(actions, (group,), self._halves[group])
+        self._send(actions, (self._check_group(group),))
 
     def receive(self, group: int | None = None) -> StepResult:
         """Wait for the step of one group; return as `step` does, for its rows alone (`info.final_rows` count from 0).
@@ -131,51 +115,39 @@ class ProcessVectorEnv(SimulatorVectorEnv, HasHalves):
         for each in groups:
             if each not in self._tickets:
                 raise CallOrderError(f"receive({'' if group is None else each}) comes after send(actions, {each})")
-        if group is None:
-            return self._receive(groups, self._rows, self._all_views)
-        return self._receive(groups, self._halves[groups[0]], self._views[groups[0]])
+        return self._receive(groups)
 
     def best_actions(self, rows: ArrayLike | None = None) -> np.ndarray:
-        """Return best actions now, [B, n, A] bool, in `rows` [R] (by default all); the others keep older ones.
+        """Return best actions as in the base.
 
         An episode that was lost and not yet shown as such gets every action: whatever is played is lost. A
         CallOrderError for a row whose step is being played.
         """
-        self._require_start()
-        require_capability(self, Expert)
-        arena = self._arena
-        asked = np.zeros(self.num_envs, np.bool_)
-        asked[check_rows(rows, self.num_envs)] = True
-        if any(asked[self._halves[group]].any() for group in self._tickets):
+        asked = check_rows(rows, self.num_envs)
+        if any(np.isin(asked, np.arange(self.num_envs)[self.groups[group]]).any() for group in self._tickets):
             raise CallOrderError("receive the step of these games before asking for their best actions")
-        arena.selected[:] = asked
-        self._settle({w: w.send(command.LABEL) for w in self._pool.workers if asked[w.rows].any()})
+        labels = super().best_actions(asked)
         for worker, group in self._lost:
-            within = worker.groups[group]
-            arena.labels[within][asked[within]] = True
-        return arena.labels.copy()
-
-    def state(self) -> np.ndarray:
-        self._require_start()
-        require_capability(self, HasState)
-        self._require_rest("asking for the state")
-        self._settle({worker: worker.send(command.STATE) for worker in self._pool.workers})
-        return self._arena.state.copy()
-
-    def _on_show(self) -> Arena:
-        self._require_start()
-        self._require_rest("describing a game")
-        return self._shown
+            lost = [row for row in asked.tolist() if row in range(self.num_envs)[worker.groups[group]]]
+            labels[lost] = self._arena.labels[lost] = True
+        return labels
 
     def close(self) -> None:
         """End all workers: ask them, wait for a moment, kill them. Garbage collection closes too."""
-        self._started = False
         self._pool.end()
 
-    def _send(self, actions: ArrayLike, groups: Sequence[int], rows: slice) -> None:
+    @property
+    def _ended(self) -> bool:
+        return self._pool.has_ended
+
+    def _obey(self, command: bytes) -> None:
+        self._settle({worker: worker.send(command) for worker in self._pool.workers})
+
+    def _send(self, actions: ArrayLike, groups: tuple[int, ...]) -> None:
         self._require_start()
         if any(group in self._tickets for group in groups):
             raise CallOrderError("a step is being played: receive it, or reset, before the next")
+        rows = self._rows[groups]
         shape = (rows.stop - rows.start, self.num_agents)
         self._arena.actions[rows] = check_actions(actions, shape, self.spec.num_actions)
         for group in groups:
@@ -183,18 +155,18 @@ class ProcessVectorEnv(SimulatorVectorEnv, HasHalves):
         for worker in self._pool.workers:
             playing = [g for g in groups if worker.has_rows[g] and (worker, g) not in self._lost]
             if playing:
-                ticket = worker.send(command.STEP_BOTH if len(playing) > 1 else command.STEP_GROUP[playing[0]])
+                ticket = worker.send(STEP_BOTH if len(playing) > 1 else STEP_GROUP[playing[0]])
                 for group in playing:
                     self._tickets[group][worker] = ticket
 
-    def _receive(self, groups: Sequence[int], rows: slice, view: View) -> StepResult:
+    def _receive(self, groups: tuple[int, ...]) -> StepResult:
         self._settle({worker: ticket for group in groups for worker, ticket in self._tickets[group].items()})
         for group in groups:
             for worker in self._tickets.pop(group):
                 worker.failures = 0
-        shown, lost = self._shown, self._lost_rows(groups)
+        rows, shown, lost = self._rows[groups], self._shown, self._lost_rows(groups)
         kept = self._keep(lost) if len(lost) else None
-        if rows == self._rows:
+        if groups == _BOTH:
             shown.visible[:] = self._arena.visible
         else:
             for mine, theirs in self._copies:
@@ -204,7 +176,7 @@ class ProcessVectorEnv(SimulatorVectorEnv, HasHalves):
             shown.truncated[lost], shown.score[lost], shown.length[lost], shown.returns[lost] = kept
             shown.done[lost] = self._fault[lost] = True
         self._episode[rows] = shown.episode[rows]
-        return view.after(self._arena.final_observation, self._fault[rows])
+        return self._views[groups].after(self._arena.final_observation, self._fault[rows])
 
     def _settle(self, tickets: dict[Handle, int]) -> None:
         """Wait for answers; where a worker was replaced, start the next episodes and note what is lost."""
@@ -218,7 +190,7 @@ class ProcessVectorEnv(SimulatorVectorEnv, HasHalves):
                     others.pop(worker, None)
                 self._episode[worker.rows] += 1
                 arena.episode[worker.rows], arena.selected[worker.rows] = self._episode[worker.rows], True
-            replaced = pool.answered({worker: worker.send(command.RESET) for worker in replaced})
+            replaced = pool.answered({worker: worker.send(RESET) for worker in replaced})
 
     def _lost_rows(self, groups: Sequence[int]) -> np.ndarray:
         """Return the rows [F] of these groups whose loss is to be shown now."""
@@ -248,15 +220,7 @@ class ProcessVectorEnv(SimulatorVectorEnv, HasHalves):
     def _check_group(self, group: int) -> int:
         return check_count("group", group, 0, len(self.groups) - 1)
 
-    def _require_open(self) -> None:
-        if self._pool.has_ended:
-            raise CallOrderError("the games are closed: make others")
-
     def _require_rest(self, what: str) -> None:
+        super()._require_rest(what)
         if self._tickets:
             raise CallOrderError(f"receive the steps that were sent before {what}")
-
-    def _require_start(self) -> None:
-        self._require_open()
-        if not self._started:
-            raise CallOrderError("call reset() before anything else")

@@ -6,13 +6,14 @@ machine.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import platform
 import tempfile
-import time
 import traceback
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import cloudpickle
@@ -21,8 +22,8 @@ import numpy as np
 from magrounding.errors import ConfigurationError, MagroundingError
 from magrounding.ray_cluster import RAY, RayConnection, own_variables
 from magrounding.simulators.arena import Arena
-from magrounding.simulators.faults import pack_error, unpack_error
-from magrounding.simulators.handle import Failure, WorkerHandle
+from magrounding.simulators.faults import Failure, pack_error
+from magrounding.simulators.handle import WorkerHandle
 from magrounding.simulators.scratch import Scratch
 from magrounding.simulators.spawner import ONE_THREAD
 from magrounding.simulators.worker import LABEL, RESET, STATE, STEP_GROUP, Recipe, Simulators
@@ -51,8 +52,9 @@ class SimulatorActor:
             os.environ["TMPDIR"] = tempfile.tempdir = str(self._scratch.path)
             for name in ONE_THREAD:
                 os.environ.setdefault(name, "1")
-            spec, num_envs = self._simulators.make(packed)
-            self._arena = Arena(spec, num_envs)
+            recipe: Recipe = cloudpickle.loads(packed)
+            spec = self._simulators.make(recipe)
+            self._arena = Arena(spec, recipe.num_envs)
             self._simulators.enter(self._arena)
         except BaseException as error:  # whatever a simulator raises, SystemExit too
             return pack_error(error, traceback.format_exc())
@@ -72,7 +74,8 @@ class SimulatorActor:
 
     def close(self) -> None:
         """Close the envs and remove their temporary files."""
-        self._simulators.close()
+        with contextlib.suppress(Exception):  # what an env raises then is of no use, as the process ends
+            self._simulators.close()
         if self._scratch is not None:
             self._scratch.remove()
 
@@ -184,11 +187,12 @@ class RayHandle(WorkerHandle):
         except self._ray.exceptions.RayError as error:
             return Failure(_reason(error))
         if isinstance(answer, bytes):
-            error, trace = unpack_error(answer)
-            reason = f"{type(error).__name__}: {error}"
-            if not command and isinstance(error, MagroundingError | ImportError | OSError):
-                error = ConfigurationError(f"node {self._ray.get(self._where)[0]} cannot make the games: {error}")
-            return Failure(reason, error, trace.strip())
+            failure = Failure.unpacked(answer)
+            if not command and isinstance(failure.error, MagroundingError | ImportError | OSError):
+                node = self._ray.get(self._where)[0]
+                error = ConfigurationError(f"node {node} cannot make the games: {failure.error}")
+                return replace(failure, error=error)
+            return failure
         if not command:
             self._spec = answer
         else:
@@ -251,23 +255,11 @@ class RayWorkers:
         self.own_arena = Arena(spec, self._num_envs)
         return self.own_arena
 
-    def wait(self, tickets: Mapping[RayHandle, int], seconds: float) -> dict[RayHandle, Failure]:
-        pending = {handle.awaited: handle for handle, ticket in tickets.items() if handle.answered < ticket}
-        failures: dict[RayHandle, Failure] = {}
-        deadline = time.monotonic() + seconds
-        while pending:
-            come, _ = self.ray.wait(list(pending), timeout=max(0.0, deadline - time.monotonic()))
-            for reference in come:
-                handle = pending.pop(reference)
-                failure = handle.read()
-                if failure is not None:
-                    failures[handle] = failure
-                elif handle.answered < tickets[handle]:
-                    pending[handle.awaited] = handle
-            if not come:
-                failures |= dict.fromkeys(pending.values(), Failure(f"no answer for {seconds:g} s"))
-                break
-        return failures
+    def ready(self, handles: Sequence[RayHandle], seconds: float) -> list[RayHandle]:
+        """Wait for some workers, up to so many seconds; return those that have answered or ended."""
+        of = {handle.awaited: handle for handle in handles}
+        come, _ = self.ray.wait(list(of), timeout=max(0.0, seconds))
+        return [of[reference] for reference in come]
 
     def close(self) -> None:
         self._connection.close()

@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 import copy as copying
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any, Self
 
 import cloudpickle
-import numpy as np
 from numpy.typing import ArrayLike
 
-from magrounding.capabilities import Expert, HasState, require_capability
 from magrounding.errors import CallOrderError, ConfigurationError, MagroundingError
-from magrounding.simulators.answers import name_of
 from magrounding.simulators.arena import Arena, View
-from magrounding.simulators.env_adapters import EnvAdapter, adapt
-from magrounding.simulators.env_row import EnvRow
 from magrounding.simulators.simulator_env import SimulatorVectorEnv
-from magrounding.simulators.spaces import common_spec
-from magrounding.spec import EnvSpec
-from magrounding.vector import DeepCopied, Info, Observation, StepResult, alone, check_actions, check_rows, row_seeds
+from magrounding.simulators.worker import RESET, STEP_BOTH, Recipe, Simulators
+from magrounding.vector import DeepCopied, Info, Observation, StepResult, alone, check_actions
 
 
 class SerialVectorEnv(DeepCopied, SimulatorVectorEnv):
@@ -30,91 +24,45 @@ class SerialVectorEnv(DeepCopied, SimulatorVectorEnv):
     which go on where these are.
     """
 
-    def __init__(
-        self,
-        make_env: Callable[[], Any],
-        num_envs: int,
-        *,
-        id: str,
-        options: Mapping[str, Any],
-        spec: EnvSpec | None,
-        copy: bool,
-    ) -> None:
-        super().__init__(id, options, num_envs)
-        adapters: list[EnvAdapter] = []
+    def __init__(self, recipe: Recipe, id: str, options: Mapping[str, Any], copy: bool) -> None:
+        super().__init__(id, options, recipe.num_envs)
+        self._simulators = Simulators([range(self.num_envs)])
         try:
-            for _ in range(num_envs):
-                adapters.append(adapt(make_env()))  # noqa: PERF401  those made before an error are to be known
-            self.spec = common_spec(adapters, spec)
-            self._arena = Arena(self.spec, num_envs)
+            self.spec = self._simulators.make(recipe)
+            self._arena = self._shown = Arena(self.spec, self.num_envs)
         except BaseException:
-            for adapter in adapters:
-                with suppress(Exception):  # the first error is the one to see
-                    adapter.env.close()
+            with suppress(Exception):  # the first error is the one to see
+                self._simulators.close()
             raise
         self.num_agents = self.spec.num_agents
-        self._view = View(self._arena, slice(0, num_envs), (id, self.spec), copy=copy)
-        self._rows = [EnvRow(adapter, self.spec, self._arena, row) for row, adapter in enumerate(adapters)]
-        self._started = self._closed = False
+        self._view = View(self._arena, slice(0, self.num_envs), (id, self.spec), copy=copy)
+        self._simulators.enter(self._arena)
+        self._closed = False
         self._whole = True  # no step or reset was cut short
 
     @alone
     def reset(self, seed: int | None = None, rows: ArrayLike | None = None) -> tuple[Observation, Info]:
-        if self._closed:
-            raise CallOrderError("the games are closed: make others")
+        self._require_open()
         if rows is not None:
             self._require_start()
-        arena, chosen = self._arena, check_rows(rows, self.num_envs)
-        if seed is not None or not self._started:
-            arena.seeds[chosen], arena.episode[chosen] = row_seeds(seed, self.num_envs)[chosen], 0
-        else:
-            arena.episode[chosen] += 1
-        self._whole = False
-        starting = set(chosen.tolist())
-        for number, row in enumerate(self._rows):
-            if number in starting:
-                row.reset()
-            else:
-                row.rest()
-        self._started = self._whole = True
-        return self._view.start(arena.final_observation, None)
+        seeds, chosen = self._seeds(seed), self._select(rows)
+        self._name_episodes(seeds, chosen)
+        self._play(RESET)
+        self._started = True
+        return self._view.start(self._arena.final_observation, None)
 
     @alone
     def step(self, actions: ArrayLike) -> StepResult:
         self._require_start()
         arena = self._arena
         arena.actions[:] = check_actions(actions, (self.num_envs, self.num_agents), self.spec.num_actions)
-        self._whole = False
-        for row in self._rows:
-            row.step()
-        self._whole = True
+        self._play(STEP_BOTH)
         return self._view.after(arena.final_observation, None)
-
-    def best_actions(self, rows: ArrayLike | None = None) -> np.ndarray:
-        """Return best actions now, [B, n, A] bool, in `rows` [R] (by default all); the others keep older ones."""
-        self._require_start()
-        require_capability(self, Expert)
-        for row in check_rows(rows, self.num_envs).tolist():
-            self._rows[row].label()
-        return self._arena.labels.copy()
-
-    def state(self) -> np.ndarray:
-        self._require_start()
-        require_capability(self, HasState)
-        for row in self._rows:
-            row.write_state()
-        return self._arena.state.copy()
-
-    def _on_show(self) -> Arena:
-        self._require_start()
-        return self._arena
 
     def close(self) -> None:
         if not self._closed:
             self._closed = True
-            self._started = False
-            for row in self._rows:
-                row.env.close()
+            self._simulators.close()
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         """A vector env whose episodes go on where these are; ConfigurationError for a simulator that has no copies."""
@@ -139,14 +87,23 @@ class SerialVectorEnv(DeepCopied, SimulatorVectorEnv):
             raise
         except Exception as error:  # whatever an env holds on to
             raise ConfigurationError(
-                f"{name_of(self._rows[0].env)} can be neither copied nor pickled, as it holds what cannot be "
+                f"these games can be neither copied nor pickled, as they hold what cannot be "
                 f"({type(error).__name__}: {error}): make other games, and play these actions in them"
             ) from error
 
+    @property
+    def _ended(self) -> bool:
+        return self._closed
+
+    def _obey(self, command: bytes) -> None:
+        self._simulators.obey(command)
+
+    def _play(self, command: bytes) -> None:
+        self._whole = False
+        self._obey(command)
+        self._whole = True
+
     def _require_start(self) -> None:
-        if not self._started:
-            raise CallOrderError(
-                "the games are closed: make others" if self._closed else "call reset() before anything else"
-            )
+        super()._require_start()
         if not self._whole:
             raise CallOrderError("an error has cut the games short: call reset() of all of them first")

@@ -11,6 +11,7 @@ import numpy as np
 from gymnasium import spaces
 
 from magrounding.errors import ConfigurationError
+from magrounding.simulators.answers import refuse
 from magrounding.simulators.env_adapters import EnvAdapter, adapt, attribute
 from magrounding.spec import EXPERT, MASK, SCORES, STATE, EnvSpec, Field, FixedActions, Mask
 
@@ -59,18 +60,16 @@ def _spec_of_adapter(adapter: EnvAdapter, given: EnvSpec | None) -> EnvSpec:
         ConfigurationError: an env with other agents or actions than its spec, or without a spec and with spaces that
             no spec describes.
     """
-    if not adapter.possible_agents:
-        raise ConfigurationError(f"{type(adapter.env).__name__} has no agents: its possible_agents are empty")
     actions = _common("action", [adapter.action_space(agent) for agent in adapter.possible_agents])
     if not isinstance(actions, spaces.Discrete):
-        raise ConfigurationError(f"actions must be Discrete, the env takes {actions}")
+        refuse("the action space", actions, adapter.env, "Discrete")
     own = attribute(adapter.env, "spec")
     spec = given if given is not None else own if isinstance(own, EnvSpec) else _derive(adapter, int(actions.n))
     spec = spec.with_mask()
-    if len(adapter.possible_agents) != spec.num_agents:
-        raise ConfigurationError(f"the env has {len(adapter.possible_agents)} agents, its spec {spec.num_agents}")
-    if actions.n != spec.num_actions:
-        raise ConfigurationError(f"the env takes {actions}, its spec Discrete({spec.num_actions})")
+    found = len(adapter.possible_agents), actions.n
+    if found != (spec.num_agents, spec.num_actions):
+        what = f"{spec.num_agents} and {spec.num_actions}, as its spec says,"
+        refuse("the number of agents and of actions", found, adapter.env, what)
     offered = {SCORES} & spec.capabilities
     if EXPERT in spec.capabilities and callable(attribute(adapter.env, "best_actions")):
         offered |= {EXPERT}
@@ -82,11 +81,11 @@ def _spec_of_adapter(adapter: EnvAdapter, given: EnvSpec | None) -> EnvSpec:
 def _derive(adapter: EnvAdapter, count: int) -> EnvSpec:
     agents = adapter.possible_agents
     observation = _common("observation", [adapter.observation_space(agent) for agent in agents])
-    fields = [_field(name, part, count) for name, part in observed(observation).items()]
+    fields = [_field(name, part, count, adapter.env) for name, part in observed(observation).items()]
     names = attribute(adapter.env, "action_names")
     names = range(count) if names is None else names
     if len(names) != count:
-        raise ConfigurationError(f"action_names has {len(names)} names for {count} actions")
+        refuse("action_names", names, adapter.env, f"a name for each of {count} actions")
     state = attribute(adapter.env, "state_space") if callable(attribute(adapter.env, "state")) else None
     found = {EXPERT} if callable(attribute(adapter.env, "best_actions")) else set()
     return EnvSpec(
@@ -111,16 +110,14 @@ def _common(kind: str, found: Iterable[spaces.Space]) -> spaces.Space:
     return first
 
 
-def _field(name: str, space: spaces.Space, num_actions: int) -> Field:
+def _field(name: str, space: spaces.Space, num_actions: int, env: Any) -> Field:
     if name == MASK:
         if not isinstance(space, spaces.Box | spaces.MultiBinary) or space.shape != (num_actions,):
-            raise ConfigurationError(f"action_mask must have shape ({num_actions},), its space is {space}")
+            refuse("the space of action_mask", space, env, f"a Box of shape ({num_actions},)")
         return Mask(name, (num_actions,))
     bounds = _bounds(space)
     if bounds is None:
-        raise ConfigurationError(
-            f"{name!r} of the observation is {space}; Box, Discrete, MultiDiscrete or MultiBinary was expected"
-        )
+        refuse(f"the space of {name!r}", space, env, "Box, Discrete, MultiDiscrete or MultiBinary")
     return Field(name, tuple(space.shape or ()), *_extent(*bounds), np.dtype(space.dtype).name)
 
 
@@ -162,9 +159,7 @@ def _limit(env: Any) -> int:
     try:
         return UNKNOWN_LIMIT if limit is None else int(limit)
     except (TypeError, ValueError, OverflowError):
-        raise ConfigurationError(
-            f"max_cycles of {type(env).__name__} must be a number of steps, got {limit!r}"
-        ) from None
+        refuse("max_cycles", limit, env, "a number of steps")
 
 
 def _fits(space: Any) -> bool:

@@ -8,15 +8,15 @@ from __future__ import annotations
 import os
 import subprocess
 import threading
+from concurrent.futures import Future
 from queue import SimpleQueue
-from typing import Any
 
 from magrounding.simulators.faults import SimulatorError
 
 ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 """Workers share the cores among simulators; their libraries start no threads unless the user sets these."""
 
-_Request = tuple[list[str], tuple[int, ...], str, SimpleQueue]
+_Request = tuple[list[str], tuple[int, ...], str, Future]
 
 _lock = threading.Lock()
 _requests: dict[int, SimpleQueue[_Request]] = {}
@@ -32,12 +32,12 @@ def spawn(command: list[str], files: tuple[int, ...], folder: str = "") -> subpr
         if os.getpid() not in _requests:
             queue = _requests[os.getpid()] = SimpleQueue()
             threading.Thread(target=_serve, args=(queue,), name="spawner", daemon=True).start()
-    result: SimpleQueue[Any] = SimpleQueue()
+    result: Future[subprocess.Popen[bytes]] = Future()
     _requests[os.getpid()].put((command, files, folder, result))
-    found = result.get()
-    if isinstance(found, OSError):
-        raise SimulatorError(f"a worker process could not be started: {found}") from found
-    return found
+    try:
+        return result.result()
+    except OSError as error:
+        raise SimulatorError(f"a worker process could not be started: {error}") from error
 
 
 def _serve(requests: SimpleQueue[_Request]) -> None:
@@ -46,11 +46,9 @@ def _serve(requests: SimpleQueue[_Request]) -> None:
         environment = dict.fromkeys(ONE_THREAD, "1") | os.environ | ({"TMPDIR": folder} if folder else {})
         try:
             # Of a process group of its own: Ctrl-C on the terminal passes it by, and its own children die with it.
-            process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, pass_fds=files, process_group=0, env=environment
+            result.set_result(
+                subprocess.Popen(command, stdin=subprocess.DEVNULL, pass_fds=files, process_group=0, env=environment)
             )
         except OSError as error:
-            result.put(error)
-        else:
-            result.put(process)
-            del process  # this thread waits for long, and must not be what keeps it
+            result.set_exception(error)
+        del result  # this thread waits for long, and must not be what keeps the process

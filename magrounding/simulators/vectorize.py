@@ -14,6 +14,7 @@ from magrounding.ray_cluster import RAY
 from magrounding.simulators.process import ProcessVectorEnv
 from magrounding.simulators.ray_workers import ray_count
 from magrounding.simulators.serial import SerialVectorEnv
+from magrounding.simulators.worker import Recipe
 from magrounding.spec import EnvSpec
 from magrounding.vector import check_count
 
@@ -59,18 +60,19 @@ def vectorize(
         SimulatorError: a worker that does not start.
     """
     num_envs, workers = check_count("num_envs", num_envs, 1, MAX_ENVS), check_workers(workers, timeout)
-    if not callable(make_env):
-        raise ConfigurationError(f"make_env must be a function that makes an env, got {make_env!r}")
-    if not isinstance(id, str) or not isinstance(options, Mapping):
-        raise ConfigurationError(f"id must be a string and options a dict, got {id!r} and {options!r}")
+    copy = plain(copy)
+    check_bool("copy", copy)
+    if not callable(make_env) or not isinstance(id, str) or not isinstance(options, Mapping):
+        raise ConfigurationError(
+            f"vectorize takes a function that makes an env, got {make_env!r}; id and options are a string and a dict, "
+            f"got {id!r} and {options!r}"
+        )
     if spec is not None and not isinstance(spec, EnvSpec):
         raise ConfigurationError(f"spec must be an EnvSpec or None, got {spec!r}")
-    copy, options = plain(copy), plain(dict(options))
-    check_bool("copy", copy)
-    made: dict[str, Any] = {"id": id, "options": options, "spec": spec, "copy": copy}
+    recipe, options = Recipe(make_env, num_envs, spec), plain(dict(options))
     if not workers:
-        return SerialVectorEnv(make_env, num_envs, **made)
-    return ProcessVectorEnv(make_env, num_envs, workers, **made, timeout=timeout)
+        return SerialVectorEnv(recipe, id, options, copy)
+    return ProcessVectorEnv(recipe, workers, id, options, copy, timeout)
 
 
 def check_workers(workers: int | str, timeout: float = TIMEOUT) -> int | str:

@@ -12,8 +12,7 @@ from typing import Any
 
 from magrounding.errors import MagroundingError
 from magrounding.simulators.arena import Arena
-from magrounding.simulators.faults import Fault, SimulatorError
-from magrounding.simulators.handle import Failure
+from magrounding.simulators.faults import Failure, Fault, SimulatorError
 from magrounding.simulators.local_workers import LocalHandle, LocalWorkers
 from magrounding.simulators.ray_workers import RayHandle, RayWorkers
 from magrounding.simulators.spaces import equal_spec
@@ -67,7 +66,7 @@ class WorkerPool:
             MagroundingError: an error that a simulator raises for its user; the pool has ended then.
             SimulatorError: a worker failed MAX_FAILURES times; the pool has ended then, too.
         """
-        failures = self._all.wait(tickets, self._timeout)
+        failures = self._wait(tickets, self._timeout)
         replaced = list(failures)
         try:
             while failures:
@@ -90,21 +89,32 @@ class WorkerPool:
 
     def _start(self) -> EnvSpec:
         for worker, failure in self._begin(self.workers).items():
-            if failure.error is not None:
-                failure.error.add_note(f"It was raised in a worker process:\n{failure.trace}")
-                raise failure.error
-            raise SimulatorError(f"worker {worker.index} did not start: {failure.reason}")
+            raise failure.error or SimulatorError(f"worker {worker.index} did not start: {failure.reason}")
         return equal_spec(worker.spec for worker in self.workers)
 
     def _begin(self, workers: Sequence[Handle]) -> dict[Handle, Failure]:
         """Start workers together; return those that failed to, and why."""
-        return self._all.wait({worker: worker.start() for worker in workers}, _START_SECONDS + self._timeout)
+        return self._wait({worker: worker.start() for worker in workers}, _START_SECONDS + self._timeout)
+
+    def _wait(self, tickets: Mapping[Handle, int], seconds: float) -> dict[Handle, Failure]:
+        """Wait until every worker has answered its ticket; return those that failed to within `seconds`, and why."""
+        failures: dict[Handle, Failure] = {}
+        waiting = [worker for worker, ticket in tickets.items() if worker.answered < ticket]
+        deadline = time.monotonic() + seconds
+        while waiting:
+            ready = self._all.ready(waiting, deadline - time.monotonic())
+            if not ready and time.monotonic() >= deadline:
+                return failures | dict.fromkeys(waiting, Failure(f"no answer for {seconds:g} s"))
+            for worker in ready:
+                if failure := worker.read():
+                    failures[worker] = failure
+            waiting = [each for each in waiting if each.answered < tickets[each] and each not in failures]
+        return failures
 
     def _note_failure(self, worker: Handle, failure: Failure) -> None:
         worker.end()
         error = failure.error
         if isinstance(error, MagroundingError) and not isinstance(error, SimulatorError):
-            error.add_note(f"It was raised in a worker process:\n{failure.trace}")
             raise error
         worker.failures += 1
         self.faults.append(Fault(time.time(), worker.index, failure.reason, tuple(worker.rows)))

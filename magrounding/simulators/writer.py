@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from magrounding.errors import ConfigurationError
-from magrounding.simulators.answers import name_of, short_repr
+from magrounding.simulators.answers import refuse
 from magrounding.simulators.spaces import MASK
 from magrounding.spec import Field
 
@@ -60,10 +59,7 @@ class FieldWriter:
     def _refuse(self, value: np.ndarray) -> None:
         wrong = ~self._fits.all(0)
         low, high = (np.broadcast_to(bound, value.shape)[wrong][0] for bound in (self._low, self._high))
-        raise ConfigurationError(
-            f"{self.name!r} of {name_of(self._env)} holds {value[wrong][0]}, its space says {low} to {high}: "
-            "let the env clip what it shows, or widen its observation space"
-        )
+        refuse(repr(self.name), value[wrong][0], self._env, f"a number from {low} to {high}, as its space says,")
 
 
 def converted(value: Any, like: np.ndarray, name: str, env: Any, *, reshape: bool = False) -> np.ndarray:
@@ -76,26 +72,17 @@ def converted(value: Any, like: np.ndarray, name: str, env: Any, *, reshape: boo
         array = np.asarray(value)
     except Exception:  # lists of different lengths, and whatever an object does that is asked to be an array
         array = np.zeros(like.shape, object)
-    if array.dtype.kind not in "biuf":
-        raise ConfigurationError(
-            f"{name} of {name_of(env)} is {short_repr(value)}: an array of numbers of shape {like.shape} was expected"
-        )
     if array.size == like.size and reshape:
         array = array.reshape(like.shape)
-    if array.shape != like.shape:
-        raise ConfigurationError(
-            f"{name} has shape {array.shape}, its spec says {like.shape}: {name_of(env)} has to keep to that"
-        )
+    if array.dtype.kind not in "biuf" or array.shape != like.shape:
+        refuse(name, value, env, f"an array of numbers of shape {like.shape}, not {array.shape},")
     if array.dtype == like.dtype:
         return array
     with np.errstate(all="ignore") if array.dtype.kind == "f" else nullcontext():  # what is lost is another number
         found = array.astype(like.dtype)
         lost = np.isinf(found) & ~np.isinf(array) if like.dtype.kind == "f" else found != array
     if lost.any():
-        raise ConfigurationError(
-            f"{name} of {name_of(env)} holds {array[lost][0]}, which is no {like.dtype}, as its spec says: "
-            "let the env keep to it, or widen its space"
-        )
+        refuse(name, array[lost][0], env, f"a number that {like.dtype} can hold, as its spec says,")
     return found
 
 

