@@ -11,6 +11,7 @@ import numpy as np
 from magrounding.envs.game_env import FRAMES_PER_SECOND, GameEnv
 from magrounding.spec import WON
 from magrounding.text_view import Happened
+from magrounding.texts import content_keys
 from magrounding.vector import Observation, row_seeds
 from magrounding.vocabulary import Vocabulary
 
@@ -134,6 +135,10 @@ class OneAgentEnv(GameEnv):
         if self._seed is not None and not self._closed:
             self._play_again(self.played)
         vars(self).update({name: state[name] for name in self._kept})
+
+    def _begin_text(self, name: str, row: np.ndarray) -> None:
+        """Take the ids of the text that the episode is about; equal texts are one document."""
+        self._document = int(content_keys({name: row[None]})[0])
 
     def _play_again(self, actions: Sequence[int]) -> None:
         """Bring the game to where these actions have brought the episode."""

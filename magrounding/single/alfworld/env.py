@@ -30,7 +30,6 @@ from magrounding.single.alfworld.options import (
 from magrounding.single.alfworld.scenes import SPLITS
 from magrounding.single.one_agent import OneAgentEnv
 from magrounding.single.tokenizer import UNKNOWN, ChoiceTable
-from magrounding.texts import content_keys
 from magrounding.vector import Observation
 
 NOTHING = "Nothing happens."
@@ -184,7 +183,7 @@ class ALFWorldEnv(OneAgentEnv):
         self._goal, room = (parts["goal"], parts["room"]) if parts else ("", moment.feedback)
         self._room = things_in(room)
         self._write("goal", self._goal)
-        self._document = int(content_keys({"goal": self._texts["goal"][None]})[0])
+        self._begin_text("goal", self._texts["goal"])
         self._show(Moment(room, moment.commands, moment.won))
 
     def _play(self, action: int) -> tuple[float, bool, bool]:

@@ -18,7 +18,6 @@ from magrounding.single.babyai.options import ACTIONS, SPLITS, BabyAI
 from magrounding.single.babyai.view import View
 from magrounding.single.babyai.words import MAX_WORDS, VIEW, VOCABULARY, grid_words, mission_ids
 from magrounding.single.one_agent import OneAgentEnv
-from magrounding.texts import content_keys
 from magrounding.vector import Observation
 
 RANGE_BITS = 60
@@ -184,7 +183,7 @@ class BabyAIEnv(OneAgentEnv):
             self._view.reset()
         self._goal = mission_ids(self.game.mission)
         self._start = self._at()
-        self._document = int(content_keys({"goal": self._goal[None]})[0])
+        self._begin_text("goal", self._goal)
         self._expert = None
         self._look(seen)
 

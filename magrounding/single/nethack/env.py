@@ -30,7 +30,6 @@ from magrounding.single.nethack.options import (
 from magrounding.single.nethack.words import BLANK, HEIGHT, SHOWN, WIDTH, all_words, first_ids, status_text, tokenizer
 from magrounding.single.one_agent import OneAgentEnv
 from magrounding.spec import LEVEL
-from magrounding.texts import content_keys
 from magrounding.vector import Observation
 
 _NETHACK: Any = nle.nethack
@@ -234,7 +233,7 @@ class NetHackEnv(OneAgentEnv):
         else:
             self._goal = GOALS[self.config.task]
         self._goal_row = tokenizer().row(self._goal, GOAL_WORDS)
-        self._document = int(content_keys({"goal": self._goal_row[None]})[0])
+        self._begin_text("goal", self._goal_row)
         self._engine.begin(self.game_seed, self.prompt)
         self._expert = self._advice = None
         self.gained, self._dead = 0.0, False

@@ -26,7 +26,6 @@ from magrounding.single.scienceworld.options import (
 from magrounding.single.scienceworld.simulation import Moment, Simulation
 from magrounding.single.tokenizer import ChoiceTable
 from magrounding.spec import CHOICES
-from magrounding.texts import content_keys
 from magrounding.vector import Observation, check_count
 
 RENDER_MODES = ("ansi", "ansi_full", "rgb_array")
@@ -139,7 +138,7 @@ class ScienceWorldEnv(OneAgentEnv):
         self._moment = self._fit(simulation.begin(self.config.task, variation, self.config.simplifications))
         self._task_text = simulation.task_text()
         self._task = self._row(self._task_text, TASK_WORDS)
-        self._document = int(content_keys({"task": self._task[None]})[0])
+        self._begin_text("task", self._task)
         self.variation, self.commands = variation, []
 
     def _play(self, action: int) -> tuple[float, bool, bool]:

@@ -35,8 +35,6 @@ class Graph:
     """
 
     def __init__(self, nodes: Sequence[Node], links: Iterable[Link]) -> None:
-        if not nodes:
-            raise ConfigurationError("nodes.txt names no place")
         self.ids = [node.id for node in nodes]
         self.numbers = {id: number for number, id in enumerate(self.ids)}
         if len(self.numbers) < len(nodes):

@@ -15,7 +15,6 @@ from magrounding.single.touchdown.files import Route, folder_of
 from magrounding.single.touchdown.layout import CLASSES, COLUMNS, HORIZON, MAX_DIRECTIONS, SPLITS, column_of
 from magrounding.single.touchdown.options import Touchdown, tokenizer
 from magrounding.spec import COLUMNS as TOWARDS
-from magrounding.texts import content_keys
 from magrounding.vector import Observation
 
 RENDER_MODES = ("ansi", "ansi_full", "rgb_array")
@@ -102,7 +101,7 @@ class TouchdownEnv(OneAgentEnv):
                 f"no way leads from {self.route.nodes[0]} to {self.route.nodes[-1]}: mend the route"
             )
         self._goal_row = self._tokenizer.row(self.route.instruction, self.spec["goal"].shape[0])
-        self._document = int(content_keys({"goal": self._goal_row[None]})[0])
+        self._begin_text("goal", self._goal_row)
         self.visited = [self.place]
         self._look()
 

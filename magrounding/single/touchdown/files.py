@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 import msgspec
 import numpy as np
@@ -41,27 +41,31 @@ PANORAMAS_KEY = "panoramas"
 _BLANK = " \t"
 _NAMES = {"nodes": "route_panoids", "instruction": "navigation_text", "heading": "start_heading"}
 
+Row = TypeVar("Row")
+
 SHIPPED = Path(__file__).with_name("data")
 """The city of the package."""
 
 
-@dataclass(frozen=True)
-class Node:
+_Name = Annotated[str, Meta(min_length=1)]
+_Number = Annotated[float, Meta(ge=-1e9, le=1e9)]
+
+
+class Node(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
     """A place with a panorama; yaw in degrees."""
 
-    id: str
-    yaw: float
-    latitude: float
-    longitude: float
+    id: _Name
+    yaw: _Number
+    latitude: _Number
+    longitude: _Number
 
 
-@dataclass(frozen=True)
-class Link:
+class Link(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
     """A way from a node to the next, at a heading in degrees."""
 
-    start: str
-    heading: float
-    end: str
+    start: _Name
+    heading: _Number
+    end: _Name
 
 
 class Route(msgspec.Struct, frozen=True, rename=_NAMES):
@@ -69,7 +73,7 @@ class Route(msgspec.Struct, frozen=True, rename=_NAMES):
 
     nodes: Annotated[tuple[str, ...], Meta(min_length=2)]
     instruction: str
-    heading: Annotated[float, Meta(ge=-1e9, le=1e9)]
+    heading: _Number
 
 
 @dataclass(frozen=True)
@@ -86,32 +90,39 @@ def folder_of(data: str) -> Path:
 
 
 def read_nodes(file: Path) -> list[Node]:
-    """Read `nodes.txt`."""
-    return [Node(id, *_numbers(file, line, numbers)) for line, (id, *numbers) in _table(file, 4)]
+    """Read `nodes.txt`; errors as of `read_routes`."""
+    return _read_lines(file, lambda line: msgspec.convert(_parts(line), Node, strict=False))
 
 
 def read_links(file: Path) -> list[Link]:
-    """Read `links.txt`."""
-    rows = _table(file, 3)
-    return [Link(start, _numbers(file, line, [heading])[0], end) for line, (start, heading, end) in rows]
+    """Read `links.txt`; errors as of `read_routes`."""
+    return _read_lines(file, lambda line: msgspec.convert(_parts(line), Link, strict=False))
 
 
 def read_routes(file: Path) -> list[Route]:
     """Read a file of routes; DataNotFound where there is none, ConfigurationError for a line that is no route."""
-    routes = []
+    return _read_lines(file, lambda line: msgspec.json.decode(line, type=Route, strict=False))
+
+
+def _parts(line: str) -> list[str]:
+    return [part.strip(_BLANK) for part in line.split(",")]
+
+
+def _read_lines(file: Path, read: Callable[[str], Row]) -> list[Row]:
+    """Return what each line says that is not blank; ConfigurationError for one that says something else, or for none.
+
+    Numbers may stand in texts.
+    """
+    rows = []
     for number, line in enumerate(lines_of(_text(file)), 1):
-        if not line.strip():
-            continue
         try:
-            routes.append(msgspec.json.decode(line, type=Route, strict=False))
-        except (ValueError, RecursionError):
-            raise ConfigurationError(
-                f"line {number} of {file.name} is no route: an object with route_panoids (two names or more), "
-                "navigation_text and start_heading is expected"
-            ) from None
-    if not routes:
-        raise ConfigurationError(f"{file.name} has no route")
-    return routes
+            if line.strip():
+                rows.append(read(line))
+        except (ValueError, RecursionError) as error:
+            raise ConfigurationError(f"line {number} of {file.name} is not what it should be ({error})") from None
+    if not rows:
+        raise ConfigurationError(f"{file.name} has no lines")
+    return rows
 
 
 def read_words(folder: Path) -> Vocabulary:
@@ -157,25 +168,6 @@ def _text(file: Path) -> str:
         raise DataNotFound(f"there is no {file.name} in {file.parent}") from None
     except (OSError, ValueError, EOFError, zlib.error) as error:
         raise ConfigurationError(f"{file} cannot be read as text ({error})") from error
-
-
-def _table(file: Path, width: int) -> Iterator[tuple[int, list[str]]]:
-    """Yield number and parts of each line."""
-    for number, line in enumerate(lines_of(_text(file)), 1):
-        parts = [part.strip(_BLANK) for part in line.split(",")]
-        if len(parts) != width or not all(parts):
-            raise ConfigurationError(f"line {number} of {file.name} has {len(parts)} parts, expected {width}: {line!r}")
-        yield number, parts
-
-
-def _numbers(file: Path, line: int, parts: list[str]) -> list[float]:
-    try:
-        numbers = [float(part) for part in parts]
-    except ValueError:
-        numbers = [np.nan]
-    if not np.isfinite(numbers).all():
-        raise ConfigurationError(f"line {line} of {file.name} has {', '.join(parts)}, expected numbers")
-    return numbers
 
 
 def check_classes(panoramas: np.ndarray) -> None:
