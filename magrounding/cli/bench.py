@@ -21,7 +21,7 @@ from magrounding.cli.options import (
     parse_env_options,
 )
 from magrounding.cli.speed import Speed, creation_cost, machine, single_speed, vector_rates
-from magrounding.errors import ConfigurationError, check_choice
+from magrounding.errors import check_choice
 from magrounding.schema import Count, Natural, Positive, has, options_of, parsed
 from magrounding.storage import check_place, write_json
 from magrounding.threads import available_cores
@@ -74,8 +74,6 @@ class Arguments(DeviceArguments, EnvArguments):
 def check(options: Arguments) -> None:
     """Raise a ConfigurationError for what cannot work, before anything is measured or started."""
     if options.json is not None:
-        if not options.json.absolute().parent.is_dir():
-            raise ConfigurationError(f"--json {options.json}: its folder does not exist; make it first")
         check_place(options.json)
     for asked in (options.workers, options.beside_workers):
         _workers(options, asked)

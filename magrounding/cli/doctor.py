@@ -69,16 +69,13 @@ def _version(package: str) -> str:
 
 
 def _machine() -> dict[str, str]:
-    plans = {count: plan_threads(count, _GAMES) for count in (1, 2, 3)}
+    plan = plan_threads(2, _GAMES)
     limit, cores = min(core_limits().items(), key=lambda each: each[1])
     return {
         "cores": f"{cores} for this process by {limit}, of {os.cpu_count()}",
         "memory": f"{machine_memory() / 2**30:.1f} GiB",
-        **{
-            f"threads, {count} agent{'s' * (count > 1)}": f"{plan.agents} for agents, {plan.parts} for parts of a "
-            f"minibatch of each, {plan.world} for the world, with {_GAMES} games"
-            for count, plan in plans.items()
-        },
+        "threads, 2 agents": f"{plan.agents} for agents, {plan.parts} for parts of a minibatch of each, "
+        f"{plan.world} for the world, with {_GAMES} games",
         "threads, world": f"{plan_threads(1, _WORLD).world} with {_WORLD} games",
         "GPU": _gpu(),
     }

@@ -8,11 +8,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import tyro
-
 from magrounding.agents.weights import versions
 from magrounding.cli.command import CommandLine, derived, distinct_names
-from magrounding.cli.game_arguments import DeviceArguments, LanguageModelArguments, QuietArguments
+from magrounding.cli.game_arguments import DeviceArguments, LanguageModelArguments, QuietArguments, Repeated
 from magrounding.cli.options import choose_workers, configure, names_of, parse_env_options
 from magrounding.errors import ConfigurationError, check_choice
 from magrounding.experiment.config import read_config
@@ -50,7 +48,7 @@ class Arguments(LanguageModelArguments, QuietArguments, DeviceArguments):
     """Evaluation sets separated by commas."""
     episodes: Count = 1000
     """Games on each set."""
-    env_option: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
+    env_option: Repeated = ()
     """An option of the games, name=value, instead of the first run's; may be repeated, or several separated by commas,
     e.g. max_cycles=200."""
     seeds: str | None = derived("all")

@@ -20,6 +20,9 @@ from magrounding.play.language_models.player import LanguageModels
 from magrounding.registry import EnvEntry, env_entry
 from magrounding.schema import Count
 
+Repeated = tyro.conf.UseAppendAction[tuple[str, ...]]
+"""Words of an option that may be repeated."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class EnvArguments:
@@ -31,7 +34,7 @@ class EnvArguments:
     """Stage or task of the games."""
     agents: int | None = derived("the environment's")
     """Number of agents."""
-    env_option: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
+    env_option: Repeated = ()
     """An option of the environment, name=value; may be repeated, or several separated by commas, e.g. size=10."""
 
     @property

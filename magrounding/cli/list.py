@@ -13,7 +13,7 @@ from magrounding.cli.command import CommandLine, derived
 from magrounding.errors import check_choice
 from magrounding.experiment.presets import GENERAL
 from magrounding.pretrained import ABOUT_FILE, PREFIX, find_run, pretrained_names
-from magrounding.registry import AGENTS, ALGORITHMS, ENVS, PRESETS, EnvEntry
+from magrounding.registry import AGENTS, ALGORITHMS, ENVS, PRESETS
 from magrounding.storage import json_text, read_json
 
 Rows = list[dict[str, str]]
@@ -51,24 +51,19 @@ def aligned(rows: Rows) -> list[str]:
 
 
 def _envs() -> Rows:
-    return [
-        {
-            "id": entry.id,
-            "agents": "any number" if entry.multi_agent else "1",
-            "stages": _stages(entry),
-            "needs": _needs(entry),
-        }
-        for entry in ENVS.values()
-    ]
-
-
-def _stages(entry: EnvEntry) -> str:
-    return ", ".join(entry.stages) if len(entry.stages) <= _SHOWN else f"{len(entry.stages)} of {entry.stage_option}"
-
-
-def _needs(entry: EnvEntry) -> str:
-    extra = getattr(entry.factory, "extra", "")
-    return f"extra {extra}, {extras.state(extra)}" if extra else ""
+    rows = []
+    for entry in ENVS.values():
+        short = len(entry.stages) <= _SHOWN
+        extra = getattr(entry.factory, "extra", "")
+        rows.append(
+            {
+                "id": entry.id,
+                "agents": "any number" if entry.multi_agent else "1",
+                "stages": ", ".join(entry.stages) if short else f"{len(entry.stages)} of {entry.stage_option}",
+                "needs": f"extra {extra}, {extras.state(extra)}" if extra else "",
+            }
+        )
+    return rows
 
 
 def _agents() -> Rows:

@@ -6,8 +6,6 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-import tyro
-
 from magrounding.agents.weights import versions
 from magrounding.cli.command import REPEATABLE, CommandLine, derived
 from magrounding.cli.game_arguments import (
@@ -15,6 +13,7 @@ from magrounding.cli.game_arguments import (
     EvaluationArguments,
     LanguageModelArguments,
     QuietArguments,
+    Repeated,
     WorkerArguments,
 )
 from magrounding.cli.options import choose_workers, configure, first_seed
@@ -46,7 +45,7 @@ class Arguments(QuietArguments, WorkerArguments, LanguageModelArguments, ActionA
     out: Path | None = derived("runs/match-<env>-<stage>")
     """Folder for match.md, match.json, match.png, the games and the calls of language models. A match that was
     stopped goes on there."""
-    env_option: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
+    env_option: Repeated = ()
     """An option of the games, name=value; may be repeated, or several separated by commas, e.g. size=10. A game of
     RTFM is over after max_cycles=80 steps unless this says otherwise, one of another world after its own limit."""
     games: Count = 200

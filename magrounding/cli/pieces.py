@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Annotated
 
 import numpy as np
-import tyro
 from msgspec import Meta
 
 from magrounding.agents.drrn.pieces import FIRST, train_pieces
 from magrounding.cli.command import CommandLine, derived
+from magrounding.cli.game_arguments import Repeated
 from magrounding.cli.options import configure, parse_env_options
 from magrounding.envs.make import make_vec
 from magrounding.errors import ConfigurationError, check_choice
@@ -45,7 +45,7 @@ class Arguments:
     """Games at once."""
     steps: Count = 30
     """Steps of each game in each stage."""
-    env_option: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
+    env_option: Repeated = ()
     """An option of the environment, name=value; may be repeated, or several separated by commas."""
     seed: Natural = 0
     """Seed of the games."""

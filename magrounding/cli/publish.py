@@ -79,10 +79,8 @@ def run(arguments: Arguments, line: CommandLine) -> None:
     with kept as folder:
         known = Path(folder).resolve() == own_folder().resolve()
         target = Path(folder) / name
-        if known and name in pretrained_names():
-            raise CheckpointError(f"there is a pretrained team {name!r} already: choose another --name")
-        if target.exists():
-            raise CheckpointError(f"{target} exists already: remove it first, or choose another --name")
+        if target.exists() or (known and name in pretrained_names()):
+            raise CheckpointError(f"there is a team {name!r} already: choose another --name, or remove {target}")
         check_place(target)
         _write(arguments, target, card=not known)
         if not arguments.hub or arguments.to is not None:

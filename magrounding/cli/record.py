@@ -81,9 +81,8 @@ def _recorded(arguments: Arguments) -> Demonstrations:
     with using(plan_threads(1, ROWS)):
         vec, player, played_by = _make_player(arguments, config, options, kind, source)
         display, what = Display(quiet=arguments.quiet or kind == KEYBOARD), f"{played_by}: {arguments.env}"
-        with closing(vec), display, display.games(what, arguments.games) as bar:
-            on_progress = bar if display.live or arguments.quiet else _Progress(arguments.games)
-            return record(vec, player, arguments.games, first, played_by, on_progress=on_progress)
+        with closing(vec), display, display.games(what, arguments.games) as show_progress:
+            return record(vec, player, arguments.games, first, played_by, on_progress=show_progress)
 
 
 def _replayed(arguments: Arguments, file: Path) -> Demonstrations:
@@ -176,16 +175,3 @@ class Keyboard:
             if not mask[agent, self._letters[letter]]:
                 return f"agent {agent} cannot go {self._names[self._letters[letter]]} there"
         return ""
-
-
-class _Progress:
-    """A line for each tenth of the games."""
-
-    def __init__(self, games: int) -> None:
-        self._games, self._tenths = games, 0
-
-    def __call__(self, finished: int) -> None:
-        tenths = 10 * finished // self._games
-        if self._tenths < tenths < 10:
-            print(f"{finished:,} of {self._games:,} games", flush=True)
-        self._tenths = tenths

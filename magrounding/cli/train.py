@@ -13,7 +13,7 @@ import tyro
 
 from magrounding.agents.policy import CONTRAST
 from magrounding.cli.command import CommandLine, derived, items
-from magrounding.cli.game_arguments import DeviceArguments, QuietArguments
+from magrounding.cli.game_arguments import DeviceArguments, QuietArguments, Repeated
 from magrounding.cli.job_arguments import JobsArguments
 from magrounding.cli.options import (
     assign_learners,
@@ -67,14 +67,14 @@ class RunArguments(QuietArguments, JobsArguments, DeviceArguments):
     """Games of an evaluation after a phase, on each set."""
     evaluate_every: int | None = derived("the preset's")
     """Environment steps between evaluations within a phase, for a finer learning curve."""
-    env_option: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
+    env_option: Repeated = ()
     """An option of the environment, name=value; may be repeated, or several separated by commas, e.g. max_cycles=80."""
     network: str | None = derived("the preset's")
     """Options of the networks, name=value separated by commas, e.g. similarity=32, or language_model=<folder>."""
     learning: str | None = derived("the preset's")
     """Options of the learners, name=value separated by commas, e.g. entropy=0.03; they apply to every phase whose
     learner has them. weights.<loss> is the weight of an auxiliary loss, e.g. weights.modelling=0.3."""
-    set: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
+    set: Repeated = ()
     """Any other entry of the run's config.json, path=value, e.g. phases.s1.0.num_envs=128 or
     evaluation.selection_games=100; may be repeated."""
     stages: str | None = derived("the environment's curriculum")

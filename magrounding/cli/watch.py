@@ -12,7 +12,7 @@ import numpy as np
 import tyro
 
 from magrounding.cli.command import CommandLine, derived
-from magrounding.cli.game_arguments import ActionArguments, QuietArguments
+from magrounding.cli.game_arguments import ActionArguments, QuietArguments, Repeated
 from magrounding.cli.options import configure, parse_env_options
 from magrounding.cli.play import find_terminal, run_terminal
 from magrounding.cli.replay import actions_in_words, ending, show_film, text_mode
@@ -60,7 +60,7 @@ class Arguments(QuietArguments, ActionArguments):
     """Seed of the run whose team plays."""
     split: str | None = derived("eval, or what the environment has in its place")
     """Evaluation set of the game, e.g. eval_10x10."""
-    env_option: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
+    env_option: Repeated = ()
     """An option of the game, name=value, instead of the run's; may be repeated, or several separated by commas."""
     game: Natural = 0
     """Seed of the game; of saved games its number, counted from 0."""

@@ -106,7 +106,7 @@ def test_a_world_without_pictures_has_a_card_without(finished, monkeypatch, tmp_
         (["--hub", "tiny"], "a team on a hub is OWNER/NAME"),
         (["--seed", 7], "unknown seed of this run '7'"),
         (["--stage", "s5"], "unknown stage of this run 's5'"),
-        (["--name", "taken"], "exists already"),
+        (["--name", "taken"], "already"),
     ],
 )
 def test_nonsense_is_refused(finished, tmp_path, capsys, arguments, complaint):
@@ -129,7 +129,7 @@ def test_outside_a_checkout_teams_go_to_a_folder_of_the_users_and_are_found_ther
     assert not (tmp_path / "data" / "magrounding" / "pretrained" / "tiny" / "README.md").exists(), "it stays here"
     assert not package.exists()
     assert run("--run", finished, "--name", "tiny") == 2
-    assert "a pretrained team 'tiny' already" in capsys.readouterr().err
+    assert "a team 'tiny' already" in capsys.readouterr().err
     monkeypatch.setenv("XDG_DATA_HOME", "not/absolute")
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     assert pretrained.own_folder() == tmp_path / "home" / ".local" / "share" / "magrounding" / "pretrained"

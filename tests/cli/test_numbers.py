@@ -19,7 +19,8 @@ def test_no_option_takes_what_is_no_number(name):
     needed = [each.name for each in fields(arguments) if each.default is MISSING]
     positional = [each for each in needed if tyro.conf.Positional in getattr(hints[each], "__metadata__", ())]
     flags = [word for each in needed if each not in positional for word in (f"--{each}", "x")]
-    words = ["check" if each == "action" else "x" for each in positional] + flags
+    chosen = {"action": "check", "shell": "bash"}
+    words = [chosen.get(each, "x") for each in positional] + flags
     CommandLine(name, tuple(words)).parse(arguments)
     for option, hint in hints.items():
         kinds = str(hint)
