@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
 from magrounding.cli.command import derived
-from magrounding.experiment.jobs.cluster import Cluster, RayPlaces
+from magrounding.errors import ConfigurationError
+from magrounding.experiment.jobs.cluster import RayPlaces
 from magrounding.schema import Natural, NonNegative, Positive
 from magrounding.threads import divide_cores
 
@@ -34,13 +36,14 @@ class JobsArguments:
         """Threads of each job, where the command has so many by --threads; ConfigurationError for what cannot be."""
         if self.cluster is None:
             return divide_cores(self.jobs or 0, threads)[1]
-        return threads or self._cluster().threads
+        self._address()
+        return threads or max(1, int(self.cpus_per_job))
 
     def places(self, shared: Path, threads: int | None = None) -> int | RayPlaces:
         """Return the places for `run_jobs`, of jobs with so many `threads` (--threads) that write below `shared`."""
         if self.cluster is None:
             return divide_cores(self.jobs or 0, threads)[0]
-        return RayPlaces(self._cluster(), shared)
+        return RayPlaces(self._address(), shared, self.cpus_per_job, self.gpus_per_job, self.jobs or 0)
 
     def repeated(self) -> tuple[str, ...]:
         """The same arguments as words, for the command that goes on."""
@@ -50,5 +53,10 @@ class JobsArguments:
         each = ("--cpus-per-job", f"{self.cpus_per_job:g}", "--gpus-per-job", f"{self.gpus_per_job:g}")
         return (*words, "--cluster", self.cluster, *each)
 
-    def _cluster(self) -> Cluster:
-        return Cluster(self.cluster or "", self.cpus_per_job, self.gpus_per_job, self.jobs or 0)
+    def _address(self) -> str:
+        """Address of the cluster as Ray takes it; ConfigurationError for another text."""
+        if not re.fullmatch("ray(://.+)?", self.cluster or ""):
+            raise ConfigurationError(
+                f"--cluster takes ray, of this machine, or ray://ADDRESS, e.g. ray://10.0.0.1:6379: {self.cluster!r}"
+            )
+        return (self.cluster or "").partition("://")[2]

@@ -24,7 +24,6 @@ from magrounding.experiment.reports.sweep import REPORT_FILE, write_report
 from magrounding.experiment.sweep.axis import MOST_POINTS, Axis, grid, one_by_one, parse_axes, random_points, size_of
 from magrounding.experiment.sweep.jobs import SweepJobs
 from magrounding.experiment.sweep.record import GRID, OPTUNA, RANDOM, Point, Sweep, SweepFolder, measured
-from magrounding.experiment.sweep.search import make_search
 from magrounding.experiment.tracking import lacking
 from magrounding.play.owner import owned
 from magrounding.play.run_folder import RunFolder
@@ -100,7 +99,7 @@ def _new(arguments: Arguments, folder: SweepFolder, line: CommandLine, display: 
     search = OPTUNA if arguments.optuna is not None else GRID if arguments.random is None else RANDOM
     points = [] if search == OPTUNA else grid(axes) if search == GRID else random_points(axes, arguments.random or 0)
     check_values(config, axes, display)
-    sweep = Sweep(
+    return Sweep(
         over=arguments.over,
         search=search,
         count=int(min(arguments.optuna, size_of(axes))) if arguments.optuna else len(points),
@@ -108,8 +107,6 @@ def _new(arguments: Arguments, folder: SweepFolder, line: CommandLine, display: 
         command=str(line),
         points=[Point(values) for values in points],
     )
-    make_search(sweep, {})  # a package that is missing is reported before anything is written
-    return sweep
 
 
 def check_values(config: RunConfig, axes: Sequence[Axis], display: Display) -> None:

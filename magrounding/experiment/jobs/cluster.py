@@ -10,7 +10,6 @@ import signal
 from collections.abc import Mapping
 from concurrent.futures import Future
 from contextlib import suppress
-from dataclasses import dataclass
 from importlib import import_module
 from math import ceil
 from pathlib import Path
@@ -20,7 +19,7 @@ from magrounding.errors import ConfigurationError
 from magrounding.experiment.jobs.forking import ForkServer
 from magrounding.experiment.jobs.job import Job
 from magrounding.experiment.jobs.process import JobProcess
-from magrounding.ray_cluster import RAY, RayConnection, own_variables
+from magrounding.ray_cluster import RayConnection, own_variables
 from magrounding.signals import TAKES_OVER
 from magrounding.storage import read_text
 
@@ -33,70 +32,31 @@ class JobKilled(Exception):
     """A signal ended a job's process: another attempt goes on where it stopped."""
 
 
-@dataclass(frozen=True)
-class Cluster:
-    """Request to a cluster.
-
-    Attributes:
-        address: "ray" starts one of this machine; "ray://ADDRESS" is one that this machine belongs to, by the address
-            that `ray start` printed, or "auto".
-        cpus, gpus: of each job; parts of one are shared with other jobs.
-        jobs: how many at a time; 0: as many as there is room for.
-
-    Raises:
-        ConfigurationError: another address, or a number that cannot be.
-    """
-
-    address: str
-    cpus: float = 1.0
-    gpus: float = 0.0
-    jobs: int = 0
-
-    def __post_init__(self) -> None:
-        kind, _, rest = self.address.partition("://")
-        if kind != RAY or (rest == "" and self.address != RAY):
-            raise ConfigurationError(
-                f"--cluster takes ray, of this machine, or ray://ADDRESS, e.g. ray://10.0.0.1:6379: {self.address!r}"
-            )
-        if not 0 < self.cpus < float("inf") or not 0 <= self.gpus < float("inf"):
-            raise ConfigurationError(
-                f"a job takes a positive number of cores, and of GPUs 0 or more, got {self.cpus:g} and {self.gpus:g}"
-            )
-
-    @property
-    def own_address(self) -> str:
-        """Address as Ray takes it; "" of a cluster that is started here."""
-        return self.address.partition("://")[2]
-
-    @property
-    def threads(self) -> int:
-        """Threads of a job: its whole cores."""
-        return max(1, int(self.cpus))
-
-
 class RayPlaces:
     """Runner of jobs as tasks of a Ray cluster, while entered.
 
     Args:
-        cluster: which, and what each job takes.
+        address: of one that this machine belongs to, as `ray start` printed it, or "auto"; "": one of this machine is
+            started.
         shared: a folder that all nodes have to see, at the same path.
+        cpus, gpus: of each job; parts of one are shared with other jobs.
+        jobs: how many at a time; 0: as many as there is room for.
 
     Raises:
         ConfigurationError: no cluster there, none of its nodes has room for a job, or one does not see the folder.
         MissingExtra: Ray is not installed.
     """
 
-    def __init__(self, cluster: Cluster, shared: Path) -> None:
-        self._cluster, self._shared = cluster, shared.absolute()
+    def __init__(self, address: str, shared: Path, cpus: float = 1.0, gpus: float = 0.0, jobs: int = 0) -> None:
+        self._address, self._shared, self._jobs = address, shared.absolute(), jobs
+        self._takes = {"CPU": cpus, "GPU": gpus} if gpus else {"CPU": cpus}
         self._refs: dict[Future[int], Any] = {}
         self._asked = False
 
     @property
     def count(self) -> int:
         """Number of jobs that there is room for."""
-        if self._cluster.jobs:
-            return self._cluster.jobs
-        return max(1, sum(self._room(node["Resources"]) for node in self._nodes()))
+        return self._jobs or max(1, sum(map(self._room, self._connection.nodes())))
 
     def submit(self, job: Job) -> Future[int]:
         """Start a job, on whatever node has room; the future holds its exit code, or the error that Ray gave up by."""
@@ -114,15 +74,13 @@ class RayPlaces:
         self._asked = self._asked or only is None
 
     def __enter__(self) -> Self:
-        cluster = self._cluster
-        cores = ceil(cluster.jobs * cluster.cpus)
+        cores = ceil(self._jobs * self._takes["CPU"])
         instead = "Leave out --cluster; --jobs needs no Ray"
-        self._connection = RayConnection(cluster.own_address, cores, feature="--cluster ray", instead=instead)
+        self._connection = RayConnection(self._address, cores, feature="--cluster ray", instead=instead)
         self._ray = self._connection.ray
         try:
-            resources = {"num_cpus": cluster.cpus, "num_gpus": cluster.gpus}
-            retries = {"max_retries": _RETRIES, "retry_exceptions": [JobKilled]}
-            self._run = self._ray.remote(**resources, **retries)(run_on_node)
+            takes = {"num_cpus": self._takes["CPU"], "num_gpus": self._takes.get("GPU", 0)}
+            self._run = self._ray.remote(**takes, max_retries=_RETRIES, retry_exceptions=[JobKilled])(run_on_node)
             self._check_nodes()
         except BaseException:
             self.__exit__()
@@ -132,55 +90,34 @@ class RayPlaces:
     def __exit__(self, *_: object) -> None:
         self._connection.close()
 
-    def _nodes(self) -> list[dict[str, Any]]:
-        """The nodes that have room for a job."""
-        return [node for node in self._connection.nodes() if self._room(node["Resources"])]
-
-    def _room(self, resources: Mapping[str, float]) -> int:
-        """Jobs that fit on an empty node."""
-        room = resources.get("CPU", 0.0) / self._cluster.cpus
-        return int(min(room, resources.get("GPU", 0.0) / self._cluster.gpus) if self._cluster.gpus else room)
+    def _room(self, node: Mapping[str, Any]) -> int:
+        """Jobs that fit on a node while it is empty."""
+        return int(min(node["Resources"].get(name, 0.0) / each for name, each in self._takes.items()))
 
     def _check_nodes(self) -> None:
-        """Have every node read a file of the shared folder."""
-        nodes = self._nodes()
+        """Have every node that has room for a job read a file of the shared folder."""
+        nodes = list(filter(self._room, self._connection.nodes()))
         if not nodes:
-            size = f"{self._cluster.cpus:g} cores and {self._cluster.gpus:g} GPUs"
-            raise ConfigurationError(f"no node of the cluster has {size}: ask for less with --cpus-per-job")
+            raise ConfigurationError(f"no node of the cluster has {self._takes}: ask for less with --cpus-per-job")
         self._shared.mkdir(parents=True, exist_ok=True)
         token, content = self._shared / f".{secrets.token_hex(8)}.token", secrets.token_hex(8)
         token.write_text(content)
-        strategies = import_module("ray.util.scheduling_strategies")
+        strategy = import_module("ray.util.scheduling_strategies").NodeAffinitySchedulingStrategy
+        read = self._ray.remote(num_cpus=0, max_retries=0)(read_text)
         try:
-            read = self._ray.remote(num_cpus=0, max_retries=0)(read_if_there)
-            asked = {}
-            for node in nodes:
-                where = strategies.NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
-                asked[node["NodeManagerHostname"], node["NodeID"]] = read.options(scheduling_strategy=where).remote(
-                    token
-                )
-            for (host, _), answer in asked.items():
+            asked = [read.options(scheduling_strategy=strategy(n["NodeID"], soft=False)).remote(token) for n in nodes]
+            for node, answer in zip(nodes, asked, strict=True):
                 try:
                     seen = self._ray.get(answer)
-                except self._ray.exceptions.RayError as error:
-                    why = f"{error}".strip().splitlines()[-1]
-                    raise ConfigurationError(
-                        f"node {host} cannot run jobs; it needs this version of magrounding: {why}"
-                    ) from None
+                except (self._ray.exceptions.RayError, OSError) as error:
+                    seen = f"{error}".strip().splitlines()[-1]
                 if seen != content:
                     raise ConfigurationError(
-                        f"node {host} does not see {self._shared}: name a folder with --out that all nodes share"
+                        f"node {node['NodeManagerHostname']} does not see {self._shared}, or has not this version of "
+                        f"magrounding: name a folder with --out that all nodes share ({seen})"
                     )
         finally:
             token.unlink(missing_ok=True)
-
-
-def read_if_there(path: Path) -> str | None:
-    """The content of a file as this node sees it; None where it does not."""
-    try:
-        return read_text(path)
-    except OSError:
-        return None
 
 
 def run_on_node(job: Job, environment: Mapping[str, str], cwd: Path) -> int:

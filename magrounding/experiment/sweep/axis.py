@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
-from math import exp, inf, isfinite, log, prod
+from math import exp, inf, log, prod
 from typing import Self
 
 import numpy as np
@@ -18,8 +18,9 @@ FIXED = ("env", "agents", "stages", "seeds", "evaluation", "workers", "preset", 
 
 MOST_POINTS = 10_000
 """The largest number of points of a sweep."""
-_MOST_WHOLE = 2**53
+_MOST = 2**53
 """The largest whole number up to which a float has all."""
+_WHOLE = re.compile(r"[-+]?\d+")
 _DRAWS = 100_000
 """Draws in which no new point was found, after which there is none: of `MOST_POINTS` the last is found before."""
 
@@ -38,16 +39,14 @@ class Axis:
     Attributes:
         path: "learning.<option>", "network.<option>", or any other path of a run's config.json.
         values: those of a list, as they were typed; () for a range.
-        low, high: ends of a range.
-        whole: a range of whole numbers.
+        low, high: ends of a range; ints for one of whole numbers.
         log: a range that is drawn from by its logarithm.
     """
 
     path: str
     values: tuple[str, ...] = ()
-    low: float = 0.0
-    high: float = 0.0
-    whole: bool = False
+    low: float = 0
+    high: float = 0
     log: bool = False
 
     @classmethod
@@ -55,50 +54,52 @@ class Axis:
         """The axis of "path=0.1,0.2" or "path=1e-4..1e-2:log"; ConfigurationError for anything else."""
         path, _, content = (part.strip() for part in text.partition("="))
         values = tuple(value.strip() for value in _COMMA.split(content))
-        if not path or not all(values) or len(set(values)) < len(values):
+        if not path or not all(values) or len(set(values)) < len(values) or path.partition(".")[0] in FIXED:
             raise ConfigurationError(
                 f"--over takes an option and its values, each once, as in learning.entropy=0.003,0.01, or a range, as "
-                f"in learning.entropy=1e-3..1e-1:log, got {text!r}"
+                f"in learning.entropy=1e-3..1e-1:log; all points have the same {', '.join(FIXED)}: {text!r}"
             )
-        if path.partition(".")[0] in FIXED:
-            raise ConfigurationError(f"all points of a sweep have the same {path.partition('.')[0]}: leave out {text}")
         if len(values) > 1 or ".." not in content:
             return cls(path, values)
-        ends = content.removesuffix(_LOG).split("..")
+        ends, logarithmic = content.removesuffix(_LOG).split(".."), content.endswith(_LOG)
+        whole = all(_WHOLE.fullmatch(end.strip()) for end in ends)
         try:
-            low, high = [float(end) for end in ends if "_" not in end]  # to Python 1_0 is ten
+            low, high = [int(end) if whole else float(end) for end in ends if "_" not in end]  # to Python 1_0 is ten
         except ValueError:
-            raise ConfigurationError(f"a range is two numbers, as in 0.1..0.5, got {content!r}") from None
-        logarithmic = content.endswith(_LOG)
-        whole = all(re.fullmatch(r"[-+]?\d+", end.strip()) for end in ends)
-        if not (low < high and isfinite(high - low)) or (logarithmic and low <= 0):
+            low = high = 0
+        least, most = (0 if logarithmic else -inf), (_MOST if whole else inf)
+        if not (least < low < high and high - low < inf and max(-low, high) <= most):
             raise ConfigurationError(
-                f"a range goes from a number to a greater one, of :log from a positive one, got {content}"
+                f"a range goes from a number to a greater one, as in 0.1..0.5, of :log from a positive one; whole ones "
+                f"lie within ±2**53: {content!r}"
             )
-        if whole and max(-low, high) > _MOST_WHOLE:
-            raise ConfigurationError(f"the whole numbers of a range lie within ±2**53, got {content}")
-        return cls(path, (), low, high, whole, logarithmic)
+        return cls(path, (), low, high, logarithmic)
+
+    @property
+    def whole(self) -> bool:
+        """Whether it is a range of whole numbers."""
+        return isinstance(self.low, int) and not self.values
 
     @property
     def size(self) -> float:
         """The number of values; infinity for a range of real numbers."""
-        return len(self.values) or (round(self.high) - round(self.low) + 1 if self.whole else inf)
+        return len(self.values) or (self.high - self.low + 1 if self.whole else inf)
 
     @property
     def ends(self) -> tuple[str, ...]:
         """All values of a list, or both ends of a range."""
-        return self.values or (self.word(self.low), self.word(self.high))
+        return self.values or (str(self.low), str(self.high))
 
     def word(self, number: float) -> str:
         """A number of the range as a word."""
-        return str(round(number)) if self.whole else repr(float(number))
+        return str(round(number) if self.whole else float(number))
 
     def draw(self, random: np.random.Generator) -> str:
         """A value, each as likely as any other; of a range by its logarithm where that is asked."""
         if self.values:
             return self.values[random.integers(len(self.values))]
         if self.whole and not self.log:
-            return self.word(int(random.integers(round(self.low), round(self.high), endpoint=True)))
+            return self.word(int(random.integers(int(self.low), int(self.high), endpoint=True)))
         drawn = random.uniform(log(self.low), log(self.high)) if self.log else random.uniform(self.low, self.high)
         return self.word(min(self.high, max(self.low, exp(drawn) if self.log else drawn)))
 
@@ -114,12 +115,10 @@ def parse_axes(texts: Sequence[str]) -> tuple[Axis, ...]:
 
 def grid(axes: Sequence[Axis]) -> list[Values]:
     """Every combination of values; ConfigurationError for a range, or more than `MOST_POINTS`."""
-    if ranges := [axis.path for axis in axes if not axis.values]:
-        raise ConfigurationError(f"{ranges[0]} has a range: say how many points to take, by --random or --optuna")
-    if (size := size_of(axes)) > MOST_POINTS:
+    if size_of(axes) > MOST_POINTS or not all(axis.values for axis in axes):
         raise ConfigurationError(
-            f"these values make {size:,} points, and a sweep has {MOST_POINTS:,} at most: name fewer values, or "
-            "say how many points to take, by --random or --optuna"
+            f"a grid has no ranges, and {MOST_POINTS:,} points at most: say how many points to take, by --random or "
+            "--optuna"
         )
     paths = [axis.path for axis in axes]
     return [dict(zip(paths, values, strict=True)) for values in product(*(axis.values for axis in axes))]

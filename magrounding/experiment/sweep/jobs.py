@@ -1,17 +1,24 @@
-"""SweepJobs: the trainings of a sweep, one for each seed of each point, as a search chooses them."""
+"""SweepJobs: the trainings of a sweep, one for each seed of each point; Optuna chooses points by the results so far."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
+from typing import Any
 
+import numpy as np
+
+from magrounding.errors import needed
 from magrounding.experiment.config import RunConfig
 from magrounding.experiment.jobs.job import Job, Outcome
 from magrounding.experiment.jobs.seeds import seed_jobs, unfinished
-from magrounding.experiment.sweep.axis import Values
-from magrounding.experiment.sweep.record import OPTUNA, Sweep, SweepFolder, evaluations, reached
-from magrounding.experiment.sweep.search import make_search
+from magrounding.experiment.sweep.axis import Axis, Values, new_point
+from magrounding.experiment.sweep.record import OPTUNA, Point, Sweep, SweepFolder, evaluations, reached
 from magrounding.play.run_folder import RunFolder
+
+Found = tuple[float | None, Sequence[float]]
+"""What a point has reached: its result, None where it failed or was given up; and its evaluations before."""
 
 
 class SweepJobs:
@@ -23,6 +30,9 @@ class SweepJobs:
         at: the options of a point.
         begin: writes the folder of a run that is not there yet.
         words: further arguments of `train`.
+
+    Raises:
+        MissingExtra: Optuna is to choose, and is not installed.
     """
 
     def __init__(
@@ -34,20 +44,23 @@ class SweepJobs:
         words: Sequence[str],
     ) -> None:
         self._folder, self._sweep, self._at, self._begin, self._words = folder, sweep, at, begin, words
-        chosen = range(len(sweep.points)) if sweep.search == OPTUNA else ()
-        self._search = make_search(sweep, {k: found for k in chosen if (found := self._known(k))})
         self._settings: dict[int, RunConfig] = {}
         self._point: dict[str, int] = {}  # name of a job → its point
         self._left: dict[int, int] = {}  # point → jobs that have not ended
         self._failed: set[int] = set()
         self._seen: dict[int, tuple[int, ...]] = {}  # point → sizes of its files of metrics at the last look
+        self._search: OptunaSearch | None = None
+        if sweep.search == OPTUNA:
+            ended = filter(self._has_ended, range(len(sweep.points)))
+            self._search = OptunaSearch(sweep, {number: self._found(number) for number in ended})
 
     def jobs(self) -> Iterator[Job]:
         """All jobs that are to be run, each made as it is asked for."""
-        for number in self._search.numbers():
+        numbers = range(len(self._sweep.points)) if self._search is None else self._search.numbers()
+        for number in numbers:
             point, run = self._sweep.points[number], self._folder.run(number)
             self._folder.write(self._sweep)
-            settings = self._settings[number] = self._at(point.values)
+            settings = self._settings_of(number)
             if not run.holds_run:
                 self._begin(settings, run)
             jobs = seed_jobs(settings, run, self._words)
@@ -70,9 +83,9 @@ class SweepJobs:
     def stops(self, job: Job) -> bool:
         """Return whether a job is to end, as its point is given up; that is written down."""
         number = self._point[job.name]
-        point, settings, run = self._sweep.points[number], self._settings[number], self._folder.run(number)
-        if point.stopped:
-            return True
+        point, settings, run = self._sweep.points[number], self._settings_of(number), self._folder.run(number)
+        if self._search is None or point.stopped:
+            return bool(point.stopped)
         files = [folder.metrics for folder in run.of_seeds(settings.seeds).values()]
         sizes = tuple(file.stat().st_size if file.exists() else 0 for file in files)
         if sizes == self._seen.get(number):
@@ -84,25 +97,114 @@ class SweepJobs:
             self._folder.write(self._sweep)
         return bool(point.stopped)
 
+    def _settings_of(self, number: int) -> RunConfig:
+        if number not in self._settings:
+            self._settings[number] = self._at(self._sweep.points[number].values)
+        return self._settings[number]
+
     def _end(self, number: int) -> None:
         """Tell the search where the last job of a point has ended."""
         self._left[number] -= 1
-        if not self._left[number]:
-            whole = number not in self._failed and not self._sweep.points[number].stopped
-            values = evaluations(self._settings[number], self._folder.run(number))
-            self._search.ended(number, self._value(number) if whole else None, values)
+        if not self._left[number] and self._search is not None:
+            self._search.ended(number, *self._found(number))
 
-    def _value(self, number: int) -> float | None:
-        """The interquartile mean of a point; None where no seed has a result."""
+    def _has_ended(self, number: int) -> bool:
+        run = self._folder.run(number)
+        return bool(self._sweep.points[number].stopped) or (
+            run.holds_run and not unfinished(self._settings_of(number), run)
+        )
+
+    def _found(self, number: int) -> Found:
+        """What a point has reached that has ended: the interquartile mean of its seeds."""
         results = self._folder.results(number)
-        statistics = None if results is None else reached(results)
-        return None if statistics is None else statistics.iqm
+        lost = number in self._failed or self._sweep.points[number].stopped
+        statistics = None if lost or results is None else reached(results)
+        return statistics and statistics.iqm, evaluations(self._settings_of(number), self._folder.run(number))
 
-    def _known(self, number: int) -> tuple[float | None, Sequence[float]] | None:
-        """The result and the evaluations of a point that has ended; None of one that has not."""
-        point, run = self._sweep.points[number], self._folder.run(number)
-        settings = self._at(point.values)
-        if not point.stopped and (not run.holds_run or unfinished(settings, run)):
-            return None
-        value = None if point.stopped else self._value(number)
-        return value, evaluations(settings, run)
+
+class OptunaSearch:
+    """Optuna's study of a sweep, repeated from what its points have reached: Optuna keeps no file of its own.
+
+    Its sampler (TPE) chooses points that are likely to be better than those before. Its pruner gives up a point whose
+    evaluations so far stay below the median of those before at the same evaluation. Higher results are better. A point
+    that was trained already is not trained again: one that is drawn at random takes its place. Each choice depends on
+    the results before and on its number alone, so a search that was stopped makes the same ones.
+
+    Args:
+        sweep: with its points so far.
+        known: number of each point that has ended → what it has reached.
+
+    Raises:
+        MissingExtra: Optuna is not installed.
+    """
+
+    def __init__(self, sweep: Sweep, known: dict[int, Found]) -> None:
+        with needed("--optuna", "sweeps"):
+            import optuna
+        optuna.logging.set_verbosity(optuna.logging.WARNING)  # a sweep has a display of its own
+        self._sweep, self._states = sweep, optuna.trial.TrialState
+        self._distributions = {axis.path: _distribution(axis) for axis in sweep.axes}
+        self._sampler = partial(optuna.samplers.TPESampler, constant_liar=True)
+        self._study = optuna.create_study(direction="maximize", pruner=optuna.pruners.MedianPruner())
+        self._trials: dict[int, Any] = {}
+        self._reported: dict[int, int] = {}
+        self._behind: set[int] = set()
+        self._begun = [number for number in range(len(sweep.points)) if number not in known]
+        for number, found in sorted(known.items()):
+            self._ask(number, sweep.points[number].values)
+            self.ended(number, *found)
+
+    def numbers(self) -> Iterator[int]:
+        """Points to train, each as there is a place for it; one that is new is added to the sweep."""
+        points, axes = self._sweep.points, self._sweep.axes
+        for number in self._begun:
+            self._ask(number, points[number].values)
+            yield number
+        while (number := len(points)) < self._sweep.count:
+            values, seen = self._ask(number), {tuple(point.values.values()) for point in points}
+            if tuple(values.values()) in seen:
+                self._study.tell(self._trials[number], state=self._states.FAIL)
+                values = new_point(axes, seen, np.random.default_rng(number))
+                if values is None:
+                    return
+                self._ask(number, values)
+            points.append(Point(values))
+            yield number
+
+    def ended(self, number: int, value: float | None, values: Sequence[float]) -> None:
+        """Optuna is told the same of a point that is behind, whether that was seen before its end or not."""
+        behind = self.gives_up(number, values) or self._sweep.points[number].stopped
+        state = self._states.PRUNED if behind else self._states.FAIL if value is None else self._states.COMPLETE
+        self._study.tell(self._trials[number], None if state != self._states.COMPLETE else value, state)
+
+    def gives_up(self, number: int, values: Sequence[float]) -> bool:
+        """Return whether a point that runs is not worth going on with, by its evaluations so far."""
+        trial = self._trials[number]
+        for step in range(self._reported.get(number, 0), len(values)):
+            if number in self._behind:
+                break
+            self._reported[number] = step + 1
+            trial.report(values[step], step)
+            if trial.should_prune():
+                self._behind.add(number)
+        return number in self._behind
+
+    def _ask(self, number: int, values: Values | None = None) -> Values:
+        """Begin a trial of a point, by default of one that Optuna chooses; return its values."""
+        axes = self._sweep.axes
+        if values is not None:
+            kinds = {axis.path: str if axis.values else type(axis.low) for axis in axes}
+            self._study.enqueue_trial({path: kinds[path](word) for path, word in values.items()})
+        self._study.sampler = self._sampler(seed=number)
+        trial = self._trials[number] = self._study.ask(self._distributions)
+        chosen = ((axis, trial.params[axis.path]) for axis in axes)
+        return {axis.path: found if axis.values else axis.word(found) for axis, found in chosen}
+
+
+def _distribution(axis: Axis) -> Any:
+    from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
+
+    if axis.values:
+        return CategoricalDistribution(axis.values)
+    kind: Any = IntDistribution if axis.whole else FloatDistribution
+    return kind(axis.low, axis.high, log=axis.log)

@@ -11,7 +11,7 @@ import pytest
 
 from magrounding.errors import ConfigurationError
 from magrounding.experiment.curriculum import run_curriculum
-from magrounding.experiment.jobs.cluster import Cluster, RayPlaces
+from magrounding.experiment.jobs.cluster import RayPlaces
 from magrounding.experiment.phase import Promotion
 from magrounding.play.run_folder import RunFolder
 from tests.experiment.kill_campaign import content
@@ -137,7 +137,7 @@ def test_what_a_node_does_not_see_is_refused_before_anything_trains(tmp_path, cl
     monkeypatch.setattr(Path, "write_text", elsewhere)
     with (
         pytest.raises(ConfigurationError),
-        RayPlaces(Cluster(f"ray://{cluster.address}"), tmp_path / "run"),
+        RayPlaces(cluster.address, tmp_path / "run"),
     ):
         pass
     assert not ray.is_initialized()

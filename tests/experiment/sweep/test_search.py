@@ -5,8 +5,8 @@ import math
 import pytest
 
 from magrounding.experiment.sweep.axis import parse_axes, size_of
+from magrounding.experiment.sweep.jobs import OptunaSearch
 from magrounding.experiment.sweep.record import OPTUNA, Point, Sweep
-from magrounding.experiment.sweep.search import make_search
 
 OVER = ("learning.learning_rate=1e-5..1e-1:log", "network.width=8,16,32,64")
 
@@ -29,7 +29,7 @@ def in_better_half(point):
 
 def go_on(sweep, known, until, results=planted):
     """Search until so many points have ended; known: what those before have reached, more is added."""
-    search = make_search(sweep, dict(known))
+    search = OptunaSearch(sweep, dict(known))
     for number in search.numbers():
         values = results(sweep.points[number].values)
         seen = next((k for k in range(1, len(values)) if search.gives_up(number, values[:k])), 0)
@@ -62,7 +62,7 @@ def test_a_search_that_was_killed_goes_on_with_the_same_points_and_trains_none_t
         sweep, known = sweep_of(15, over), {}
         for until in pieces:
             go_on(sweep, known, until, lambda values: [float(len(values)), sum(map(float, values.values()))])
-            next(make_search(sweep, dict(known)).numbers(), None)  # one more has begun as it is killed
+            next(OptunaSearch(sweep, dict(known)).numbers(), None)  # one more has begun as it is killed
         return [tuple(point.values.values()) for point in sweep.points]
 
     whole = searched([15])
@@ -78,7 +78,7 @@ def test_points_that_had_begun_come_first():
         Point({"a": "4", "b": "0.123456789"}),
         Point({"a": "5", "b": "1.0"}),
     ]
-    search = make_search(sweep, {1: (0.5, [0.25])})
+    search = OptunaSearch(sweep, {1: (0.5, [0.25])})
     numbers = search.numbers()
     assert [next(numbers), next(numbers)] == [0, 2]
     assert [search._trials[number].params for number in (0, 2)] == [{"a": 3, "b": 0.25}, {"a": 5, "b": 1.0}]
