@@ -55,12 +55,15 @@ class Offers(HasState, HasPlaces, HasFacts, Protocol):
         "kills": monsters that an agent has killed in it, where there are any to kill; "held": the number of the thing
         that it holds now, −1 for nothing. Of an episode that has begun in the step only what it holds is known.
         """
+        ...
 
     def scene(self, row: int) -> Scene:
         """Return one row as a picture's worth of facts, for the renderers."""
+        ...
 
     def snapshot(self) -> dict[str, np.ndarray]:
         """Return copies of the arrays that decide how all episodes go on, and of what is on show."""
+        ...
 
     def restore(self, snapshot: dict[str, np.ndarray]) -> None:
         """Go on from a snapshot of a world of the same configuration; ConfigurationError for another's."""

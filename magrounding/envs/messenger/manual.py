@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
 from importlib.resources import files
@@ -18,6 +18,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from magrounding.brief import brief
@@ -132,37 +133,28 @@ def _parse(folder: str, *contents: bytes) -> Corpus:
     return Corpus(sentences, f"corpus {folder}, sha256 {digest}", digest)
 
 
+@cache
+def _form() -> Any:
+    """The form of a file: entity → role → movement → sentences, each of which may be left out."""
+    form: Any = list[str]
+    for names in ((*MOVEMENTS, *_OTHER_NAMES), ROLES, ENTITIES):
+        form = msgspec.defstruct("Form", [(name, form | None, None) for name in names], forbid_unknown_fields=True)
+    return form
+
+
 def _parse_cells(content: bytes, path: Path) -> Cells:
     try:
-        data = parse_json(text_of(content))
-    except ValueError as error:
-        raise DataNotFound(f"{path} is no readable JSON: {error}") from None
+        data: dict[str, dict[str, Any]] = parse_json(text_of(content))
+        msgspec.convert(data, _form())
+    except (ValueError, msgspec.ValidationError) as error:
+        raise DataNotFound(f"{path} has no sentences that can be read: {error}") from None
     cells: dict[Cell, list[str]] = {cell: [] for cell in CELLS}
-    for entity, roles in _named(data, "entities", ENTITIES, (), path):
-        for role, movements in _named(roles, "roles", ROLES, (entity,), path):
-            for name, found in _named(movements, "movements", (*MOVEMENTS, *_OTHER_NAMES), (entity, role), path):
-                if not isinstance(found, list) or not all(isinstance(sentence, str) for sentence in found):
-                    raise DataNotFound(f"{path}: {_path(entity, role, name)} must be a list of sentences")
-                tokens = (" ".join(re.findall(r"[^\W_]+|[^\w\s]", sentence.lower())) for sentence in found)
+    for entity, roles in data.items():
+        for role, movements in (roles or {}).items():
+            for name, found in (movements or {}).items():
+                tokens = (" ".join(re.findall(r"[^\W_]+|[^\w\s]", sentence.lower())) for sentence in found or ())
                 cells[entity, role, _OTHER_NAMES.get(name, name)] += filter(None, tokens)
     return {cell: tuple(sentences) for cell, sentences in cells.items()}
-
-
-def _named(
-    found: Any, kind: str, known: Sequence[str], place: tuple[str, ...], path: Path
-) -> Iterator[tuple[str, Any]]:
-    """Name and content of what a file has at a place; DataNotFound for what is no dictionary or has another name."""
-    where = f"{path}: {_path(*place)}" if place else f"{path}"
-    if not isinstance(found, Mapping):
-        raise DataNotFound(f"{where} must be a dictionary of {kind}, got {str(found)[:40]!r}")
-    for name, content in found.items():
-        if name not in known:
-            raise DataNotFound(f"{where} has {name!r}, which is none of the {kind} {', '.join(known)}")
-        yield name, content
-
-
-def _path(*names: str) -> str:
-    return " → ".join(names)
 
 
 def without_punctuation(sentence: str) -> str:
@@ -178,7 +170,7 @@ def layout_shape(layout: str, statements: int, longest: int) -> tuple[int, int]:
 def missing_sentences(folder: str | None, text: str, cell: Cell, why: str) -> DataNotFound:
     """The error for a cell without sentences."""
     where = "our templates" if folder is None else Path(folder) / _file(text)
-    return DataNotFound(f"{where}: no sentence for {_path(*cell)}, which {why}")
+    return DataNotFound(f"{where}: no sentence for {' → '.join(cell)}, which {why}")
 
 
 @lru_cache(maxsize=64)

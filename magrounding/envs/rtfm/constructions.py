@@ -16,6 +16,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
+
 from magrounding.envs.rtfm.ontology import MEANINGFUL
 from magrounding.errors import ConfigurationError, check_choice
 
@@ -116,8 +118,19 @@ def _bags(text: str) -> Counter[tuple[str, ...]]:
     return Counter(tuple(sorted(sentence.split())) for sentence in _sentences(same))
 
 
-def parse_template(split: str, construction: str, kind: str, entry: Any, classes: Collection[str]) -> Template:
-    """Make a template of a text, or of a dictionary of text and claims; what is left out of these says "a A", "b B".
+class Entry(msgspec.Struct, forbid_unknown_fields=True):
+    """A sentence of a file that is not a text alone; `said` is "a A", and "b B" of two lists, where it is left out."""
+
+    text: str
+    said: list[str] | None = None
+    denied: list[str] = []
+    retracted: list[str] = []
+
+
+def parse_template(
+    split: str, construction: str, kind: str, entry: str | Mapping[str, Any], classes: Collection[str]
+) -> Template:
+    """Make a template of a text, or of what an `Entry` holds.
 
     Words are lower-cased, punctuation marks become words, and `{modifiers}`, `{monsters}`, `{element}` and `{team}` are
     other names of `{a}` and `{A}`.
@@ -127,43 +140,38 @@ def parse_template(split: str, construction: str, kind: str, entry: Any, classes
             of the game.
     """
     entry = {"text": entry} if isinstance(entry, str) else entry
-    text = entry.get("text") if isinstance(entry, Mapping) else None
-    if text is None or not isinstance(text, str):
-        raise ConfigurationError("a sentence is a text, or a dictionary with a text")
-    for name in entry:
-        check_choice("entry of a sentence", name, ("text", *POLARITIES))
-    tokens: list[str] = [word if word.startswith("{") else word.lower() for word in _TOKEN.findall(text)]
+    tokens: list[str] = [word if word.startswith("{") else word.lower() for word in _TOKEN.findall(entry["text"])]
     words = [_OTHER_NAMES.get(token, token) for token in tokens]
-    if not 0 < len(words) <= MOST_WORDS:
-        raise ConfigurationError(f"a sentence has 1 to {MOST_WORDS} words and slots, got {len(words)}")
     slots = [word[1:-1] for word in words if SLOT.fullmatch(word)]
+    groups = 2 if "b" in "".join(slots) else 1 if "a" in "".join(slots) else 0
+    claimed = {POLARITIES[STATED]: ["a A", "b B"][:groups], **entry}
+    listed = [(claim, polarity) for polarity, name in enumerate(POLARITIES) for claim in claimed.get(name) or ()]
+    for fault in _faults_of_words(words, slots, classes, [claim for claim, _ in listed]):
+        raise ConfigurationError(fault)
+    claims = []
+    for claim, polarity in listed:
+        alone, both, side, name = _CLAIM.fullmatch(claim).groups()  # pyright: ignore[reportOptionalMemberAccess]
+        subjects = alone or both
+        claims.append(Claim(slots.index(subjects), "ab".index(side or subjects[0]), slots.index(name), polarity))
+    return Template(split, construction, kind, " ".join(words), groups, tuple(claims))
+
+
+def _faults_of_words(words: list[str], slots: list[str], classes: Collection[str], claims: list[str]) -> Iterator[str]:
+    """Yield a sentence for each word, slot and claim that no template has, whatever its construction."""
+    if not 0 < len(words) <= MOST_WORDS:
+        yield f"a sentence has 1 to {MOST_WORDS} words and slots, got {len(words)}"
     for word in words:
         if word[0] in "{}" and word[1:-1] not in (*slots, *classes):
-            raise ConfigurationError(f"{word} is neither a slot nor a class of words")
+            yield f"{word} is neither a slot nor a class of words"
         if word in MEANINGFUL:
-            raise ConfigurationError(f"{word!r} names something of the game: only slots may")
+            yield f"{word!r} names something of the game: only slots may"
         if SLOT.fullmatch(word) and words.count(word) > 1:
-            raise ConfigurationError(f"{word} stands twice: a second mention has a 2, as {{a2}}")
-    lists = "".join(slots)
-    groups = 2 if "b" in lists else 1 if "a" in lists else 0
-    return Template(split, construction, kind, " ".join(words), groups, tuple(_claims(entry, slots, groups)))
-
-
-def _claims(entry: Mapping[str, Any], slots: list[str], groups: int) -> Iterable[Claim]:
-    usual = {POLARITIES[STATED]: ["a A", "b B"][:groups]}
-    for polarity, listed_as in enumerate(POLARITIES):
-        listed = entry.get(listed_as, usual.get(listed_as, []))
-        if not isinstance(listed, list):
-            raise ConfigurationError(f"{listed_as!r} is a list of claims, got {str(listed)[:40]!r}")
-        for claim in listed:
-            found = _CLAIM.fullmatch(claim) if isinstance(claim, str) else None
-            if found is None:
-                raise ConfigurationError(f"a claim is a list and a name, as 'a A' or 'ab:b A', got {str(claim)[:40]!r}")
-            subjects, name = found[1] or found[2], found[4]
-            for slot in (subjects, name):
-                if slot not in slots:
-                    raise ConfigurationError(f"it claims {claim!r}, and the text has no {{{slot}}}")
-            yield Claim(slots.index(subjects), "ab".index(found[3] or subjects[0]), slots.index(name), polarity)
+            yield f"{word} stands twice: a second mention has a 2, as {{a2}}"
+    for claim in claims:
+        if not (found := _CLAIM.fullmatch(claim)):
+            yield f"a claim is a list and a name, as 'a A' or 'ab:b A', got {claim[:40]!r}"
+        elif not {found[1] or found[2], found[4]} <= {*slots}:
+            yield f"it claims {claim!r}, of which the text lacks a slot"
 
 
 def faults_of(template: Template) -> Iterator[str]:
@@ -214,8 +222,6 @@ def words_of(templates: Iterable[Template]) -> list[str]:
 
 def parse_constructions(text: str) -> tuple[str, ...]:
     """Names in "all", "none", or names joined by + or commas; ConfigurationError for an unknown one."""
-    if not isinstance(text, str):
-        raise ConfigurationError(f"constructions are all, none, or names joined by +, got {text!r}")
     if text in ("all", "none", ""):
         return CONSTRUCTIONS if text == "all" else ()
     named = {check_choice("construction", name.strip(), CONSTRUCTIONS) for name in text.replace(",", "+").split("+")}

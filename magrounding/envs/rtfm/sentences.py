@@ -14,6 +14,8 @@ from functools import cache, cached_property, lru_cache
 from importlib.resources import files
 from typing import Any
 
+import msgspec
+
 from magrounding.brief import brief
 from magrounding.envs.rtfm.constructions import (
     CONSTRUCTION,
@@ -29,6 +31,7 @@ from magrounding.envs.rtfm.constructions import (
     TEAM,
     TEXTS,
     TRAIN,
+    Entry,
     Template,
     faults_of,
     parse_template,
@@ -36,13 +39,12 @@ from magrounding.envs.rtfm.constructions import (
 )
 from magrounding.envs.rtfm.ontology import MEANINGFUL
 from magrounding.envs.rtfm.text import COMMA, is_punctuation
-from magrounding.errors import ConfigurationError, DataNotFound, check_choice
+from magrounding.errors import ConfigurationError, DataNotFound
 from magrounding.storage import parse_json, require_bytes, text_of, user_path
 
 MOST_SENTENCES = 1000
 """Sentences of a file, and words of all its classes."""
-_KINDS = {PLAIN: KINDS, FILLER: (FILLER,)}
-"""Kinds of sentence of a construction; the others have KINDS without goals."""
+_ORDER = (PLAIN, *CONSTRUCTIONS)
 _NAME_LENGTH = 4
 """Words of the longest name of a team."""
 
@@ -140,68 +142,72 @@ def find_sentences(path: str | None, language: bool) -> Sentences:
     return _parse_file(path, require_bytes(user_path(path), missing=missing, refused=DataNotFound))
 
 
+def _form(name: str, fields: Sequence[str], holds: Any) -> Any:
+    """The form of a table of a file: entries with these names, each of which may be left out, and no others."""
+    return msgspec.defstruct(name, [(each, holds | None, None) for each in fields], forbid_unknown_fields=True)
+
+
+@cache
+def _file_form() -> Any:
+    """The form of a file of sentences; what is wrong with one, and where, msgspec says."""
+    kinds = {each: _form("Kinds", _kinds_of(each), list[str | Entry]) for each in _ORDER}
+    split = msgspec.defstruct(
+        "Split", [(each, kind | None, None) for each, kind in kinds.items()], forbid_unknown_fields=True
+    )
+    classes = _form("Classes", (TRAIN, PARAPHRASE), dict[str, list[str]])
+    parts = [("origin", Any, None), ("classes", classes | None, None), *((each, split | None, None) for each in TEXTS)]
+    return msgspec.defstruct("File", parts, forbid_unknown_fields=True)
+
+
+def _kinds_of(construction: str) -> tuple[str, ...]:
+    """Kinds of sentence of a construction: plain ones alone have goals."""
+    return {PLAIN: KINDS, FILLER: (FILLER,)}.get(construction, KINDS[:2])
+
+
 @lru_cache(maxsize=8)
 def _parse_file(path: str, content: bytes) -> Sentences:
     digest = hashlib.sha256(content).hexdigest()
     try:
-        templates, classes = _parse_content(parse_json(text_of(content)))
-        sentences = Sentences(templates, classes, f"templates {path}, sha256 {digest}", digest)
+        found = parse_json(text_of(content))
+        msgspec.convert(found, _file_form())
+        sentences = Sentences(*_parse_content(found), f"templates {path}, sha256 {digest}", digest)
         for fault in _faults_of(sentences):
             raise ConfigurationError(fault)
-    except ValueError as error:  # also of JSON and UTF-8
-        known = isinstance(error, ConfigurationError)
-        raise DataNotFound(f"{path}: {error}" if known else f"{path} is no readable JSON: {error}") from None
+    except (ValueError, msgspec.ValidationError) as error:  # also of JSON and UTF-8
+        raise DataNotFound(f"{path} has no templates that can be read: {error}") from None
     return sentences
 
 
 def _parse_content(content: Any) -> tuple[tuple[Template, ...], dict[str, dict[str, tuple[str, ...]]]]:
     """Parse templates and classes; ConfigurationError, with its place, for what is none."""
-    content = dict(_named(content, "part", ("origin", "classes", *TEXTS), "the file"))
     classes = {
-        split: {name: _parse_class(name, words, split) for name, words in _named(found, "class", None, split)}
-        for split, found in _named(content.get("classes", {}), "split", (TRAIN, PARAPHRASE), "classes")
+        split: {name: _parse_class(name, words, split) for name, words in found.items()}
+        for split, found in (content.get("classes") or {}).items()
     }
     templates = []
     for split in TEXTS:
         known = classes.get(PARAPHRASE if split == PARAPHRASE else TRAIN, {})
-        for construction, kinds in _named(content.get(split, {}), "construction", (PLAIN, *CONSTRUCTIONS), split):
-            of, place = _KINDS.get(construction, KINDS[:2]), f"{split} → {construction}"
-            for kind, entries in _named(kinds, "kind", of, place):
-                if not isinstance(entries, list):
-                    raise ConfigurationError(f"{place} → {kind} is a list of sentences, got {str(entries)[:40]!r}")
-                for number, entry in enumerate(entries, 1):
+        for construction, kinds in (content.get(split) or {}).items():
+            for kind, entries in (kinds or {}).items():
+                for number, entry in enumerate(entries or (), 1):
                     try:
                         templates.append(parse_template(split, construction, kind, entry, known))
                     except ConfigurationError as error:
-                        raise ConfigurationError(f"{place} → {kind}, sentence {number}: {error}") from None
-    order = (PLAIN, *CONSTRUCTIONS)
-    templates.sort(key=lambda template: (template.split == PARAPHRASE, order.index(template.construction)))
+                        place = f"{split} → {construction} → {kind}, sentence {number}"
+                        raise ConfigurationError(f"{place}: {error}") from None
+    templates.sort(key=lambda template: (template.split == PARAPHRASE, _ORDER.index(template.construction)))
     return tuple(templates), classes
 
 
-def _parse_class(name: str, words: Any, split: str) -> tuple[str, ...]:
-    place = f"classes → {split} → {name}"
-    if not (name.isidentifier() and name.islower()) or SLOT.fullmatch(f"{{{name}}}"):
-        raise ConfigurationError(f"{place}: the name of a class is a word in small letters, and no slot")
-    if not isinstance(words, list) or not 0 < len(words) <= MOST_SENTENCES:
-        raise ConfigurationError(f"{place} is a list of 1 to {MOST_SENTENCES} words, got {str(words)[:40]!r}")
-    for word in words:
-        if not isinstance(word, str) or not word.isalnum() or word != word.lower() or word in MEANINGFUL:
-            raise ConfigurationError(f"{place}: {str(word)[:40]!r} is no word in small letters, or names something")
+def _parse_class(name: str, words: list[str], split: str) -> tuple[str, ...]:
+    named = name.isidentifier() and name.islower() and not SLOT.fullmatch(f"{{{name}}}")
+    fits = all(word.isalnum() and word == word.lower() and word not in MEANINGFUL for word in words)
+    if not named or not fits or not 0 < len(words) <= MOST_SENTENCES:
+        raise ConfigurationError(
+            f"classes → {split} → {name}: a class has a name in small letters, which is no slot, and 1 to "
+            f"{MOST_SENTENCES} words in small letters, none of which names something of the game"
+        )
     return tuple(words)
-
-
-def _named(found: Any, kind: str, known: Sequence[str] | None, place: str) -> Iterator[tuple[str, Any]]:
-    """Name and content of a dictionary; ConfigurationError for what is none or has another name."""
-    if not isinstance(found, Mapping):
-        raise ConfigurationError(f"{place} is a dictionary, got {str(found)[:40]!r}")
-    for name, content in found.items():
-        if known is not None:
-            try:
-                check_choice(kind, name, known)
-            except ConfigurationError as error:
-                raise ConfigurationError(f"{place}: {error}") from None
-        yield name, content
 
 
 def _faults_of(sentences: Sentences) -> Iterator[str]:
