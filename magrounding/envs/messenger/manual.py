@@ -144,7 +144,7 @@ def _form() -> Any:
 
 def _parse_cells(content: bytes, path: Path) -> Cells:
     try:
-        data: dict[str, dict[str, Any]] = parse_json(text_of(content))
+        data: dict[str, dict[str, dict[str, list[str]]]] = parse_json(text_of(content))
         msgspec.convert(data, _form())
     except (ValueError, msgspec.ValidationError) as error:
         raise DataNotFound(f"{path} has no sentences that can be read: {error}") from None
