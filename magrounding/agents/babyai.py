@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from magrounding.agents.language import TextEncoder, Words
-from magrounding.agents.modules import attend
+from magrounding.agents.modules import attend, mlp
 from magrounding.agents.policy import Accepts, Batch, Policy, PolicyOutput, TextEncoding, mask_logits
 from magrounding.errors import ConfigurationError
 from magrounding.schema import Count, Options
@@ -91,8 +91,7 @@ class BabyAINetwork(Policy):
         self.config = config
         width, channels, memory = config.words, config.channels, config.memory
         planes = torch.stack([torch.from_numpy(t).float() for t in (WORD_TO_TYPE, WORD_TO_COLOUR, WORD_TO_STATE)])
-        self.planes: Tensor
-        self.register_buffer("planes", planes, persistent=False)  # [3, V], minigrid's numbers by word id
+        self.planes = nn.Buffer(planes, persistent=False)  # [3, V], minigrid's numbers by word id
         self.words = nn.Embedding(_WORDS, width)
         self.reader = TextEncoder(width, width // 2, "gru") if config.attention else nn.GRU(width, width)
         self.key = nn.Linear(2 * memory, width) if config.attention else None
@@ -102,8 +101,8 @@ class BabyAINetwork(Policy):
         )
         self.blocks = nn.ModuleList(FiLM(width, channels) for _ in range(_BLOCKS))
         self.memory = nn.LSTMCell(channels, memory)
-        self.actor = nn.Sequential(nn.Linear(memory, config.head), nn.Tanh(), nn.Linear(config.head, spec.num_actions))
-        self.critic = nn.Sequential(nn.Linear(memory, config.head), nn.Tanh(), nn.Linear(config.head, 1))
+        self.actor = mlp(memory, config.head, spec.num_actions, nn.Tanh)
+        self.critic = mlp(memory, config.head, 1, nn.Tanh)
         self.apply(_unit_rows)
         self.to(memory_format=torch.channels_last)  # pyright: ignore[reportCallIssue]  norms and pools take half the time
 

@@ -18,7 +18,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from magrounding.agents.language import distinct_rows
-from magrounding.agents.modules import unroll
+from magrounding.agents.modules import mlp, unroll
 from magrounding.agents.policy import Accepts, Batch, Policy, PolicyOutput, Reading, TextEncoding, mask_logits
 from magrounding.errors import ConfigurationError
 from magrounding.schema import Count, Options
@@ -164,7 +164,7 @@ class ChoiceRead(Policy):
         self.beside = nn.Linear(3 * states, states)
         self.heed = nn.Linear(2 * hidden, 2 * states)
         self.score = nn.Linear(states, 1)
-        self.value = nn.Sequential(nn.Linear(hidden, states), nn.ReLU(), nn.Linear(states, 1))
+        self.value = mlp(hidden, states, 1)
         with torch.no_grad():
             self.fields.weight.mul_(0.3)
             self.score.weight.mul_(0.1)

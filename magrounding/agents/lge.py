@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from magrounding.agents.drrn.network import Drrn, DrrnConfig
 from magrounding.agents.guide import Guide, load_guide
@@ -73,10 +73,7 @@ class Lge(Drrn):
         readers = [name for name, fields in self.readers.items() if lasting and lasting[0] in fields]
         if not readers:
             raise ConfigurationError("lge reads a text that says what is to be done, which this world does not show")
-        self.epsilon: Tensor
-        self.together: Tensor
-        self.register_buffer("epsilon", torch.tensor(0.1))
-        self.register_buffer("together", torch.tensor(False))
+        self.epsilon, self.together = nn.Buffer(torch.tensor(0.1)), nn.Buffer(torch.tensor(False))
         self.guided = 0
         self._task, self._reader = lasting[0], readers[0]
         self._guide = GuideReader(_open_guide(config.guide), spec.words) if config.guide else _no_guide

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -63,6 +65,16 @@ def spatial_max(features: Tensor) -> Tensor:
 def masked_softmax(scores: Tensor, mask: Tensor) -> Tensor:
     """Softmax over the last axis where mask is true; masked entries get exactly 0 beside any unmasked one."""
     return torch.where(mask, scores, torch.finfo(scores.dtype).min).softmax(-1)
+
+
+def mlp(width: int, hidden: int, out: int, activation: type[nn.Module] = nn.ReLU) -> nn.Sequential:
+    """Return a perceptron with one hidden layer, from `width` to `out`."""
+    return nn.Sequential(nn.Linear(width, hidden), activation(), nn.Linear(hidden, out))
+
+
+def among(ids: Sequence[int], size: int) -> Tensor:
+    """Return [size] bool, true at ids."""
+    return torch.isin(torch.arange(size), torch.tensor(ids))
 
 
 class SelfAttention(nn.Module):
@@ -214,8 +226,7 @@ class ActorCritic(nn.Module):
         super().__init__()
         if kind == "paper":
             self.hidden = nn.Sequential(nn.Linear(in_features, width), nn.ReLU())
-            self.policy = nn.Sequential(nn.Linear(width, width), nn.ReLU(), nn.Linear(width, num_actions))
-            self.baseline = nn.Sequential(nn.Linear(width, width), nn.ReLU(), nn.Linear(width, 1))
+            self.policy, self.baseline = mlp(width, width, num_actions), mlp(width, width, 1)
         else:
             self.hidden = nn.Sequential(nn.Linear(in_features, width), nn.Tanh())
             self.policy = nn.Sequential(nn.Linear(width, num_actions))

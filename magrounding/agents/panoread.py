@@ -15,6 +15,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from magrounding.agents.language import TextEncoder, join_statements
+from magrounding.agents.modules import mlp
 from magrounding.agents.policy import Accepts, Batch, Policy, PolicyOutput, TextEncoding, mask_logits
 from magrounding.errors import ConfigurationError
 from magrounding.schema import Count, Options
@@ -75,8 +76,7 @@ class PanoRead(Policy):
         assert isinstance(actions, Directions)  # as `accepts` says
         self.directions = actions.max_directions
         ends = [i for i, word in enumerate(spec.words) if word in _ENDS]
-        self.ends: Tensor
-        self.register_buffer("ends", torch.tensor(ends, dtype=torch.int64), persistent=False)
+        self.ends = nn.Buffer(torch.tensor(ends, dtype=torch.int64), persistent=False)
         self.words = nn.Embedding(self.vocabulary, config.embedding, padding_idx=0)
         self.reader = TextEncoder(config.embedding, config.embedding, "gru")
         width = self.reader.width
@@ -90,7 +90,7 @@ class PanoRead(Policy):
         self.side = nn.Linear(hidden, sectors)
         self.go_on = nn.Linear(hidden, 1)
         self.stop = nn.Linear(hidden, 1) if actions.stop else None
-        self.value = nn.Sequential(nn.Linear(hidden + 1, hidden), nn.ReLU(), nn.Linear(hidden, 1))
+        self.value = mlp(hidden + 1, hidden, 1)
 
     def encode(self, name: str, ids: Mapping[str, Tensor]) -> TextEncoding:
         """Encode instructions [U, L].

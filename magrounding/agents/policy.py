@@ -157,19 +157,19 @@ class Accepts:
 
     def check(self, who: str, spec: EnvSpec) -> None:
         """Raise a ConfigurationError where a network cannot be built for `spec`."""
+        grids = [each for each in spec.fields if isinstance(each, Grid)]
+        missing = [name for name in self.fields if name not in spec]
+        missing += ["grid"] if self.grid and not grids and not missing else []
         if not isinstance(spec.actions, self.actions):
             known = " or ".join(kind.__name__ for kind in self.actions)
-            raise ConfigurationError(
-                f"{who} chooses from {known}, this world offers {type(spec.actions).__name__}: choose another agent"
-            )
-        missing = [name for name in self.fields if name not in spec]
-        grids = [each for each in spec.fields if isinstance(each, Grid)]
-        if missing or (self.grid and not grids):
-            what = ", ".join(missing or ["grid"])
-            raise ConfigurationError(f"{who} looks at {what}, which this world does not show: choose another agent")
-        if self.egocentric is not None and grids and grids[0].egocentric != self.egocentric:
-            here, there = ("turns with the agent", "lies still")[:: 1 if grids[0].egocentric else -1]
-            raise ConfigurationError(f"the map of this world {here}, {who} is made for one that {there}")
+            lacking = f"chooses from {known}, this world offers {type(spec.actions).__name__}"
+        elif missing:
+            lacking = f"looks at {', '.join(missing)}, which this world does not show"
+        elif self.egocentric is not None and grids and grids[0].egocentric != self.egocentric:
+            lacking = f"is made for a map that {'turns with the agent' if self.egocentric else 'lies still'}"
+        else:
+            return
+        raise ConfigurationError(f"{who} {lacking}: choose another agent")
 
 
 class Policy(nn.Module, ABC):

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from magrounding.agents.language import TextEncoder, distinct_ids, join_statements
 from magrounding.agents.level import ShownLevel
-from magrounding.agents.modules import DocumentAttention, unroll
+from magrounding.agents.modules import DocumentAttention, mlp, unroll
 from magrounding.agents.places import DISPLACEMENT, Places
 from magrounding.agents.policy import Accepts, Batch, Policy, PolicyOutput, TextEncoding, mask_logits
 from magrounding.agents.ways import Found, Ways
@@ -117,9 +117,8 @@ class ViewRead(Policy):
             nn.Conv2d(config.features, config.features, 3, padding=far, dilation=far) for far in beside
         )
         self.view = nn.Linear(grid.height * grid.width * config.features, hidden)
-        self.usual: Tensor
         if config.centred:
-            self.register_buffer("usual", torch.zeros(hidden))
+            self.usual = nn.Buffer(torch.zeros(hidden))
         arrays = [each for each in spec.fields if _is_array(each) and not (config.places and each.name == DISPLACEMENT)]
         self.numbers = nn.ModuleDict({each.name: _Numbers(each, hidden) for each in arrays})
         self.last_action = nn.Embedding(spec.num_actions + 1, hidden)
@@ -137,7 +136,7 @@ class ViewRead(Policy):
             self.ways = Ways(self.vocabulary, planes, config.features, role, hidden, self.places.regions, related)
         choice = nn.Linear(config.head, spec.num_actions)
         self.policy = nn.Sequential(nn.Linear(hidden, config.head), nn.ReLU(), choice)
-        self.value = nn.Sequential(nn.Linear(hidden, config.head), nn.ReLU(), nn.Linear(config.head, 1))
+        self.value = mlp(hidden, config.head, 1)
         with torch.no_grad():
             for embedding in (self.symbols, self.last_action):
                 embedding.weight.mul_(0.3)
@@ -272,8 +271,7 @@ class _Numbers(nn.Module):
                 f"{field.low} to {field.high}: choose another agent"
             )
         self.table = nn.Embedding(numbers * values, width)
-        self.start: Tensor
-        self.register_buffer("start", torch.arange(numbers) * values - int(field.low), persistent=False)
+        self.start = nn.Buffer(torch.arange(numbers) * values - int(field.low), persistent=False)
         with torch.no_grad():
             self.table.weight.mul_(0.3)
 

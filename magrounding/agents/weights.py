@@ -75,14 +75,12 @@ def check_origin(
     record: Mapping[str, Any], source: Path, *, env: str, vocabulary_hash: str | None, num_agents: int
 ) -> None:
     """Raise a CheckpointError for a checkpoint of another env, vocabulary or number of agents."""
-    if record.get("env") != env:
-        raise CheckpointError(f"{source} was trained on {record.get('env')!r}, not on {env!r}")
-    if record.get("agents") != num_agents:
-        raise CheckpointError(f"{source} holds {record.get('agents')} agents, not {num_agents}")
-    if vocabulary_hash is not None and record.get("vocabulary") != vocabulary_hash:
-        raise CheckpointError(
-            f"{source} was trained with another vocabulary: its words have other ids than those of {env!r} now"
-        )
+    expected = {"env": env, "agents": num_agents}
+    if vocabulary_hash is not None:  # words would have other ids
+        expected["vocabulary"] = vocabulary_hash
+    for name, own in expected.items():
+        if record.get(name) != own:
+            raise CheckpointError(f"{source} was trained with {name} {record.get(name)!r}, not with {own!r}")
 
 
 def fit_weights(module: nn.Module, weights: Mapping[str, Tensor], source: Path | str) -> None:

@@ -19,10 +19,10 @@ from torch import Tensor
 
 from magrounding.agents.building import configure
 from magrounding.agents.document_policy import DocumentPolicy, Inputs
-from magrounding.agents.policy import MARKS, OTHERS, Accepts, Auxiliary, Policy, PolicyOutput, mask_logits
+from magrounding.agents.policy import MARKS, OTHERS, Accepts, Auxiliary, Policy, PolicyOutput, TextEncoding, mask_logits
 from magrounding.endi.diagnostics import diagnose
 from magrounding.endi.division import REGULARIZERS, Division, Places, dis, divide, draw_noise, num
-from magrounding.errors import ConfigurationError, check_choice
+from magrounding.errors import check_choice
 from magrounding.registry import load
 from magrounding.schema import OneOf, Options
 from magrounding.spec import EnvSpec
@@ -84,7 +84,7 @@ class EnDi(DocumentPolicy):
             is released). Preset `paper` of `ma_messenger`, which learns by PPO, has 1 and 1, as released.
 
     Raises:
-        ConfigurationError: an unknown regulariser, an environment for one agent, or one that it is not made for.
+        ConfigurationError: an environment that it is not made for.
     """
 
     accepts = Accepts(fields=("manual", "position", "inventory", "action_mask", "teammates"), egocentric=False)
@@ -93,9 +93,6 @@ class EnDi(DocumentPolicy):
     grounding_module: ClassVar[type[DocumentPolicy]]
 
     def __init__(self, spec: EnvSpec, config: EnDiOptions) -> None:
-        check_choice("regularizer", config.regularizer, REGULARIZERS)
-        if spec.num_agents < 2:
-            raise ConfigurationError("EnDi divides entities between agents: it needs two of them or more")
         super().__init__(spec)
         self.config: Any = config
         self.needs = frozenset({OTHERS}) if config.modelling else frozenset()
@@ -161,6 +158,34 @@ class EnDi(DocumentPolicy):
         return noise.flatten(1).gather(1, places.row * noise.shape[2] + places.column)
 
 
+class EnDiOnPolicy(EnDi):
+    """EnDi on a grounding module that is a policy: it reads and remembers as that does."""
+
+    @property
+    @abstractmethod
+    def module(self) -> DocumentPolicy:
+        """The grounding module."""
+
+    def encode_text(self, manual: Tensor, goal: Tensor) -> TextEncoding:
+        return self.module.encode_text(manual, goal)
+
+    def relate_words(self, text: TextEncoding, subjects: Tensor, names: Tensor) -> Tensor | None:
+        return self.module.relate_words(text, subjects, names)
+
+    @property
+    def contrasts(self) -> bool:
+        return self.module.contrasts
+
+    def contrast(self, observation: dict[str, Tensor], text: TextEncoding) -> Tensor:
+        return self.module.contrast(observation, text)
+
+    def initial_memory(self, num_envs: int) -> Tensor | None:
+        return self.module.initial_memory(num_envs)
+
+    def memories(self, memory: Tensor, observation: dict[str, Tensor], restarts: Tensor) -> Tensor | None:
+        return self.module.memories(memory, observation, restarts)
+
+
 def modelling_loss(logits: Tensor, others: Tensor) -> tuple[Tensor, Tensor]:
     """Return the cross-entropy L_sup (section 4.2), summed over the others [N], and accuracy [N], nan where none acted.
 
@@ -189,7 +214,6 @@ def make_endi(spec: EnvSpec, *, grounding: str = "txt2pi", regularizer: str = "d
     Raises:
         ConfigurationError: an unknown module or option, or an invalid value.
     """
-    check_choice("regularizer", regularizer, REGULARIZERS)
     network = load(GROUNDINGS[check_choice("grounding", grounding, tuple(GROUNDINGS))])
     config = configure(f"endi on {grounding}", network.defaults, {"regularizer": regularizer, **options})
     return (network if spec.num_agents > 1 else network.grounding_module)(spec, config)

@@ -17,7 +17,7 @@ from magrounding.agents.document_policy import Inputs
 from magrounding.agents.emma.network import Emma
 from magrounding.agents.emma.symbols import EmmaConfig, Occupied, action_head, initialize
 from magrounding.agents.policy import ATTENTION, TextEncoding
-from magrounding.endi.agent import Decision, EnDi, EnDiOptions, Survey
+from magrounding.endi.agent import Decision, EnDiOnPolicy, EnDiOptions, Survey
 from magrounding.endi.division import cells, shown_entities
 from magrounding.schema import OneOf
 from magrounding.spec import EnvSpec
@@ -63,7 +63,7 @@ class _Seen(NamedTuple):
     agents: Tensor  # [D, C], likewise its agents
 
 
-class EnDiEmma(EnDi):
+class EnDiEmma(EnDiOnPolicy):
     """EMMA with a division of its cells, and a second trunk that predicts the others.
 
     Empty cells add nothing to the maps of the division; offsets are those from where agents are now, in older frames
@@ -92,17 +92,9 @@ class EnDiEmma(EnDi):
             self.modelling.extend(action_head(*head) for _ in range(self.num_others))
         initialize(self)
 
-    def encode_text(self, manual: Tensor, goal: Tensor) -> TextEncoding:
-        return self.emma.encode_text(manual, goal)
-
-    def contrast(self, observation: dict[str, Tensor], text: TextEncoding) -> Tensor:
-        return self.emma.contrast(observation, text)
-
-    def initial_memory(self, num_envs: int) -> Tensor:
-        return self.emma.initial_memory(num_envs)
-
-    def memories(self, memory: Tensor, observation: dict[str, Tensor], restarts: Tensor) -> Tensor:
-        return self.emma.memories(memory, observation, restarts)
+    @property
+    def module(self) -> Emma:
+        return self.emma
 
     def survey(self, inputs: Inputs, memory: Tensor | None) -> Survey:
         observation, text, document = inputs
@@ -123,8 +115,7 @@ class EnDiEmma(EnDi):
         return Decision(*self.emma.decide(self._look(seen, mask, self.emma.trunk)), attended)
 
     def predict_others(self, inputs: Inputs, seen: _Seen, mask: Tensor) -> Tensor:
-        if self.foresight is None:
-            raise TypeError("a network without modelling predicts no others")
+        assert self.foresight is not None
         features = self._look(seen, mask, self.foresight)
         return torch.stack([head(features) for head in self.modelling], 1)
 

@@ -19,12 +19,12 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from magrounding.agents.document_policy import Inputs
-from magrounding.agents.policy import ATTENTION, Auxiliary, PolicyOutput, TextEncoding
+from magrounding.agents.policy import ATTENTION, Auxiliary, PolicyOutput
 from magrounding.agents.relread.egocentric import Things, border_distances, look, with_presence
 from magrounding.agents.relread.motion import Motion
 from magrounding.agents.relread.network import Relread, RelreadConfig
 from magrounding.agents.remapping import within
-from magrounding.endi.agent import Decision, EnDi, EnDiOptions, Survey
+from magrounding.endi.agent import Decision, EnDi, EnDiOnPolicy, EnDiOptions, Survey
 from magrounding.endi.division import Places, distance_to_nearest
 from magrounding.schema import Count
 from magrounding.spec import EnvSpec
@@ -52,7 +52,7 @@ class _Seen(NamedTuple):
     features: Tensor  # [N, M, C], nothing hidden
 
 
-class EnDiRelread(EnDi):
+class EnDiRelread(EnDiOnPolicy):
     """EnDi on relread: it divides things; an entity that shares its cell with an agent can be hidden like any other."""
 
     defaults = EnDiRelreadConfig()
@@ -72,24 +72,9 @@ class EnDiRelread(EnDi):
         modelled = self.num_others if config.modelling else 0
         self.modelling = nn.ModuleList(_ActionPredictor(config, spec.num_actions) for _ in range(modelled))
 
-    def encode_text(self, manual: Tensor, goal: Tensor) -> TextEncoding:
-        return self.reader.encode_text(manual, goal)
-
-    def relate_words(self, text: TextEncoding, subjects: Tensor, names: Tensor) -> Tensor:
-        return self.reader.relate_words(text, subjects, names)
-
     @property
-    def contrasts(self) -> bool:
-        return self.reader.contrasts
-
-    def contrast(self, observation: dict[str, Tensor], text: TextEncoding) -> Tensor:
-        return self.reader.contrast(observation, text)
-
-    def initial_memory(self, num_envs: int) -> Tensor | None:
-        return self.reader.initial_memory(num_envs)
-
-    def memories(self, memory: Tensor, observation: dict[str, Tensor], restarts: Tensor) -> Tensor:
-        return self.reader.memories(memory, observation, restarts)
+    def module(self) -> Relread:
+        return self.reader
 
     def survey(self, inputs: Inputs, memory: Tensor | None) -> Survey:
         observation, text, document = inputs

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from magrounding.agents.document_policy import Inputs
-from magrounding.agents.modules import apply_gains, distance_map, embed_cells, spatial_max
+from magrounding.agents.modules import among, apply_gains, distance_map, embed_cells, spatial_max
 from magrounding.agents.policy import REASONS, Auxiliary, Batch, PolicyOutput, TextEncoding
 from magrounding.agents.txt2pi import (
     Txt2Pi,
@@ -78,11 +78,8 @@ class EnDiTxt2Pi(EnDi):
         self.modelling = nn.ModuleList(nn.Linear(top, spec.num_actions) for _ in range(modelled))
         if config.init == "gains":
             apply_gains(self)
-        self.occupant: Tensor
-        self.avatar: Tensor
-        ids = torch.arange(spec.vocabulary_size)
-        self.register_buffer("occupant", ~torch.isin(ids, torch.tensor(spec.grid.scenery_ids)), persistent=False)
-        self.register_buffer("avatar", torch.isin(ids, torch.tensor(spec.grid.avatar_ids)), persistent=False)
+        self.occupant = nn.Buffer(~among(spec.grid.scenery_ids, spec.vocabulary_size), persistent=False)
+        self.avatar = nn.Buffer(among(spec.grid.avatar_ids, spec.vocabulary_size), persistent=False)
 
     def encode_text(self, manual: Tensor, goal: Tensor) -> TextEncoding:
         return self.reader(manual, goal)

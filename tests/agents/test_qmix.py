@@ -8,7 +8,6 @@ import magrounding as mg
 from magrounding.agents.building import build_policy
 from magrounding.agents.document_policy import Inputs
 from magrounding.agents.qmix.network import PLAY_EPSILON, MonotonicMixer, StateEncoder, epsilon_greedy, make_mixer
-from magrounding.errors import ConfigurationError
 from tests.agents.samples import batch_of, documents_of, seen_by
 
 SMALL = {"qmix": {"maps": 4, "hidden": 8, "embedding": 4}, "qmix_relread": {"hidden": 16, "top": 16}}
@@ -179,5 +178,3 @@ def test_a_sum_is_a_sum(states):
     spec, layout, state = states
     q = torch.randn(len(state), 2)
     assert torch.equal(make_mixer("sum", spec, layout, 4)(q, state), q.sum(1))
-    with pytest.raises(ConfigurationError):
-        make_mixer("mean", spec, layout, 4)

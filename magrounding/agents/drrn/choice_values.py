@@ -51,8 +51,7 @@ class ChoiceValues(Policy):
         self.reads = {**self.readers, CHOICES: (CHOICES,)}
         self.hidden = nn.Linear(width * len(self.reads), hidden)
         self.score = nn.Linear(hidden, 1)
-        self.temperature: Tensor
-        self.register_buffer("temperature", torch.ones(()))
+        self.temperature = nn.Buffer(torch.ones(()))
         self.shown = self.encoded = 0
         self._columns = {name: slice(i * width, (i + 1) * width) for i, name in enumerate(self.reads)}
 

@@ -80,8 +80,7 @@ class Drrn(ChoiceValues):
         super().__init__(spec, config.embedding if bag else config.hidden, config.hidden, config.readers)
         self.config = config
         self._spec = spec
-        self.vocabulary: Tensor
-        self.register_buffer("vocabulary", torch.zeros(0, dtype=torch.uint8))
+        self.vocabulary: Tensor = nn.Buffer(torch.zeros(0, dtype=torch.uint8))
         self._pieces: PieceTokens | None = None  # none of a missing file: trained weights bring their own
         if config.vocabulary != WORDS:
             self._file = SHIPPED if config.vocabulary == PIECES else user_path(config.vocabulary)

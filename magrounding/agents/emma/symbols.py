@@ -17,6 +17,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from magrounding.agents.document_policy import DocumentPolicy, Inputs
+from magrounding.agents.modules import among
 from magrounding.agents.policy import Accepts, PolicyOutput, TextEncoding, mask_logits
 from magrounding.agents.transfer import download
 from magrounding.errors import ConfigurationError
@@ -166,11 +167,8 @@ class SymbolPolicy(DocumentPolicy):
         flat = config.maps * (height - 1) * (width - 1)
         self.actor = action_head(flat, config.hidden, spec.num_actions)
         self.critic = action_head(flat, config.hidden, 1, self.tied_layer)
-        self.occupant: Tensor
-        self.avatar: Tensor
-        ids = torch.arange(rows)
-        self.register_buffer("occupant", ~torch.isin(ids, torch.tensor(spec.grid.scenery_ids)), persistent=False)
-        self.register_buffer("avatar", torch.isin(ids, torch.tensor(spec.grid.avatar_ids)), persistent=False)
+        self.occupant = nn.Buffer(~among(spec.grid.scenery_ids, rows), persistent=False)
+        self.avatar = nn.Buffer(among(spec.grid.avatar_ids, rows), persistent=False)
 
     @property
     def tied_layer(self) -> nn.Linear | None:

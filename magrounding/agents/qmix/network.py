@@ -13,9 +13,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from magrounding.agents.document_policy import Inputs
-from magrounding.agents.modules import around, distance_map, embed_cells
+from magrounding.agents.modules import around, distance_map, embed_cells, mlp
 from magrounding.agents.policy import Accepts, Batch, Policy, PolicyOutput, TextEncoding, mask_logits
-from magrounding.errors import check_choice
 from magrounding.schema import Count, Natural, Options
 from magrounding.spec import EnvSpec
 
@@ -40,8 +39,7 @@ class QNetwork(Policy):
     def __init__(self, spec: EnvSpec) -> None:
         super().__init__(spec)
         self.num_actions, self.epsilon = spec.num_actions, PLAY_EPSILON
-        self.who: Tensor
-        self.register_buffer("who", torch.zeros(spec.num_agents))
+        self.who = nn.Buffer(torch.zeros(spec.num_agents))
 
     def as_agent(self, i: int) -> QNetwork:
         """Return a network with the very same parameters (not copies) that plays for agent i."""
@@ -251,7 +249,7 @@ class MonotonicMixer(nn.Module):
         self.first_weight = _hypernetwork(encoder.width, hypernetwork, hidden * num_agents)
         self.first_bias = nn.Linear(encoder.width, hidden)
         self.second_weight = _hypernetwork(encoder.width, hypernetwork, hidden)
-        self.second_bias = nn.Sequential(nn.Linear(encoder.width, hidden), nn.ReLU(), nn.Linear(hidden, 1))
+        self.second_bias = mlp(encoder.width, hidden, 1)
 
     def forward(self, q: Tensor, state: Tensor) -> Tensor:
         """Return Q_tot [N] from the agents' values q [N, n] and states [N, S]."""
@@ -263,9 +261,7 @@ class MonotonicMixer(nn.Module):
 
 def _hypernetwork(state: int, hidden: int, out: int) -> nn.Module:
     """Weights [N, out] of states [N, state], by one layer or two."""
-    if not hidden:
-        return nn.Linear(state, out)
-    return nn.Sequential(nn.Linear(state, hidden), nn.ReLU(), nn.Linear(hidden, out))
+    return mlp(state, hidden, out) if hidden else nn.Linear(state, out)
 
 
 class SumMixer(nn.Module):
@@ -278,6 +274,6 @@ class SumMixer(nn.Module):
 
 def make_mixer(kind: str, spec: EnvSpec, layout: StateLayout, maps: int, hypernetwork: int = 64) -> nn.Module:
     """Build a mixer of MIXERS for states laid out as `layout`; `maps` as of `StateEncoder`."""
-    if check_choice("mixer", kind, MIXERS) == "sum":
+    if kind == "sum":
         return SumMixer()
     return MonotonicMixer(StateEncoder(spec, layout, maps=maps), spec.num_agents, hypernetwork=hypernetwork)

@@ -14,7 +14,6 @@ from magrounding.agents.language import distinct_ids
 from magrounding.agents.policy import TextEncoding
 from magrounding.agents.relread import kernels
 from magrounding.agents.relread.motion import FRAMES, MOTION_CLASSES, StatedMotion
-from magrounding.errors import ConfigurationError
 from magrounding.jit import cached_njit
 
 _CLOSENESS = 8.0
@@ -215,8 +214,7 @@ class ManualReader(nn.Module):
         Returns:
             The log probability, and the index [...] of each word and motion class among the P pairs.
         """
-        if self.moves is None:
-            raise ConfigurationError("relread predicts no motion that it does not see: set its option motion")
+        assert self.moves is not None
         moving, classes, which = self._moving(words, motion_class)
         scores, similarity = self._scores(moving, text)
         about = (self.sharpness * scores + similarity).log_softmax(1) + text["moves"].index_select(2, classes)
@@ -243,8 +241,7 @@ class ManualReader(nn.Module):
 
     def similarity(self, words: Tensor, text: TextEncoding) -> Tensor:
         """Return [U, P, S], the similarity of words [P] and statements, in [−8, 8], 10⁴ lower for padding."""
-        if self.symbols is None:
-            raise ConfigurationError("relread grounds by contrast only with embeddings: set its option similarity")
+        assert self.symbols is not None
         close = _CLOSENESS * F.normalize(self.symbols(words.long()), dim=-1) @ text["similar"].transpose(1, 2)
         return close + _absence(text).mT if ROW_OF in text else close
 

@@ -206,10 +206,8 @@ class StatedMotion(nn.Module):
         self.gaits = nn.Linear(width, MOTION_CLASSES)  # a name in files of weights
         ids = torch.tensor([number[ngram] for word in spelt for ngram in word])
         ends = torch.tensor([len(word) for word in spelt]).cumsum(0)
-        self.ids: Tensor
-        self.begins: Tensor
-        self.register_buffer("ids", ids, persistent=False)
-        self.register_buffer("begins", torch.cat((ends.new_zeros(1), ends[:-1])), persistent=False)
+        self.ids = nn.Buffer(ids, persistent=False)
+        self.begins = nn.Buffer(torch.cat((ends.new_zeros(1), ends[:-1])), persistent=False)
 
     def forward(self, statements: Tensor) -> Tensor:
         """Return log likelihood ratios [U, S, MOTION_CLASSES] to `usual`, of the word sets [U, S, V] of statements."""

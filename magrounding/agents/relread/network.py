@@ -17,6 +17,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from magrounding.agents.document_policy import DocumentPolicy, Inputs, info_nce
+from magrounding.agents.modules import among, mlp
 from magrounding.agents.policy import ATTENTION, Accepts, Auxiliary, PolicyOutput, TextEncoding, mask_logits, shares
 from magrounding.agents.relread import kernels
 from magrounding.agents.relread.egocentric import Things, border_distances, look, with_presence
@@ -108,9 +109,8 @@ class Relread(DocumentPolicy):
         if isinstance(self.segments, Delexicalised):
             own = within("segments", self.segments.word_rows)
             self.word_rows = None if own is None or self.word_rows is None else {**self.word_rows, **own}
-        self.no_entity: Tensor
-        self.register_buffer("no_entity", torch.zeros(spec.vocabulary_size, dtype=torch.bool), persistent=False)
-        self.no_entity[[*spec.grid.scenery_ids, *spec.grid.avatar_ids]] = True
+        no_entity = among((*spec.grid.scenery_ids, *spec.grid.avatar_ids), spec.vocabulary_size)
+        self.no_entity = nn.Buffer(no_entity, persistent=False)
         words = self.width
         alone = (2 + config.meaning) * words + 1 + config.motion  # features of each word, is_ally, how it moves
         self.pair_of = nn.Linear(alone, config.pair_hidden)
@@ -121,19 +121,14 @@ class Relread(DocumentPolicy):
         self.motions = nn.ModuleList(
             nn.Embedding(count, config.motion) for count in (MOTION_CLASSES, DIRECTIONS) if config.motion
         )
-        self.entity = nn.Sequential(
-            nn.Linear(config.message + alone + held, config.entity_hidden),
-            nn.ReLU(),
-            nn.Linear(config.entity_hidden, config.features),
-        )
+        self.entity = mlp(config.message + alone + held, config.entity_hidden, config.features)
         self.side = 2 * config.reach + 1
         self.what = nn.Linear(config.features + 1, config.hidden)
         self.nowhere = self.side * self.side
         self.where = nn.Embedding(self.nowhere + 1, config.hidden, padding_idx=self.nowhere)
         here = config.reach * (self.side + 1)
-        self.around: Tensor
         around = torch.tensor([here, here - self.side, here + self.side, here - 1, here + 1])
-        self.register_buffer("around", around, persistent=False)
+        self.around = nn.Buffer(around, persistent=False)
         self.near = nn.Parameter(torch.zeros(5, config.features + 2, config.hidden))
         walls = 4 * (config.reach + 1)
         self.feel = nn.Linear(walls + spec.num_actions + 1, config.hidden)
