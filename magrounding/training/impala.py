@@ -17,7 +17,7 @@ from magrounding.agents.policy import Policy
 from magrounding.agents.transfer import as_floats
 from magrounding.schema import Count, Natural, NonNegative, Share
 from magrounding.training.algorithm import AlgorithmConfig, AtLeastOne
-from magrounding.training.learner import Learner, Loss, added
+from magrounding.training.learner import Learner, Loss
 from magrounding.training.trajectory import Minibatch, Returns, Trajectory
 
 if TYPE_CHECKING:
@@ -110,7 +110,10 @@ class ImpalaLearner(Learner[ImpalaConfig]):
 
         chunks = [partial(loss_of, games[start : start + size]) for start in range(0, batch, size)]
         logs = self.gradient_step([*chunks, *[contrast] * self.contrasts])
-        means = added(logs)
+        means: dict[str, Tensor] = {}
+        for log in logs:
+            for name, each in log.items():
+                means[name] = means.get(name, 0.0) + each
         return {**as_floats({name: means[name] for name in sorted(means)}), "learning_rate": rate}
 
     def losses(self, minibatch: Minibatch) -> tuple[Tensor, Tensor, Tensor, dict[str, Tensor]]:

@@ -206,15 +206,6 @@ class Learner(ABC, Generic[Config]):
             return self.policy(last._replace(texts=texts, memory=memory)).value[0]
 
 
-def added(logs: Sequence[dict[str, Tensor]]) -> dict[str, Tensor]:
-    """Return the sum of each quantity over some logs."""
-    totals: dict[str, Tensor] = {}
-    for log in logs:
-        for name, each in log.items():
-            totals[name] = totals.get(name, 0.0) + each
-    return totals
-
-
 @dataclass(frozen=True)
 class MinibatchConfig(AlgorithmConfig):
     """Options of a learner that goes over a rollout several times.
@@ -316,7 +307,10 @@ class MinibatchLearner(Learner[MinibatchOptions]):
         self.set_rate(rate)
         for games in self.minibatches(sent.trajectory, steps):
             logs += self.minibatch_update(sent, games, loss)
-        totals = added(logs)
+        totals: dict[str, Tensor] = {}
+        for log in logs:
+            for name, each in log.items():
+                totals[name] = totals.get(name, 0.0) + each
         steps_taken = sum("gradient_norm" in log for log in logs)
         return {**as_floats({name: each / steps_taken for name, each in totals.items()}), "learning_rate": float(rate)}
 
