@@ -17,7 +17,7 @@
 #   make test-llm   a real language model (SmolLM2, by llama.cpp, which pip compiles for minutes, with cmake and g++) plays fifty
 #                    games of each of three worlds
 #   make test-lowest  tests of the package's ground, environments and agents with the lowest versions that it allows
-#   make test-kills  kill a run at twenty random moments: it has to end as if nothing had happened, bit for bit
+#   make test-kills  ten minutes of kills at random moments: a run has to end as if nothing had happened, bit for bit
 #   make campaign    an hour of random kills, damaged files, hostile clients, busy and full machines; it goes on where it
 #                    was stopped, and writes a page of figures: make campaign ARGS="--minutes 10 --seed 7"
 #   make golden      compare what is played and learnt with golden digests, bit for bit (two minutes of a core); ARGS=--write
@@ -138,7 +138,7 @@ test-lowest: $(VENV)-lowest/.installed
 	$(VENV)-lowest/bin/python -m pytest tests/test_*.py tests/envs tests/agents $(ARGS)
 
 test-kills: setup
-	MAGROUNDING_KILLS=20 $(BIN)/python -m pytest tests/experiment/test_kill_campaign.py $(ARGS)
+	$(BIN)/python -m benchmarks.campaign --only kills --minutes 10 --out runs/kills $(ARGS)
 
 golden: setup
 	$(BIN)/python -m tests.golden $(ARGS)

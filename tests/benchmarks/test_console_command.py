@@ -4,13 +4,11 @@ import os
 import subprocess
 import sys
 import tomllib
-from importlib import import_module
 from itertools import product
 from pathlib import Path
 
 import pytest
 
-import benchmarks
 from magrounding import __version__
 from magrounding.cli import main as console
 from magrounding.cli.command import CLOSED, CommandLine, run_command
@@ -19,7 +17,6 @@ from magrounding.storage import write_json
 from tests.full import in_full
 
 ROOT = Path(__file__).parents[2]
-FROM_A_CHECKOUT = {"train": "curriculum", "evaluate": "zero_shot", "bench": "throughput"}
 """Commands that have a module in `benchmarks`, too."""
 
 
@@ -77,33 +74,8 @@ def test_its_version(monkeypatch, capsys):
     assert capsys.readouterr().out == f"magrounding {__version__}\n"
 
 
-@pytest.mark.parametrize("name", console.COMMANDS)
-def test_a_command_gets_what_was_typed(monkeypatch, name):
-    lines = []
-    command = import_module(console.MODULES[name])
-    monkeypatch.setattr(CommandLine, "run", lambda line, module: lines.append((line, module)) or 7)
-    programs = {f"magrounding {name}": console.main}
-    if name in FROM_A_CHECKOUT:
-        module = f"{benchmarks.__name__}.{FROM_A_CHECKOUT[name]}"
-        programs[f"python -m {module}"] = import_module(module).main
-    for prog, main in programs.items():
-        words = ["magrounding", name] if main is console.main else ["there"]
-        monkeypatch.setattr(sys, "argv", [*words, "--run", "a b"])
-        assert main() == 7
-        assert lines.pop() == (CommandLine(prog, ("--run", "a b")), command)
-    assert lines == []
-
-
 def test_a_line_is_printed_as_a_shell_reads_it():
     assert str(CommandLine("magrounding watch", ("--run", "a b"))) == "magrounding watch --run 'a b'"
-
-
-@pytest.mark.parametrize("name", console.COMMANDS)
-def test_each_command_has_help_under_its_own_name(monkeypatch, capsys, name):
-    with pytest.raises(SystemExit) as end:
-        run(monkeypatch, name, "--help")
-    assert end.value.code == 0
-    assert f"usage: magrounding {name} " in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("prog", ["magrounding train", "python -m benchmarks.curriculum"])

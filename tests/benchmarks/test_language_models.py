@@ -77,14 +77,3 @@ def test_another_text_is_read_in_the_place_of_a_games_own():
         reader = Lineup.parse("pretrained:rtfm-nl", 1)
         reader = command.WithText(reader.players, reader.name, control=control, rules="manual").build_actor(vec, 5)
         assert reader.act(obs, reader.initial_memory(2), info)[0].shape == (2, 1)
-
-
-def test_what_cannot_be_asked_for(capsys):
-    for words, complaint in (
-        ((), "name a file of language models with --llm"),
-        (("--models", "m@http://127.0.0.1:9/v1", "--controls", "wrong"), "unknown control 'wrong'"),
-        (("--models", "m@http://127.0.0.1:9/v1", "--worlds", "rtfm:s9"), "unknown stage of rtfm 's9'"),
-        (("--models", "m@http://127.0.0.1:9/v1", "--games", "0"), "--games must be positive"),
-    ):
-        assert CommandLine(command.PROG, words).run(command) == 2
-        assert complaint in capsys.readouterr().err

@@ -1,7 +1,6 @@
 """Publishing keeps one stage of one seed, in half precision, with what it reached; nonsense is one sentence."""
 
 import re
-from pathlib import Path
 
 import pytest
 import torch
@@ -100,20 +99,13 @@ def test_a_world_without_pictures_has_a_card_without(finished, monkeypatch, tmp_
 
 
 @pytest.mark.parametrize(
-    ("arguments", "complaint"),
-    [
-        (["--private"], "--private is for a repository of --hub"),
-        (["--hub", "tiny"], "a team on a hub is OWNER/NAME"),
-        (["--seed", 7], "unknown seed of this run '7'"),
-        (["--stage", "s5"], "unknown stage of this run 's5'"),
-        (["--name", "taken"], "already"),
-    ],
+    "arguments",
+    [["--private"], ["--hub", "tiny"], ["--seed", 7], ["--stage", "s5"], ["--name", "taken"]],
 )
-def test_nonsense_is_refused(finished, tmp_path, capsys, arguments, complaint):
+def test_nonsense_is_refused(finished, tmp_path, arguments):
     (tmp_path / "taken").mkdir()
     assert run("--run", finished, "--name", "tiny", "--to", tmp_path, *arguments) == 2
-    assert complaint in capsys.readouterr().err
-    assert not (tmp_path / "tiny").exists()
+    assert [path.name for path in tmp_path.iterdir()] == ["taken"]
 
 
 def test_outside_a_checkout_teams_go_to_a_folder_of_the_users_and_are_found_there(
@@ -133,20 +125,6 @@ def test_outside_a_checkout_teams_go_to_a_folder_of_the_users_and_are_found_ther
     monkeypatch.setenv("XDG_DATA_HOME", "not/absolute")
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     assert pretrained.own_folder() == tmp_path / "home" / ".local" / "share" / "magrounding" / "pretrained"
-
-
-def test_in_a_checkout_teams_go_beside_the_packages_own():
-    assert pretrained.own_folder() == Path(pretrained.__file__).parent
-
-
-def test_a_name_is_needed(finished, tmp_path, capsys):
-    assert run("--run", finished, "--to", tmp_path) == 2
-    assert "--name is the name of a folder" in capsys.readouterr().err
-
-
-def test_no_run_there(tmp_path, capsys):
-    assert run("--run", tmp_path / "nothing", "--name", "tiny", "--to", tmp_path) == 2
-    assert "does not exist" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("last", ["save_weights", "write_json"])
@@ -176,8 +154,3 @@ def test_a_team_without_its_about_is_refused(finished, tmp_path):
     (tmp_path / "tiny" / pretrained.ABOUT_FILE).unlink()
     with pytest.raises(CheckpointError, match=r"tiny lacks about\.json: a team of which only a part was published"):
         load_team(tmp_path / "tiny")
-
-
-def test_a_hidden_name_is_refused(finished, tmp_path, capsys):
-    assert run("--run", finished, "--name", ".tiny", "--to", tmp_path) == 2
-    assert "is the name of a folder that is not hidden" in capsys.readouterr().err

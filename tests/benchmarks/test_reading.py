@@ -41,9 +41,3 @@ def test_words_of_no_training_text_share_a_vector(tmp_path):
 def test_half_of_the_sentences_are_half_of_each_list():
     lists = {"train": {"plain": {"goal": ["a", "b", "c", "d"]}}, "origin": "x"}
     assert reading.thinned(lists, 0.5) == {"train": {"plain": {"goal": ["a", "c"]}}, "origin": "x"}
-
-
-def test_an_unknown_variant_is_refused(tmp_path, capsys):
-    line = CommandLine(reading.PROG, ("--run", RUN, "--out", str(tmp_path), "--variants", "wide"))
-    assert line.run(reading) == 2
-    assert "unknown variant 'wide'" in capsys.readouterr().err

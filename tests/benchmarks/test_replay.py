@@ -59,21 +59,6 @@ def test_a_film_in_mp4(capsys, games, tmp_path):
     assert out.read_bytes()[4:8] == b"ftyp"
 
 
-@pytest.mark.parametrize(
-    ("arguments", "complaint"),
-    [
-        (("--game", 3), "has games 0 to 2, got 3"),
-        (("--out", "x.gif"), "--out shows one game: name it with --game"),
-        (("--game", 0, "--out", "x.avi"), "unknown ending of --out '.avi'"),
-        (("--milliseconds", 0), "--milliseconds of"),
-    ],
-)
-def test_bad_input_is_one_sentence(capsys, games, arguments, complaint):
-    code, _, err = run(capsys, games, *arguments)
-    assert code == 2
-    assert re.fullmatch(rf"error: [^\n]*{re.escape(complaint)}[^\n]*\n", err)
-
-
 def test_what_was_altered_is_not_shown(capsys, games, tmp_path):
     changed = tmp_path / "games.jsonl"
     changed.write_bytes(games.read_bytes().replace(b'"won":true', b'"won":false', 1).replace(b"oracle", b"random", 1))

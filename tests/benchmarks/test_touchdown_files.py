@@ -92,11 +92,3 @@ def test_other_contents_are_refused(tmp_path, content, said):
     torch.save(content, tmp_path / "x.pt")
     with pytest.raises(ConfigurationError, match=said):
         read_features(tmp_path / "x.pt")
-
-
-def test_what_is_missing_is_named(published, capsys):
-    folder, _ = published
-    (folder / "routes" / "dev.json").unlink()
-    assert main(arguments(folder)) == 2
-    assert "dev.json" in capsys.readouterr().err
-    assert main(arguments(folder, features="nothing.pt")) == 2

@@ -4,6 +4,7 @@ import os
 
 import pytest
 import torch
+from safetensors.torch import save_file
 
 from magrounding.errors import CheckpointError
 from magrounding.experiment.checkpoint import (
@@ -97,15 +98,10 @@ def test_other_networks_are_refused(saved):
 
 
 def test_other_files_are_refused(tmp_path):
-    from safetensors.torch import save_file
-
     path = tmp_path / "c.safetensors"
     with pytest.raises(CheckpointError):
         load_checkpoint(path, **EXPECTED)
     save_file({"a": torch.zeros(2)}, path)
-    with pytest.raises(CheckpointError):
-        load_checkpoint(path, **EXPECTED)
-    save_checkpoint(path, {**ORIGIN, "format": 999}, {})
     with pytest.raises(CheckpointError):
         load_checkpoint(path, **EXPECTED)
 

@@ -1,8 +1,6 @@
 """Whatever happens to a run's files: what was written is read, or one sentence says which file is not as it was."""
 
-import errno
 import json
-import os
 import random
 import shutil
 from dataclasses import replace
@@ -18,12 +16,12 @@ from magrounding.experiment import seed_run
 from magrounding.experiment.checkpoint import load_checkpoint
 from magrounding.experiment.config import read_config
 from magrounding.experiment.curriculum import run_curriculum
-from magrounding.experiment.metrics import MetricsLog, read_metrics
+from magrounding.experiment.metrics import read_metrics
 from magrounding.experiment.phase import Promotion
 from magrounding.experiment.reports.run import write_report
 from magrounding.experiment.stage import StageSession
-from magrounding.play.run_folder import METRICS_FILE, RunFolder, SeedFolder
-from magrounding.storage import partial_path, read_json, write_atomic, write_json
+from magrounding.play.run_folder import METRICS_FILE, RunFolder
+from magrounding.storage import partial_path, read_json, write_json
 from tests.experiment.tiny_runs import Killed, killed_run, phases_of, quiet, timeless, tiny_settings, weights_of
 
 BRIEF = {
@@ -261,34 +259,6 @@ def test_what_killed_saves_left_is_removed(halfway, copy):
     go_on(folder)
     assert not any(path.exists() for path in left)
     assert all(path.exists() for path in kept)  # a person's own
-
-
-def test_a_disk_that_refuses_names_the_file(tmp_path, monkeypatch):
-    def refuse(*arguments):
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    log = MetricsLog(SeedFolder(tmp_path))
-    monkeypatch.setattr(os, "fsync", refuse)
-    with pytest.raises(OSError, match="No space left") as refused:
-        write_atomic(tmp_path / "file", b"new")
-    assert refused.value.filename == str(tmp_path / "file")
-    with pytest.raises(OSError, match="No space left") as refused, log:
-        log.sync()
-    assert refused.value.filename == str(tmp_path / METRICS_FILE)
-
-
-def test_a_seal_is_of_values_and_not_of_their_order(tmp_path):
-    path = tmp_path / "file.json"
-    write_json(path, {"b": 1, "a": {2: [1.5, None]}}, sealed=True)
-    content = json.loads(path.read_text())
-    path.write_text(json.dumps(dict(reversed(content.items()))))
-    assert read_json(path) == {"b": 1, "a": {"2": [1.5, None]}}
-    path.write_text(json.dumps({**content, "b": 2}))
-    with pytest.raises(CheckpointError):
-        read_json(path)
-    path.write_text("[" * 100_000)
-    with pytest.raises(CheckpointError):
-        read_json(path)
 
 
 def test_words_workers_and_other_stages_are_no_settings():

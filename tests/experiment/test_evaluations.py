@@ -116,16 +116,3 @@ def test_a_set_that_a_network_cannot_play_costs_a_dash(tmp_path, monkeypatch, ag
     assert "| s1 | reinforcement alone | eval_10x10 | – | – | – |" in told
     assert line["reason"] in told
     assert {row.set for row in read_results(folder).measured if row.player == "team"} == {"", "eval"}
-
-
-@pytest.mark.parametrize("agent", ["emma", "endi_dis_emma"])
-def test_wrong_texts_are_left_out_where_a_network_cannot_look_at_their_maps(tmp_path, agent):
-    (phase,) = phases_of({"*": Promotion(steps=30)})["*"]
-    phases = {"*": (replace(phase, env_options={"size": 10}),)}
-    small = {"width": 16, "maps": 4, "hidden": 8, "embedding": 8}
-    sets = {"watched_sets": ("eval_10x10",), "final_sets": ("eval_10x10",)}
-    options = {"phases": phases, "network": small, **sets}
-    folder = tiny_run(tmp_path / "run", "s1", agent=agent, seeds=(0,), **options)
-    lines = read_metrics(folder / METRICS_FILE)
-    assert {(line["set"], line["manual"]) for line in lines if line.get("when") == "after"} == {("eval_10x10", "true")}
-    assert "Do they read?" not in report(read_results(folder))

@@ -5,12 +5,10 @@ import sys
 import pytest
 
 import magrounding as mg
-from magrounding.agents.fieldread import FieldRead, FieldReadConfig
-from magrounding.agents.policy import Accepts
 from magrounding.errors import ConfigurationError
 from magrounding.experiment.config import make_config
 from magrounding.experiment.presets import GENERAL, default_preset, find_preset, presets_of
-from magrounding.registry import AGENTS, ENVS, AgentEntry
+from magrounding.registry import ENVS
 from magrounding.spec import EnvSpec, FixedActions
 from tests.agents.test_fieldread import FIELDS, WORDS
 
@@ -58,12 +56,3 @@ def test_it_is_judged_on_the_sets_of_the_environments_plan(own, env, sets):
     assert settings.make_network() is not None
     assert "action_mask" in settings.describe(""), "every action counts where a game shows no mask"
     assert not settings.imitates
-
-
-def test_an_agent_of_ones_own_that_asks_for_the_fields_is_preferred(own, monkeypatch):
-    class Mine(FieldRead):
-        accepts = Accepts(grid=False, fields=("numbers", "action_mask"))
-
-    monkeypatch.setattr(sys.modules[__name__], "mine", lambda spec: Mine(spec, FieldReadConfig()), raising=False)
-    monkeypatch.setitem(AGENTS._entries, "mine", AgentEntry("mine", "own_games:mine"))
-    assert find_preset(GENERAL, "own").agent == "mine"

@@ -49,12 +49,6 @@ def test_a_match_goes_on_where_it_was_stopped(tmp_path, monkeypatch):
         play_match("ma_rtfm", S1, lineups("oracle"), 20, tmp_path / "parts")
 
 
-@pytest.mark.parametrize("text", ["oracle,oracle,oracle", "", "alice", "script", "random:"])
-def test_what_is_no_lineup(text):
-    with pytest.raises(ConfigurationError):
-        Lineup.parse(text, 2)
-
-
 def test_who_cannot_play_is_refused_before_anything_is_written(tmp_path):
     with pytest.raises(ConfigurationError):
         play_match("ma_rtfm", S1, lineups("random", "oracle:3"), 4, tmp_path / "match")

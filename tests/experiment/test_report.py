@@ -5,7 +5,6 @@ from dataclasses import replace
 import pytest
 
 from magrounding.envs.published import PublishedResult
-from magrounding.errors import CheckpointError
 from magrounding.experiment import evaluate as evaluation
 from magrounding.experiment.reports.run import (
     budget_table,
@@ -15,7 +14,6 @@ from magrounding.experiment.reports.run import (
 )
 from magrounding.experiment.results import RunResults, read_results
 from magrounding.play.run_folder import RunFolder
-from magrounding.storage import write_json
 from tests.experiment.tiny_runs import tiny_run, tiny_settings
 
 
@@ -150,9 +148,3 @@ def test_comparison_games_that_are_interrupted_end_as_undisturbed_ones(tmp_path,
     assert list(struck.baselines()) == ["s1/train"]
     evaluation.play_missing(settings, struck)
     assert whole.baselines() == struck.baselines()
-
-
-def test_a_run_without_measurements(tmp_path):
-    write_json(tmp_path / "config.json", tiny_settings().as_dict())
-    with pytest.raises(CheckpointError):
-        read_results(tmp_path)

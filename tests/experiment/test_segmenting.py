@@ -14,9 +14,7 @@ from magrounding.cli.command import CommandLine
 from magrounding.envs.make import make_vec
 from magrounding.errors import ConfigurationError
 from magrounding.experiment import segmenting
-from magrounding.experiment.config import make_config
 from magrounding.experiment.phase import Promotion
-from magrounding.experiment.presets import default_preset
 from magrounding.experiment.stage import StageSession
 from magrounding.play.evaluate import evaluate
 from magrounding.play.loading import load_team
@@ -149,14 +147,6 @@ def test_a_team_of_messenger_reads_running_text_behind_what_divides_it(tmp_path,
     assert sentences["stops", "stream"] == 1 < sentences["learnt", "stream"]
 
 
-def test_no_paragraphs_no_sentences_to_learn_from():
-    for env in ("rtfm", "ma_rtfm", "messenger", "ma_messenger"):
-        segmenting.check_known(make_config(env, preset=default_preset(env)), "stops")
-    letters = make_config("rock_paper_scissors", preset=default_preset("rock_paper_scissors"))
-    with pytest.raises(ConfigurationError):
-        segmenting.check_known(letters, "stops")
-
-
 def test_sentences_of_paragraphs_teach_what_rows_do():
     rows, stops = (
         segmenting.learn_from_games(tiny_settings(stages=("s5",)), "s5", statements=known)
@@ -190,20 +180,3 @@ def test_other_seeds_draw_other_games_and_what_was_stopped_can_be_done_again(tmp
     assert CommandLine("magrounding segments", (*line, "--by", "stops")).run(segments) == 0
     assert CommandLine("magrounding segments", (*line, "--by", "stops")).run(segments) == 2
     assert "holds a run already" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ("--run", "pretrained:messenger-s2", "--by", "words"),
-        ("--run", "pretrained:messenger-s2", "--by", "edges"),  # its manuals have no name of the map
-        ("--run", "pretrained:rtfm-nl", "--stage", "s9"),
-        ("--run", "pretrained:ma_rtfm-s5-2agents-endi", "--seed", "-1"),
-        ("--run", "nowhere"),
-        ("--run", "pretrained:rtfm-nl", "--reads", "s6"),
-        ("--run", "pretrained:rtfm-nl", "--assume", "parallel"),
-    ],
-)
-def test_nonsense_is_refused(tmp_path, arguments):
-    assert CommandLine("magrounding segments", (*arguments, "--out", str(tmp_path / "team"))).run(segments) == 2
-    assert not any(path.is_file() for path in tmp_path.rglob("*"))

@@ -14,7 +14,7 @@ from magrounding.experiment.curriculum import run_curriculum
 from magrounding.experiment.jobs.cluster import RayPlaces
 from magrounding.experiment.phase import Promotion
 from magrounding.play.run_folder import RunFolder
-from tests.experiment.kill_campaign import content
+from tests.experiment.run_contents import content
 from tests.experiment.tiny_runs import phases_of, quiet, tiny_settings
 from tests.ray_nodes import ROOT, below, in_temporary_places, processes, two_nodes
 

@@ -22,7 +22,7 @@ from magrounding.experiment.seed_run import is_finished
 from magrounding.play.owner import RunOwner
 from magrounding.play.run_folder import RunFolder
 from magrounding.storage import write_json
-from tests.experiment.kill_campaign import check
+from tests.experiment.run_contents import check
 from tests.experiment.tiny_runs import phases_of, quiet, tiny_settings
 from tests.full import in_the_full_suite
 
