@@ -13,7 +13,7 @@ import msgspec
 from magrounding.errors import CheckpointError, Diverged
 from magrounding.experiment.checkpoint import load_checkpoint
 from magrounding.experiment.config import RunConfig, parse_config
-from magrounding.play.run_folder import RunFolder, SeedFolder
+from magrounding.play.run_folder import RunFolder, SeedFolder, entry_of
 from magrounding.schema import diff
 
 DIVERGED, AMENDMENTS = "diverged", "amendments"
@@ -45,12 +45,12 @@ class Amendment:
 
 def divergences(config: Mapping[str, Any]) -> list[str]:
     """Return a run's divergences, oldest first, by the content of its `config.json`; CheckpointError for damage."""
-    return _entry(config, DIVERGED, list[str])
+    return entry_of(config, DIVERGED, list[str])
 
 
 def amendments(config: Mapping[str, Any]) -> list[Amendment]:
     """The amendments of a run, oldest first, by the content of its `config.json`; CheckpointError for damage."""
-    return _entry(config, AMENDMENTS, list[Amendment])
+    return entry_of(config, AMENDMENTS, list[Amendment])
 
 
 def note_divergence(run: RunFolder, seed: int, error: Diverged) -> None:
@@ -120,10 +120,3 @@ def _position(folder: SeedFolder, settings: RunConfig) -> Mapping[str, Any]:
     """The position of a seed's checkpoint; nothing where there is none."""
     path = folder.checkpoint
     return load_checkpoint(path, **settings.origin)[0].get("position", {}) if path.exists() else {}
-
-
-def _entry(config: Mapping[str, Any], name: str, kind: Any) -> Any:
-    try:
-        return msgspec.convert(config.get(name, []), kind)
-    except (msgspec.ValidationError, UnicodeEncodeError):
-        raise CheckpointError(f"the run's config.json is damaged: its {name} are none") from None

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor
 
@@ -21,13 +22,11 @@ from magrounding.agents.weights import check_origin, fit_weights, parse_tensors,
 from magrounding.errors import CheckpointError
 from magrounding.machine import machine_memory
 from magrounding.play.player import Player
-from magrounding.storage import json_text, open_regular, parse_json, reason, write_atomic
+from magrounding.storage import json_text, parse_json, require_bytes, write_atomic
 from magrounding.training.learner import Learner
 
 FORMAT = 4
 """Version of the format; it grows whenever an old file could not be read as it was meant."""
-_MOST_HEADER = 100_000_000
-"""Bytes of a header of safetensors at most, as its own reader has it."""
 
 
 def save_checkpoint(path: Path, record: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> None:
@@ -45,9 +44,9 @@ def load_checkpoint(
     Raises:
         CheckpointError: a file that is missing, truncated, altered, or of another env, vocabulary or number of agents.
     """
-    header, data = _read(path)
-    tensors = parse_tensors(data, path)
-    metadata, record = _parse_header(header, path)
+    missing = CheckpointError(f"{path} is missing: there is no state to resume")
+    tensors = parse_tensors(require_bytes(path, machine_memory(), missing=missing), path)
+    metadata, record = _parse_header(path)
     if record.get("format") != FORMAT:
         raise CheckpointError(
             f"{path} has format {record.get('format')}, this version reads {FORMAT}: train again, or use its version"
@@ -60,31 +59,16 @@ def load_checkpoint(
 
 def read_record(path: Path) -> dict[str, Any]:
     """The record alone, its tensors unread and unchecked; CheckpointError where there is none."""
-    return _parse_header(_read(path, whole=False)[0], path)[1]
+    return _parse_header(path)[1]
 
 
-def _read(path: Path, *, whole: bool = True) -> tuple[bytes, bytes]:
-    """The header of a checkpoint, and all of it if it is to be read `whole`; CheckpointError where it cannot be."""
+def _parse_header(path: Path) -> tuple[dict[str, str], dict[str, Any]]:
+    """The metadata of a file, and the record in it."""
     try:
-        with open_regular(path, machine_memory()) as file:
-            size = int.from_bytes(file.read(8), "little")
-            if not 2 <= size <= _MOST_HEADER:  # before gigabytes of it are read
-                raise CheckpointError(f"{path} is truncated or damaged (its header); restore it, or train again")
-            header = file.read(size)
-            file.seek(0)
-            return header, file.read() if whole else b""
-    except FileNotFoundError:
-        raise CheckpointError(f"{path} is missing: there is no state to resume") from None
-    except OSError as error:
-        raise CheckpointError(f"{path} cannot be read: {reason(error)}") from None
-
-
-def _parse_header(header: bytes, path: Path) -> tuple[dict[str, str], dict[str, Any]]:
-    """The metadata of a header, and the record in it."""
-    try:
-        metadata = parse_json(header)["__metadata__"]
+        with safe_open(path, "pt") as file:
+            metadata = file.metadata()
         return metadata, dict(parse_json(metadata["record"]))
-    except (KeyError, TypeError, ValueError):
+    except (OSError, SafetensorError, KeyError, TypeError, ValueError):
         raise CheckpointError(f"{path} is no checkpoint of a run: it lacks its record") from None
 
 

@@ -23,6 +23,7 @@ from magrounding.schema import Natural, NonNegative, Options, Positive, Share, d
 from magrounding.spec import SCORE, EnvSpec
 from magrounding.storage import digest
 from magrounding.training.algorithm import IMITATE, AlgorithmConfig, Teaching
+from magrounding.vector import check_count
 
 REMAINING_STAGES = "*"
 Seed = Annotated[int, Meta(ge=0, lt=2**31)]
@@ -148,12 +149,12 @@ class RunConfig(Options):
 
     def _check_reading(self, stage: str) -> None:
         """Raise a ConfigurationError where no evaluation within a phase of a stage shows how much is read."""
-        if REASSIGNED not in self.wrong_manuals or self.measure(stage) != "win_rate":
-            raise ConfigurationError(f"{self.env} has no manuals to reassign: no phase can end with how much is read")
-        if not self.evaluation.every or self.evaluation.selection_set not in self.evaluation.watched_sets:
+        reads = REASSIGNED in self.wrong_manuals and self.measure(stage) == "win_rate"
+        if not (reads and self.evaluation.every and self.evaluation.selection_set in self.evaluation.watched_sets):
             raise ConfigurationError(
-                "a phase ends with how much is read in evaluations within it: give steps between them (`every`), and "
-                f"{self.evaluation.selection_set!r} among the sets that they play (`watched_sets`)"
+                "a phase ends with how much is read where there are manuals to reassign, in evaluations within it: "
+                f"give steps between them (`every`), and {self.evaluation.selection_set!r} among the sets that they "
+                "play (`watched_sets`)"
             )
 
     @property
@@ -294,13 +295,11 @@ class RunConfig(Options):
 
         A small budget would go into evaluations almost whole, so they are fewer there.
         """
-        if not 0 < factor < float("inf"):
-            raise ConfigurationError(f"a budget is a positive part or multiple of the preset's, got {factor:g}")
+        about = f"{self.about} Here with {factor:g} times its budget."
+        scaled = replace(self, about=about, budget=factor * self.budget)  # a budget that can be
         evaluation = self.evaluation.with_budget(factor)
         return replace(
-            self.with_phases(lambda phase: phase.with_budget(factor)),
-            about=f"{self.about} Here with {factor:g} times its budget.",
-            budget=factor * self.budget,
+            scaled.with_phases(lambda phase: phase.with_budget(factor)),
             evaluation=evaluation if factor >= _SMALL else evaluation.sparing(factor / _SMALL),
         )
 
@@ -335,8 +334,8 @@ def make_config(
         found = replace(found, agent=agent, network=network).with_phases(freeze_part)
     if stages is not None and not stages:
         raise ConfigurationError("at least one stage is needed")
-    if agents is not None and agents < 1:
-        raise ConfigurationError(f"the number of agents must be positive, got {agents}")
+    if agents is not None:
+        check_count("agents", agents, 1)
     config = replace(found, env=entry.id, preset=preset, agents=agents or 0, stages=stages or (), seeds=seeds)
     if own and config.share_from is not None and config.agents >= config.share_from:
         config = replace(config, share_parameters=True)
@@ -348,8 +347,6 @@ def make_config(
 
 def read_config(folder: Path) -> RunConfig:
     """The configuration of a run folder; CheckpointError where it is none."""
-    if not folder.is_dir():
-        raise CheckpointError(f"there is no run in {folder}: the folder does not exist")
     return parse_config(RunFolder(folder).config())
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import closing, contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
@@ -11,10 +11,10 @@ from typing import Any
 from magrounding.agents.building import freeze, make_policy
 from magrounding.agents.own_defaults import own_defaults
 from magrounding.agents.policy import CONTRAST, Policy
-from magrounding.agents.weights import versions
+from magrounding.agents.weights import fit_weights, versions
 from magrounding.capabilities import find_costs_to_go
 from magrounding.envs.make import make_vec
-from magrounding.errors import CheckpointError, ConfigurationError, Diverged, MagroundingError
+from magrounding.errors import CheckpointError, ConfigurationError, Diverged, check_choice
 from magrounding.experiment.amendment import amend, amendments, note_divergence
 from magrounding.experiment.config import RunConfig, parse_config
 from magrounding.experiment.device import resolve_device
@@ -32,8 +32,9 @@ from magrounding.play.demonstrations import find_demonstrations
 from magrounding.play.origin import DescribedEnv
 from magrounding.play.owner import RunOwner
 from magrounding.play.recording import check_texts
-from magrounding.play.run_folder import RunFolder, SeedFolder
+from magrounding.play.run_folder import RunFolder, SeedFolder, entry_of
 from magrounding.registry import is_simulator
+from magrounding.schema import Count
 from magrounding.spec import EnvSpec
 from magrounding.threads import plan_threads, using
 from magrounding.training.algorithm import Teaching
@@ -88,12 +89,13 @@ def run_curriculum(
     """
     run, where, shown = RunFolder(folder), resolve_device(device), display or Display()
     chosen = settings.seeds if seeds is None else _chosen(seeds, settings, resume)
+    began = run.config() if resume else {}
     plan = plan_threads(
         settings.agents,
         settings.max_envs,
         learners=settings.num_learners,
         threads=threads,
-        parts=_parts(run.config()) if resume else None,
+        parts=entry_of(began, PARTS, Count) if PARTS in began else None,
         cuda=where.type == "cuda",
     )
     cores = f"{plan.cores} thread{'s' if plan.cores > 1 else ''}"
@@ -101,7 +103,7 @@ def run_curriculum(
     demonstrators = check_run(settings)  # what cannot work comes to light before anything is written
     if not resume:
         run.refuse_foreign()
-    tracking = tracking_of(run.config() if resume else {}, trackers, project)
+    tracking = tracking_of(began, trackers, project)
     several = len(settings.seeds) > 1
     with nullcontext() if seeds and several else RunOwner(run):
         if resume:
@@ -146,20 +148,11 @@ def _write_report(settings: RunConfig, run: RunFolder, shown: Display, stop: Sto
 
 def _chosen(seeds: Collection[int], settings: RunConfig, resume: bool) -> tuple[int, ...]:
     """Some of a run's seeds; ConfigurationError for others, and before the run has begun."""
-    if unknown := set(seeds) - set(settings.seeds):
-        has = ", ".join(map(str, settings.seeds))
-        raise ConfigurationError(f"the run has seeds {has}, not {min(unknown)}: train some of its own")
+    for seed in seeds:
+        check_choice("seed of the run", str(seed), map(str, settings.seeds))
     if seeds and not resume:
         raise ConfigurationError("some of the seeds are trained in a run that has begun: prepare it first")
     return tuple(seeds)
-
-
-def _parts(config: Mapping[str, Any]) -> int | None:
-    """Parts of a minibatch of a run that has begun; None where it was not noted."""
-    parts = config.get(PARTS)
-    if parts is not None and (type(parts) is not int or parts < 1):
-        raise CheckpointError(f"the run's config.json is damaged: {PARTS} is a positive number, found {parts!r}")
-    return parts
 
 
 @contextmanager
@@ -217,11 +210,8 @@ def _check_learning(settings: RunConfig) -> None:
             networks[spec, frozen] = make_policy(settings.agent, spec, **settings.network)
             freeze(networks[spec, frozen], frozen)
         before, network = network, networks[spec, frozen]
-        if before is not None and (unlike := _unlike(before, network)):
-            raise ConfigurationError(
-                f"agent {settings.agent!r} cannot go on to {settings.stage_name(stage)} from what it learnt before: "
-                f"{unlike} has another shape there; train that stage in a run of its own"
-            )
+        if before is not None and before is not network:
+            fit_weights(network, before.state_dict(), f"what is learnt before {settings.stage_name(stage)}")
         if learner.weights.get(CONTRAST) and not network.contrasts:
             raise ConfigurationError(
                 f"agent {settings.agent!r} as it is configured has no contrastive loss, by which {stage} is to be "
@@ -230,17 +220,8 @@ def _check_learning(settings: RunConfig) -> None:
         learner.require()
         try:
             learner.make_learner(network, spec, phase.num_envs, seed=0)
-        except MagroundingError:
-            raise
-        except ValueError as error:  # an optimiser's, of a rate that cannot be
+        except ValueError as error:  # also an optimiser's, of a rate that cannot be
             raise ConfigurationError(f"{learner.algorithm} cannot learn {stage} with its options: {error}") from error
-
-
-def _unlike(one: Policy, other: Policy) -> str:
-    """Return the first weight that has another shape in the other network, or is in one alone; "" where none is."""
-    shapes = [{name: tensor.shape for name, tensor in each.state_dict().items()} for each in (one, other)]
-    names = dict.fromkeys(name for each in shapes for name in each)
-    return next((name for name in names if shapes[0].get(name) != shapes[1].get(name)), "")
 
 
 def check_costs_to_go(settings: RunConfig) -> None:

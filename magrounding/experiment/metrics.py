@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import zlib
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -40,9 +41,7 @@ class MetricsLog:
         data = require_bytes(self.path, LINES)[:size] if self.path.exists() else b""
         if len(data) < size:
             raise CheckpointError(f"{self.path} is shorter than its run's checkpoint says: it was cut or replaced")
-        lines, rest, self._check = _parse(data, self.path)
-        if rest:
-            raise _damaged(self.path, len(lines) + 1)
+        lines, self._check = _parse(data, self.path)
         self._file = self.path.open("ab", buffering=0)  # what a full disk refused is not tried again on closing
         self._file.truncate(size)
         self._show = show
@@ -100,33 +99,26 @@ def read_metrics(path: Path, size: int | None = None) -> list[dict[str, Any]]:
     """
     if not path.exists():
         return []
-    lines, rest, _ = _parse(require_bytes(path, LINES)[:size], path)
-    _, found, check = rest.rpartition(_BEFORE_CHECK)
-    if found and len(check) > _CHECK_LENGTH:  # not cut short: its end was overwritten
-        raise _damaged(path, len(lines) + 1)
-    return lines
+    return _parse(require_bytes(path, LINES)[:size], path, cut=True)[0]
 
 
-def _parse(data: bytes, path: Path) -> tuple[list[dict[str, Any]], bytes, int]:
-    """Whole lines without their checks, what follows the last of them, and the last check."""
+def _parse(data: bytes, path: Path, *, cut: bool = False) -> tuple[list[dict[str, Any]], int]:
+    """Lines without their checks, and the last check; `cut`: the last line counts for nothing where it is cut short."""
     *whole, rest = data.split(b"\n")
     checked, check, lines = _BEFORE_CHECK in data, 0, []
+    _, found, written = rest.rpartition(_BEFORE_CHECK)
+    if rest and (not cut or (found and len(written) > _CHECK_LENGTH)):  # not cut short: its end was overwritten
+        whole.append(rest)
     for number, line in enumerate(whole, 1):
-        if checked:
-            body, _, written = line.rpartition(_BEFORE_CHECK)
-            check = zlib.crc32(body, check)
-            if written != f'{check:08x}"}}'.encode():
-                raise _damaged(path, number)
-        try:
-            content = parse_json(line)
-        except ValueError:
-            raise _damaged(path, number) from None
+        body, _, written = line.rpartition(_BEFORE_CHECK)
+        check, content = zlib.crc32(body, check), None
+        if not checked or written == f'{check:08x}"}}'.encode():
+            with suppress(ValueError):
+                content = parse_json(line)
         if not isinstance(content, dict) or "kind" not in content:
-            raise _damaged(path, number)
+            raise CheckpointError(
+                f"{path} is damaged: line {number} is not what was written; restore it, or train again"
+            )
         content.pop(CHECK, None)
         lines.append(content)
-    return lines, rest, check
-
-
-def _damaged(path: Path, number: int) -> CheckpointError:
-    return CheckpointError(f"{path} is damaged: line {number} is not what was written; restore it, or train again")
+    return lines, check

@@ -15,7 +15,7 @@ from rich.table import Column
 
 from magrounding.play.evaluate import ProgressCallback
 from magrounding.signals import JOB
-from magrounding.storage import json_text, partial_path
+from magrounding.storage import json_text, write_atomic
 
 _BAR, _WIDE = 24, 140
 """Columns of a bar, and of a terminal that has room for one."""
@@ -119,13 +119,8 @@ class Display:
         if self._report is None or time.monotonic() - self._last_report < _REPORT_SECONDS:
             return
         self._last_report = time.monotonic()
-        partial, content = partial_path(self._report), {"title": title, "part": part, "numbers": list(numbers)}
-        with suppress(OSError):  # not synced: it is of no use after a power cut
-            try:
-                partial.write_text(json_text(content), encoding="utf-8")
-                partial.replace(self._report)
-            finally:
-                partial.unlink(missing_ok=True)
+        with suppress(OSError):
+            write_atomic(self._report, json_text({"title": title, "part": part, "numbers": list(numbers)}))
 
     def _fitting(self, numbers: Sequence[str], described: int) -> str:
         """Return as many numbers as fit the terminal's line behind a description of so many letters; one at least."""

@@ -67,10 +67,7 @@ def is_finished(settings: RunConfig, folder: SeedFolder) -> bool:
     if not folder.checkpoint.exists():
         return False
     record, _ = load_checkpoint(folder.checkpoint, **settings.origin)
-    try:
-        at = Position(**record["position"])
-    except (KeyError, TypeError) as error:
-        raise CheckpointError(f"{folder.checkpoint} is damaged: {error}") from None
+    at = Position(**record["position"])
     return at.finished and at.stage + 1 == len(settings.stages)
 
 
@@ -149,14 +146,10 @@ class SeedRun:
     def _restore(self, path: Path) -> None:
         """Go on from a checkpoint; CheckpointError where it is another run's, or damaged."""
         record, tensors = load_checkpoint(path, **self.settings.origin)
-        if record.get("seed") != self.seed:
-            raise CheckpointError(f"{path} is of seed {record.get('seed')}, not of {self.seed}: it was moved here")
-        if record.get("config", self.settings.digest) not in self._digests:  # earlier versions kept another digest
-            raise CheckpointError(f"{path} is of a run with other settings than this one: one of the two was replaced")
-        try:
-            self.at = Position(**record["position"])
-        except (KeyError, TypeError) as error:
-            raise CheckpointError(f"{path} is damaged: {error}") from None
+        config = record.get("config", self.settings.digest)  # earlier versions kept another digest
+        if record.get("seed") != self.seed or config not in self._digests:
+            raise CheckpointError(f"{path} is of another seed or other settings than this run's: it was moved here")
+        self.at = Position(**record["position"])
         self._resumed = select(tensors, "now/")
         self._best, self._carried = select(tensors, "best/"), select(tensors, "carried/")
         if self.at.finished and self.at.stage + 1 < len(self.settings.stages):  # a finished run that gets more stages
@@ -377,15 +370,10 @@ class SeedRun:
         later = [phase for stage in self.settings.stages[self.at.stage :] for phase in self.settings.of_stage(stage)]
         total = 0.0
         for i, phase in enumerate(later[self.at.phase :]):
-            steps, minutes, rates = phase.until.steps, phase.until.minutes, self._rates[phase.learner.algorithm]
-            if len(rates) < _STEADY:
+            steps, rates = phase.until.steps, self._rates[phase.learner.algorithm]
+            if steps is None or len(rates) < _STEADY:
                 return None
-            spans = [] if steps is None else [max(0, steps - (self.at.steps if i == 0 else 0)) * median(rates)]
-            if minutes is not None:
-                spans.append(max(0.0, 60 * minutes - (self._training_seconds() - self.at.began_at if i == 0 else 0.0)))
-            if not spans:
-                return None
-            total += min(spans)
+            total += max(0, steps - (self.at.steps if i == 0 else 0)) * median(rates)
         return total * (1 + self._clock.spent.get("evaluation", 0.0) / self._training_seconds())
 
     def _save(self, session: StageSession | None) -> None:

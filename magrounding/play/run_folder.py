@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,14 @@ OWNER_FILE = "owner.json"
 CURVES_FILE = "curves.png"
 METRICS_FILE = "metrics.jsonl"
 _Baselines = dict[str, dict[str, dict[str, bool | int | float | str | None]]]
+
+
+def entry_of(content: Mapping[str, Any], name: str, kind: Any) -> Any:
+    """An entry of a run's file, an empty `kind` where there is none; CheckpointError for anything else."""
+    try:
+        return msgspec.convert(content[name], kind) if name in content else kind()
+    except (msgspec.ValidationError, UnicodeEncodeError):
+        raise CheckpointError(f"the run's folder is damaged: its {name} is not what was written") from None
 
 
 class SeedFolder:
@@ -94,10 +102,7 @@ class RunFolder:
     def baselines(self) -> dict[str, dict[str, dict[str, Any]]]:
         """Summaries of other players' games so far: "stage/set" → player → summary."""
         content = read_json(self.baselines_file) if self.baselines_file.exists() else {}
-        try:
-            return msgspec.convert(content, _Baselines)
-        except (msgspec.ValidationError, UnicodeEncodeError):
-            raise CheckpointError(f"{self.baselines_file} is damaged: it holds no results of players") from None
+        return entry_of({self.baselines_file.name: content}, self.baselines_file.name, _Baselines)
 
     def write_baselines(self, content: dict[str, Any]) -> None:
         write_json(self.baselines_file, content, sealed=True)

@@ -7,7 +7,7 @@ import pytest
 from magrounding.cli import bench, evaluate, pieces, play, record
 from magrounding.cli.command import CommandLine
 from magrounding.cli.game_arguments import EvaluationArguments
-from magrounding.errors import ConfigurationError, MissingExtra
+from magrounding.errors import CheckpointError, ConfigurationError, MissingExtra
 from magrounding.experiment.config import make_config
 from magrounding.experiment.curriculum import run_curriculum
 from magrounding.registry import env_entry
@@ -91,6 +91,6 @@ def test_games_have_the_limit_of_their_world_where_nobody_names_one(env, limits)
 def test_a_stage_whose_networks_cannot_go_on_is_refused(tmp_path):
     """Else a run dies after its first stage: s6 has other words than s1."""
     settings = tiny_settings(stages=("s1", "s6"))
-    with pytest.raises(ConfigurationError):
+    with pytest.raises(CheckpointError):
         run_curriculum(settings, tmp_path / "run")
     assert not list(tmp_path.iterdir())
