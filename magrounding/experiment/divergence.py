@@ -11,7 +11,6 @@ from magrounding.agents.policy import evaluating
 from magrounding.errors import Diverged
 from magrounding.experiment.phase import Phase
 from magrounding.play.player import Player
-from magrounding.training.algorithm import AlgorithmConfig
 from magrounding.training.trajectory import Trajectory
 
 
@@ -44,23 +43,11 @@ def check_answers(player: Player, trajectory: Trajectory) -> None:
 def explained(error: Diverged, stage: str, phase: Phase, steps: int) -> Diverged:
     """Return the error with a sentence about the phase that diverged, after so many environment steps."""
     where = f"{stage}, phase {phase.name}," if stage else f"phase {phase.name}"
+    rate = getattr(phase.learner, "learning_rate", None)
+    now = f" ({rate:g} now)" if isinstance(rate, float) else ""
     sentence = (
         f"{where} diverged after {steps:,} environment steps ({phase.learner.algorithm}): {error}; nothing of it was "
-        f"saved, and an earlier checkpoint is whole: try {', '.join(_ways(phase.learner))}"
+        f"saved, and an earlier checkpoint is whole: try a lower learning_rate{now}, clip_gradient, smaller rewards "
+        "(reward_scale), or float32 (--no-bf16)"
     )
-    rate = getattr(phase.learner, "learning_rate", None)
     return Diverged(sentence, f"learning_rate={rate / 10:g}" if isinstance(rate, float) else "")
-
-
-def _ways(config: AlgorithmConfig) -> Iterable[str]:
-    """Yield remedies, with the present values of options."""
-    yield f"a lower learning_rate{_now(config, 'learning_rate')}"
-    if hasattr(config, "clip_gradient"):
-        yield f"a bound on gradients, clip_gradient{_now(config, 'clip_gradient')}"
-    yield f"smaller rewards{_now(config, 'reward_scale', ', reward_scale')}"
-    if config.bf16:
-        yield "or float32 (--no-bf16)"
-
-
-def _now(config: AlgorithmConfig, name: str, shown: str = "") -> str:
-    return f"{shown} ({getattr(config, name):g} now)" if hasattr(config, name) else ""

@@ -103,22 +103,16 @@ class Evaluations:
 
     def _say(self, session: StageSession, play: str, results: dict[tuple[str, str], Line]) -> None:
         """Show one line about a way of playing, for all sets and texts."""
-        measure, plan = self._settings.measure(session.stage), self._settings.entry.evaluation
-        show = "{:.1%}".format if measure == "win_rate" else "{:.2f}".format
+        measure = self._settings.measure(session.stage)
+        what, show = ("wins", "{:.1%}".format) if measure == "win_rate" else ("scores", "{:.2f}".format)
+        parts = [
+            f"{name if text == TRUE_MANUAL else f'{name} ({text})'} {show(result[measure])}"
+            for (name, text), result in results.items()
+        ]
         games, steps = max((result["games"], result["steps"]) for result in results.values())
-        parts: list[str] = []
-        wrong: dict[str, list[str]] = {}
-        for (name, text), result in results.items():
-            few = "" if result["games"] == games else f" in {result['games']:,} games"
-            if text == TRUE_MANUAL:
-                parts.append(f"{name} {show(result[measure])}")
-            else:
-                wrong.setdefault(name, []).append(f"{text} {show(result[measure])}{few}")
-        read = "".join(f"; {plan.rules_text or 'manual'} in {name} {', '.join(each)}" for name, each in wrong.items())
-        what = "wins" if measure == "win_rate" else "scores"
         self._display.say(
             f"seed {self._seed} {self._settings.stage_name(session.stage)} {session.phase.name} after "
-            f"{steps:,} steps: {play} play {what}, in {games:,} games each, {', '.join(parts)}{read}"
+            f"{steps:,} steps: {play} play {what}, in {games:,} games at most, {', '.join(parts)}"
         )
 
 
@@ -156,19 +150,20 @@ def play_baselines(
     The random player plays those of the games that `EvaluationPlan.baseline_games` says. Of language models there is
     also what they replied (`CallTotals.summary`), where their calls are kept.
     """
-    entry = env_entry(env)
-    found = {}
+    entry, display = env_entry(env), display or Display(quiet=True)
+    fewer, found = entry.evaluation.baseline_games(games), {}
+    how = {"diagnose": diagnose, "workers": workers}
     for player in compared(env, entry.describe(**options)):
-        own = entry.evaluation.baseline_games(games) if player == RANDOM else games
-        with (display or Display(quiet=True)).games(f"{player}: {name}", own) as advance:
-            how = {"diagnose": diagnose, "workers": workers, "on_progress": advance}
-            found[player] = evaluate(_TEAMS[player], env, options, own, REPORT_SEED, **how).summary()
+        own = fewer if player == RANDOM else games
+        with display.games(f"{player}: {name}", own) as advance:
+            result = evaluate(_TEAMS[player], env, options, own, REPORT_SEED, on_progress=advance, **how)
+        found[player] = result.summary()
     for lineup in lineups:
         here = replace(lineup, name=f"{lineup.name}, {name}")  # by which its calls are found
-        with (display or Display(quiet=True)).games(here.name, games) as advance:
-            how = {"diagnose": diagnose, "workers": workers, "on_progress": advance}
-            played = evaluate(partial(here.build_actor, seed=REPORT_SEED), env, options, games, REPORT_SEED, **how)
-        found[lineup.name] = {**played.summary(), **here.call_totals()}
+        with display.games(here.name, games) as advance:
+            actor = partial(here.build_actor, seed=REPORT_SEED)
+            result = evaluate(actor, env, options, games, REPORT_SEED, on_progress=advance, **how)
+        found[lineup.name] = {**result.summary(), **here.call_totals()}
     return found
 
 

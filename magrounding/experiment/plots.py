@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-    from matplotlib.legend import Legend
 
     from magrounding.experiment.config import RunConfig
     from magrounding.experiment.statistics import Interval
@@ -100,35 +99,27 @@ def save(figure: Figure, panels: Sequence[Axes], scales: Sequence[Scale]) -> byt
     for k, (panel, scale) in enumerate(zip(panels, scales, strict=True)):
         if k % MOST_BESIDE == 0 or scale is not scales[k - 1]:
             panel.set_ylabel(scale.label)
-    _fit_legend(figure, handles)
+    _add_legend(figure, handles)
     return to_png(figure)
 
 
-def _fit_legend(figure: Figure, handles: Mapping[str, Artist]) -> None:
+def _add_legend(figure: Figure, handles: Mapping[str, Artist]) -> None:
     """A legend below the panels in as many columns as fit beside each other; what it and the title take is added."""
     if not handles:
         return
     width, height = figure.get_size_inches()
     figure.set_figheight(height + _LINE * len(handles))  # room for the longest legend while it is measured
-    legend = _legend(figure, handles, len(handles))
-    for columns in range(len(handles) - 1, 0, -1):
-        if legend.get_window_extent().width <= _FULL * figure.bbox.width:
+    lines, below = (list(handles.values()), list(handles)), {"loc": "outside lower center", "frameon": False}
+    for columns in range(len(handles), 0, -1):
+        legend = figure.legend(*lines, ncols=columns, **below)
+        figure.draw_without_rendering()
+        box = legend.get_window_extent()
+        if columns == 1 or box.width <= _FULL * figure.bbox.width:
             break
         legend.remove()
-        legend = _legend(figure, handles, columns)
-    box = legend.get_window_extent()
     title = max((text.get_window_extent().width for text in figure.texts), default=0.0)
     widest = max(box.width, title) / _FULL / figure.dpi
     figure.set_size_inches(max(width, widest), height + box.height / figure.dpi)
-
-
-def _legend(figure: Figure, handles: Mapping[str, Artist], columns: int) -> Legend:
-    """A legend below the panels, laid out so that its size is known."""
-    legend = figure.legend(
-        list(handles.values()), list(handles), loc="outside lower center", ncols=columns, frameon=False
-    )
-    figure.draw_without_rendering()
-    return legend
 
 
 def to_png(figure: Figure) -> bytes:

@@ -154,21 +154,16 @@ def read_results(folder: Path) -> RunResults:
     """Read a run folder; nothing is played for it.
 
     Raises:
-        CheckpointError: no run there, or a damaged one.
+        CheckpointError: no run there, one that has measured nothing yet, or a damaged one.
     """
-    return results_of(RunFolder(folder))
-
-
-def results_of(folder: RunFolder) -> RunResults:
-    """Read an opened run folder; CheckpointError where there is no run, nothing measured, or a damaged one."""
-    results = find_results(folder)
+    results = find_results(RunFolder(folder))
     if results is None:
         raise CheckpointError(f"{folder} holds no measurements yet: let its run go on with --resume")
     return results
 
 
 def find_results(folder: RunFolder) -> RunResults | None:
-    """Read an opened run folder; None where nothing is measured yet, CheckpointError as of `results_of`."""
+    """Read an opened run folder; None where nothing is measured yet, CheckpointError as of `read_results`."""
     config = folder.config()
     settings = parse_config(config)
     lines = {seed: read_metrics(own.metrics) for seed, own in folder.of_seeds(settings.seeds).items()}

@@ -12,7 +12,7 @@ import torch
 
 from magrounding.brief import brief
 from magrounding.envs.published import PublishedResult
-from magrounding.errors import CheckpointError, ConfigurationError, Unplayable, check_choice
+from magrounding.errors import ConfigurationError, Unplayable, check_choice
 from magrounding.experiment.config import RunConfig, read_config
 from magrounding.experiment.evaluate import Line, play_baselines, why
 from magrounding.experiment.progress import Display
@@ -177,14 +177,14 @@ def open_runs(
         CheckpointError: no run there, or weights that are missing or damaged.
     """
     runs = {name: read_config(folder) for name, folder in folders.items()}
-    _check_same_world(runs)
+    check_same_world(runs)
     stage = _shared_stage(runs, stage)
     games = next(iter(runs.values())).chosen_env_options
     evaluated = []
     for name, settings in runs.items():
         known = [str(seed) for seed in settings.seeds]
         chosen = [int(check_choice(f"seed of {name}", seed, known)) for seed in (known if seeds is None else seeds)]
-        teams = {seed: _load(folders[name], settings, seed, stage, device) for seed in chosen}
+        teams = {seed: load_team(folders[name], seed, stage, device) for seed in chosen}
         run = EvaluatedRun(name, folders[name], settings, stage, teams, games)
         spec = settings.entry.describe(**run.options())
         run = run.reading(spec)
@@ -241,7 +241,8 @@ def zero_shot(
     )
 
 
-def _check_same_world(runs: Mapping[str, RunConfig]) -> None:
+def check_same_world(runs: Mapping[str, RunConfig]) -> None:
+    """Raise ConfigurationError for runs of several environments or numbers of agents."""
     if len({(run.env, run.agents) for run in runs.values()}) > 1:
         what = ", ".join(f"{name}: {run.agents} × {run.env}" for name, run in runs.items())
         raise ConfigurationError(f"only runs of one environment and number of agents play the same games, got {what}")
@@ -257,12 +258,3 @@ def _shared_stage(runs: Mapping[str, RunConfig], stage: str | None) -> str:
         what = ", ".join(f"{name}: {' '.join(run.stages)}" for name, run in runs.items())
         raise ConfigurationError(f"these runs have no stage in common: {what}")
     return shared[-1]
-
-
-def _load(folder: Path, settings: RunConfig, seed: int, stage: str, device: str | torch.device) -> Team:
-    if not RunFolder(folder).seed(seed, len(settings.seeds)).is_trained(stage):
-        raise CheckpointError(
-            f"seed {seed} of {folder} has no weights of {stage}: let the run go on with --resume, or choose other "
-            "--seeds or another --stage"
-        )
-    return load_team(folder, seed, stage, device)

@@ -1,12 +1,10 @@
 """A whole curriculum in seconds: what it leaves behind, when it promotes, what it carries over, how it resumes."""
 
 import io
-import json
 import re
 import shlex
 from itertools import count, product
 
-import numpy as np
 import pytest
 import torch
 from rich.console import Console
@@ -19,7 +17,7 @@ from magrounding.experiment.curriculum import run_curriculum
 from magrounding.experiment.metrics import read_metrics
 from magrounding.experiment.phase import Promotion
 from magrounding.experiment.progress import Display, duration
-from magrounding.experiment.results import results_of
+from magrounding.experiment.results import read_results
 from magrounding.experiment.stage import StageSession
 from magrounding.play.evaluate import MANUALS, PLAYS, REPORT_SEED, evaluate
 from magrounding.play.run_folder import METRICS_FILE, RunFolder
@@ -35,7 +33,7 @@ from tests.experiment.tiny_runs import (
     tiny_settings,
     weights_of,
 )
-from tests.full import in_full, in_the_full_suite
+from tests.full import in_full
 
 FOLDER_OF_A_RUN = {
     "config.json",
@@ -103,33 +101,6 @@ def test_metrics_tell_the_whole_story(finished):
     assert seconds[-1] < lines[-1]["seconds"]  # evaluations are no training
 
 
-def test_the_report_says_what_was_done(finished):
-    text = (finished / "report.md").read_text()
-    for fact in (
-        "Next to nothing.",
-        "`as typed`",
-        "| s1 | reinforcement alone | train |",
-        "| s3 | reinforcement alone | eval_10x10 |",
-        "* share_parameters: False",
-        "* team_reward: 0.0",
-        "manual: of another game",
-        "after 240 steps",
-        "Wall time",
-    ):
-        assert fact in text
-    assert (finished / "curves.png").read_bytes().startswith(b"\x89PNG")
-
-
-def test_the_team_plays(finished):
-    team = mg.load_team(finished)
-    vec = mg.make_vec("ma_rtfm", 3, stage="s3", agents=2, size=10)
-    (obs, info), memory = vec.reset(seed=0), team.initial_memory(3)
-    for _ in range(5):
-        actions, memory = team.act(obs, memory, info, greedy=True)
-        assert (np.take_along_axis(obs["action_mask"], actions[..., None], -1) == 1).all()
-        obs, _, _, _, info = vec.step(actions)
-
-
 def test_what_is_reported_is_what_the_saved_weights_do(finished):
     settings = read_config(finished)
     lines = [line for line in read_metrics(finished / METRICS_FILE) if line.get("when") == "after"]
@@ -140,12 +111,6 @@ def test_what_is_reported_is_what_the_saved_weights_do(finished):
         where = {"stage": stage, "set": "eval", "play": play, "manual": manual}
         line = next(line for line in lines if where.items() <= line.items())
         assert {name: line[name] for name in result.summary()} == pytest.approx(result.summary())
-
-
-@in_the_full_suite("a killed run gives them, too")
-def test_the_same_settings_give_the_same_weights(finished, tmp_path):
-    run_curriculum(tiny_settings(), tmp_path / "again", display=quiet(), device="cpu")
-    assert torch.equal(weights_of(tmp_path / "again"), weights_of(finished))
 
 
 @pytest.mark.parametrize("after_saves", in_full([1, 2, 3, 5, 6, 9], [6]))
@@ -248,34 +213,6 @@ def test_time_ends_a_stage_whatever_the_rule():
     assert rule.reached(0, 0, 0.0, 2.0)
 
 
-def test_a_promotion_needs_a_condition():
-    with pytest.raises(ConfigurationError):
-        Promotion(minutes=3.0)
-    with pytest.raises(ConfigurationError):
-        Promotion(steps=1, rule="either")
-
-
-@pytest.mark.parametrize(
-    "changes", [{"agents": -1}, {"stages": ("s9",)}, {"stages": ("s1", "s1")}, {"seeds": (-1,)}, {"seeds": ()}]
-)
-def test_settings_that_cannot_work(changes):
-    with pytest.raises(ConfigurationError):
-        tiny_settings(**changes)
-
-
-def test_stages_and_agents_left_open_are_those_of_the_environment():
-    settings = tiny_settings(agents=0, stages=())
-    assert settings.stages == settings.entry.curriculum
-    assert settings.agents == settings.entry.options["agents"]
-
-
-def test_a_folder_in_the_way(tmp_path):
-    (tmp_path / "file").write_text("mine")
-    with pytest.raises(CheckpointError):
-        run_curriculum(tiny_settings(), tmp_path, display=quiet())
-    assert [path.name for path in tmp_path.iterdir()] == ["file"]
-
-
 def test_bad_options_come_to_light_before_anything_is_written(tmp_path):
     with pytest.raises(MagroundingError):
         run_curriculum(tiny_settings(env_options={"size": 2}), tmp_path / "run", display=quiet())
@@ -311,19 +248,6 @@ def test_the_display_prints_plain_lines_without_a_terminal():
     ]
 
 
-def test_the_display_is_live_on_a_terminal():
-    out = io.StringIO()
-    with Display(Console(file=out, width=140, force_terminal=True)) as display:
-        display.show("seed 7 s4", 0.5, NUMBERS)
-        display.say("a line that stays")
-    for part in ("seed 7", "s4", "50%", "wins 25.0%", "321 steps/s", "1 min 05 s left", "a line that stays"):
-        assert part in out.getvalue()
-
-
-def test_durations():
-    assert [duration(s) for s in (None, 12.4, 200, 3725)] == ["unknown time", "12 s", "3 min 20 s", "1 h 02 min"]
-
-
 def test_no_time_is_estimated_before_the_speed_of_every_algorithm_is_known(tmp_path):
     shown = []
 
@@ -341,16 +265,11 @@ def test_no_time_is_estimated_before_the_speed_of_every_algorithm_is_known(tmp_p
 
 
 def test_a_trained_run_ends_with_its_results_and_what_can_be_typed_next(finished):
-    text = ended(RunFolder(finished), results_of(RunFolder(finished)))
+    text = ended(RunFolder(finished), read_results(finished))
     assert re.findall(r"^\| (s\d) \|", text, re.MULTILINE) == ["s1", "s3"]
     commands = [shlex.split(command) for command in re.findall(r"magrounding (.+)", text)]
     assert [command[0] for command in commands] == ["watch", "evaluate", "serve"]
     assert all(command[2].removeprefix("mine=run:") == str(finished) for command in commands)
-
-
-def test_metrics_lines_are_json(finished):
-    for line in (finished / METRICS_FILE).read_text().splitlines():
-        json.loads(line)
 
 
 @pytest.mark.parametrize("width", [60, 80, 110, 139, 140, 200])

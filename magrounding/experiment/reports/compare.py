@@ -12,6 +12,7 @@ from magrounding.experiment.reports import HOW_TO_READ
 from magrounding.experiment.results import TEXT, RunResults
 from magrounding.experiment.statistics import Statistics
 from magrounding.experiment.tables import AFTER, Summary, Table, interval, page
+from magrounding.experiment.zero_shot import check_same_world
 from magrounding.play.evaluate import MANUALS, SAMPLED, TRUE_MANUAL
 from magrounding.play.lineup import ORACLE, RANDOM
 from magrounding.registry import agent_entry
@@ -29,14 +30,12 @@ def shared_stages(runs: Runs) -> list[str]:
     Raises:
         ConfigurationError: runs of several environments or numbers of agents, too few of them, or without such a stage.
     """
-    worlds = {(run.settings.env, run.settings.agents) for run in runs.values()}
-    if len(runs) < 2 or len(worlds) > 1:
-        what = ", ".join(f"{name}: {r.settings.agents} × {r.settings.env}" for name, r in runs.items())
-        raise ConfigurationError(f"a comparison takes two runs or more of one environment and team, got {what}")
+    check_same_world({name: run.settings for name, run in runs.items()})
     reached = [stage for run in runs.values() for stage in run.settings.stages if _sets(run, stage)]
     shared = [stage for stage in next(iter(runs.values())).settings.entry.stages if reached.count(stage) > 1]
     if not shared:
-        raise ConfigurationError(f"these runs share no stage: {', '.join(sorted(set(reached))) or 'none is finished'}")
+        at = ", ".join(sorted(set(reached))) or "none is finished"
+        raise ConfigurationError(f"a comparison takes two runs or more that share a stage, got {at}")
     return shared
 
 
