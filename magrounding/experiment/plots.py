@@ -110,13 +110,15 @@ def _add_legend(figure: Figure, handles: Mapping[str, Artist]) -> None:
     width, height = figure.get_size_inches()
     figure.set_figheight(height + _LINE * len(handles))  # room for the longest legend while it is measured
     lines, below = (list(handles.values()), list(handles)), {"loc": "outside lower center", "frameon": False}
-    for columns in range(len(handles), 0, -1):
+    columns = len(handles)
+    while True:
         legend = figure.legend(*lines, ncols=columns, **below)
         figure.draw_without_rendering()
         box = legend.get_window_extent()
         if columns == 1 or box.width <= _FULL * figure.bbox.width:
             break
         legend.remove()
+        columns -= 1
     title = max((text.get_window_extent().width for text in figure.texts), default=0.0)
     widest = max(box.width, title) / _FULL / figure.dpi
     figure.set_size_inches(max(width, widest), height + box.height / figure.dpi)
