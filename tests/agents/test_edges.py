@@ -2,7 +2,6 @@
 
 from functools import partial
 from itertools import permutations
-from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -10,13 +9,12 @@ import torch
 
 import magrounding as mg
 from magrounding.agents.building import make_policy
-from magrounding.agents.gradient_step import gradient_step
 from magrounding.agents.language import Words
-from magrounding.agents.running_text import edges_kernels, edges_learning
+from magrounding.agents.running_text import edges_kernels
 from magrounding.agents.running_text.edges import Edges
 from magrounding.agents.running_text.edges_kernels import groups_of
 from magrounding.agents.running_text.edges_learning import learn_edges
-from magrounding.errors import ConfigurationError, Diverged
+from magrounding.errors import ConfigurationError
 from magrounding.experiment import segmenting
 from magrounding.experiment.config import make_config
 from magrounding.experiment.segmenting import learn_edges_from_games, shared_pieces
@@ -43,19 +41,6 @@ def games(rows=24, seed=10**6, **options):
 def accuracy(edges, **options):
     vec, manual = games(**options)
     return vec.fact_accuracy(partial(shared_pieces, edges(torch.from_numpy(manual)).ids.numpy()))
-
-
-@pytest.mark.parametrize("rate", [1e30, 1e20])
-def test_learning_that_diverges_stops_at_the_first_bad_step(monkeypatch, rate):
-    monkeypatch.setattr(edges_learning, "RATE", rate)
-    steps = Mock(side_effect=gradient_step)
-    monkeypatch.setattr(edges_learning, "gradient_step", steps)
-    monkeypatch.setattr(segmenting, "GAMES", 32)
-    monkeypatch.setattr(segmenting, "ROUNDS", 1)
-    monkeypatch.setattr(segmenting, "learn_edges", partial(learn_edges, steps=20))
-    with pytest.raises(Diverged):
-        learn_edges_from_games(make_config("ma_rtfm", "relread", 2, "quick", ("s6",), (0,)), "s6")
-    assert steps.call_count == 2, "the step after the one that was too large"
 
 
 def test_seconds_of_learning_put_most_facts_together(edges):

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pytest
 
 from benchmarks.tables.guide import frequent_actions, set_metrics
 from magrounding.agents.guide.metrics import (
-    average_precision,
     guide_metrics,
     steps_of,
 )
@@ -18,14 +15,6 @@ from magrounding.single.scienceworld.trajectories import Trajectory
 
 def trajectory(commands, valid, task="boil", meant=None, text="boil water"):
     return Trajectory(task, "valid", 0, text, tuple(commands), tuple(meant or [True] * len(commands)), 100, valid)
-
-
-def test_average_precision():
-    """Ranks 1, 3 and 4 of relevant actions: (1/1 + 2/3 + 3/4) / 3."""
-    scores = np.array([0.9, 0.8, 0.7, 0.6, 0.5])
-    relevant = np.array([True, False, True, True, False])
-    assert average_precision(scores, relevant) == pytest.approx((1 + 2 / 3 + 3 / 4) / 3)
-    assert math.isnan(average_precision(scores, np.zeros(5, np.bool_)))
 
 
 def test_steps_show_what_is_valid_then():

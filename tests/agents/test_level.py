@@ -105,10 +105,3 @@ def test_more_things_than_there_was_room_for():
     level = np.zeros((1, 21, 79, 2), np.int16) + first_ids()[0]
     found = ShownLevel(SPEC).follow(observed([*level] * 2, [np.array((3, 3), np.int16)] * 2), None)
     assert found.step.tolist() == [0] * 21 * 79 + [1] * 21 * 79
-
-
-def test_an_agent_that_is_gone_finds_nothing():
-    level = np.zeros((21, 79, 2), np.int16) + first_ids()[0]
-    found = ShownLevel(SPEC).follow(observed([level], [np.array((-1, -1), np.int16)]), None)
-    assert len(found.step) == 0
-    assert found.unexplored.tolist() == [len(SPEC.actions.moves) * PER_MOVE + 1]

@@ -54,12 +54,6 @@ def test_a_step_is_judged_by_where_agents_were_before_it():
     assert follow(thing, [[(5, 2), (-1, -1)], [(5, 2), (-1, -1)]])[1][0] == [gait(1, 1, 1)]
 
 
-def test_a_tendency_is_bounded_and_can_turn():
-    columns = [0, 1, 2, 3, 4, 3, 2, 1, 0]
-    seen = follow([[(7, 0, column)] for column in columns], [[(0, 9)]] * len(columns))
-    assert [gaits[0] // 8 for gaits, _ in seen] == [0, 1, 2, 2, 2, 1, 0, 4, 3]  # 4 and 3: −1 and −2
-
-
 def test_who_stays_in_a_cell_that_two_shared_is_who_has_moved_less():
     """The same word twice: one stands, the other walks over it. Slots change in every frame."""
     walk = [(7, 0, column) for column in (0, 1, 2, 3, 4)]

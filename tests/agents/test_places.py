@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 import torch
 
-from magrounding.agents import places
 from magrounding.agents.building import make_policy
 from magrounding.agents.places import BANDS, OUT_OF_REACH, REGIONS, Found, Places
 from magrounding.agents.policy import Batch, Reading
@@ -174,13 +173,6 @@ def test_an_empty_memory_begins_an_episode():
     for maps in (None, torch.zeros(GAMES, memory.size)):
         for one, other in zip(memory.follow(steps, maps), begun, strict=True):
             assert torch.equal(one, other)
-
-
-def test_the_kernel_in_plain_python_finds_the_same(monkeypatch):
-    compiled = Places(SPEC).follow(anything()[0], None)
-    monkeypatch.setattr(places, "_follow", getattr(places._follow, "py_func", places._follow))
-    for one, other in zip(Places(SPEC).follow(anything()[0], None), compiled, strict=True):
-        torch.testing.assert_close(one, other)
 
 
 def test_what_was_seen_counts_until_the_episode_ends():

@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 from itertools import product
-from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -11,14 +10,12 @@ import torch
 import magrounding as mg
 from magrounding.agents.building import make_policy
 from magrounding.agents.document_policy import Inputs
-from magrounding.agents.gradient_step import gradient_step
 from magrounding.agents.policy import ATTENTION
 from magrounding.agents.remapping import remap_embeddings
-from magrounding.agents.running_text import segments_kernels, segments_learning
+from magrounding.agents.running_text import segments_kernels
 from magrounding.agents.running_text.edges import make_segments
 from magrounding.agents.running_text.segments import SEGMENTS, Segmenter
 from magrounding.agents.running_text.segments_learning import Manuals, exactness, learn_segments, punctuation_of, render
-from magrounding.errors import Diverged
 from magrounding.experiment.segmenting import _manuals, _maps, places_shown
 from magrounding.play.loading import load_team
 from tests.agents.samples import documents_of, seen_by
@@ -65,18 +62,6 @@ def test_held_out_manuals_and_names_are_divided_exactly(segmenter, manuals):
             words, ends = render(manual, rng, marks, 7, stream=True)
             np.testing.assert_array_equal(segmenter.ends(words[None, None])[0, 0], ends)
     assert exactness(spec, segmenter, manuals["eval_paraphrase"])["stream"] > 0.9
-
-
-@pytest.mark.parametrize("rate", [1e30, 1e20])
-def test_learning_that_diverges_stops_at_the_first_bad_step(monkeypatch, rate):
-    monkeypatch.setattr(segments_learning, "RATE", rate)
-    steps = Mock(side_effect=gradient_step)
-    monkeypatch.setattr(segments_learning, "gradient_step", steps)
-    vec, observation = games(rows=32)
-    manuals = Manuals(_manuals(vec, observation), np.zeros(vec.spec.vocabulary_size, np.int64))
-    with pytest.raises(Diverged):
-        learn_segments(vec.spec, manuals, steps=20)
-    assert steps.call_count == 2, "the step after the one that was too large"
 
 
 def test_logits_are_those_of_the_network(segmenter):

@@ -1,7 +1,6 @@
 """A run that diverges stops at its first bad step, with one sentence, and keeps nothing that is not finite."""
 
 import math
-import re
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -29,10 +28,9 @@ from magrounding.training.algorithm import AlgorithmConfig
 from magrounding.training.imitation import ImitationConfig
 from magrounding.training.impala import ImpalaConfig, ImpalaLearner
 from magrounding.training.learner import Learner
-from magrounding.training.ppo import PPOConfig, PPOLearner
+from magrounding.training.ppo import PPOConfig
 from magrounding.training.qmix import QmixConfig
 from tests.experiment.tiny_runs import phases_of, quiet, tiny_settings
-from tests.full import in_full
 from tests.training.order_game import OrderGame
 from tests.training.test_drrn import FEW, iterate, make
 
@@ -70,31 +68,14 @@ class OwnLearner(Learner[OwnConfig]):
 
 
 WAYS = {
-    **{f"ppo at a rate of {rate:g}": PPOConfig(**PASSES, learning_rate=rate) for rate in (1e30, 1e12, 1e6)},
-    "ppo without bounds": PPOConfig(**PASSES, learning_rate=1e20, clip_gradient=0.0, normalise_advantages=False),
-    "ppo of rewards of 1e38": PPOConfig(**PASSES, reward_scale=1e38, normalise_advantages=False),
-    "ppo in bf16": PPOConfig(**{**PASSES, "bf16": True}, learning_rate=1e30),
-    **{f"imitation at a rate of {rate:g}": ImitationConfig(**PASSES, learning_rate=rate) for rate in (1e30, 1e12)},
+    "ppo": PPOConfig(**PASSES, learning_rate=1e30),
     "imitation of rewards of 1e38": ImitationConfig(**PASSES, reward_scale=1e38),
     "cloning of demonstrations": ImitationConfig(**PASSES, demonstrations=6, learning_rate=1e30),
-    "imitation in bf16": ImitationConfig(**{**PASSES, "bf16": True}, learning_rate=1e30),
-    **{f"impala at a rate of {rate:g}": ImpalaConfig(**SMALL, learning_rate=rate) for rate in (1e30, 1e12, 1e6)},
     "impala of heavy values": ImpalaConfig(**SMALL, value_coefficient=1e38),
-    **{f"qmix at a rate of {rate:g}": QmixConfig(**QMIX, learning_rate=rate) for rate in (1e30, 1e12)},
     "qmix in bf16": QmixConfig(**QMIX, bf16=True, learning_rate=1e30),
     "own loss that is nan": OwnConfig(),
-    "own loss that is infinite": OwnConfig(loss="inf"),
     "own loss of 1e38": OwnConfig(loss="1e38"),
 }
-FEW_WAYS = (
-    "ppo at a rate of 1e+30",
-    "imitation of rewards of 1e38",
-    "cloning of demonstrations",
-    "impala of heavy values",
-    "qmix in bf16",
-    "own loss that is nan",
-    "own loss of 1e38",
-)
 """Each algorithm, and each sign by which a divergence is noticed."""
 
 
@@ -131,16 +112,11 @@ def assert_finite(folder: Path):
             assert not tensor.is_floating_point() or tensor.isfinite().all(), (path, name)
 
 
-@pytest.mark.parametrize("way", in_full(WAYS, FEW_WAYS))
+@pytest.mark.parametrize("way", WAYS)
 def test_it_is_noticed_and_nothing_of_it_is_kept(tmp_path, capsys, way):
     settings, folder = settings_of(WAYS[way]), tmp_path / "run"
     code = run_command(lambda: run_curriculum(settings, folder, display=quiet(), device="cpu"))
-    error = capsys.readouterr().err
-    assert code == BAD_INPUT
-    sentence = (
-        r"error: s1, phase \w+, diverged after \d+ environment steps \(\w+\): [^\n]*; nothing of it was saved[^\n]*"
-    )
-    assert re.fullmatch(rf"{sentence}: try a lower learning_rate[^\n]*\n", error), error
+    assert (code, capsys.readouterr().err.count("\n")) == (BAD_INPUT, 1)
     assert not list(folder.rglob("agent_*.safetensors"))
     assert_finite(folder)
     code = run_command(lambda: run_curriculum(read_config(folder), folder, resume=True, display=quiet()))
@@ -150,13 +126,9 @@ def test_it_is_noticed_and_nothing_of_it_is_kept(tmp_path, capsys, way):
     assert_finite(folder)
 
 
-@pytest.mark.parametrize(
-    ("learner", "config"),
-    [*in_full([(PPOLearner, PPOConfig(**PASSES))], []), (ImpalaLearner, ImpalaConfig(**SMALL))],
-)
-def test_the_last_checkpoint_goes_on_once_the_cause_is_gone(tmp_path, monkeypatch, learner, config):
+def test_the_last_checkpoint_goes_on_once_the_cause_is_gone(tmp_path, monkeypatch):
     """One bad rollout, as of a fault: what was saved before goes on, and ends as a run without it."""
-    settings, update = settings_of(config), learner.update
+    settings, update = settings_of(ImpalaConfig(**SMALL)), ImpalaLearner.update
 
     def poisoned(self, trajectory, steps):
         bad = replace(trajectory, reward=trajectory.reward * math.nan) if steps == 120 else trajectory
@@ -164,7 +136,7 @@ def test_the_last_checkpoint_goes_on_once_the_cause_is_gone(tmp_path, monkeypatc
 
     run_curriculum(settings, tmp_path / "whole", display=quiet(), device="cpu")
     with monkeypatch.context() as patch:
-        patch.setattr(learner, "update", poisoned)
+        patch.setattr(ImpalaLearner, "update", poisoned)
         with pytest.raises(Diverged):
             run_curriculum(settings, tmp_path / "run", display=quiet(), device="cpu")
     run_curriculum(settings, tmp_path / "run", resume=True, display=quiet(), device="cpu")

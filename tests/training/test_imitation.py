@@ -7,14 +7,11 @@ import numpy as np
 import pytest
 import torch
 
-import magrounding as mg
 from magrounding.agents.policy import COSTS_TO_GO, LABELS
 from magrounding.envs.rtfm.oracle import Oracle, RolloutOracle
 from magrounding.errors import ConfigurationError
 from magrounding.experiment import stage
 from magrounding.experiment.phase import Promotion
-from magrounding.play.actor import make_expert
-from magrounding.registry import ENVS
 from magrounding.training.algorithm import Teaching
 from magrounding.training.clock import Clock
 from magrounding.training.imitation import ImitationConfig, ImitationLearner
@@ -244,20 +241,6 @@ def test_a_teacher_leads_whole_games_and_leaves_others_alone():
     assert led(1.0).all()
 
 
-def test_a_teacher_leads_the_same_games_until_it_begins_anew():
-    teacher = Teacher(Stub((0, 1, 0), 500), noise=0.0, seed=1)
-    seen = []
-    for steps in (0, 0, 9):
-        teacher.begin(500, 0.5, steps)
-        for _ in range(3):
-            actions = np.zeros((500, 3), np.int64)
-            teacher.label()
-            teacher.lead(actions)
-            seen.append(actions[:, 0])
-    assert all((each == seen[0]).all() for each in seen[:6])
-    assert (seen[6] != seen[0]).any()
-
-
 def test_a_teacher_draws_evenly_among_equals():
     actions = led(1.0, num_envs=10_000)
     for agent in range(3):
@@ -269,14 +252,6 @@ def test_a_teacher_draws_evenly_among_equals():
 def test_a_teacher_strays_as_often_as_it_is_told():
     shares = np.bincount(led(1.0, noise=0.5, num_envs=10_000, best=(0, 1, 0, 0, 0)).ravel(), minlength=5) / 30_000
     assert shares == pytest.approx([0.1, 0.6, 0.1, 0.1, 0.1], abs=0.01)
-
-
-def test_a_teachers_draws_follow_from_seed_and_step():
-    chosen = {"noise": 0.2}
-    first = led(0.5, seed=1, steps=640, **chosen)
-    assert (first == led(0.5, seed=1, steps=640, **chosen)).all()
-    assert (first != led(0.5, seed=1, steps=1280, **chosen)).any()
-    assert (first != led(0.5, seed=2, steps=640, **chosen)).any()
 
 
 def test_a_rollout_records_what_was_best_and_what_was_done(policy):
@@ -300,12 +275,3 @@ def test_a_teacher_that_leads_nobody_changes_nothing(policy):
     for ours, theirs in zip(alone.trajectories, watched.trajectories, strict=True):
         assert (ours.action == theirs.action).all()
         assert (ours.reward == theirs.reward).all()
-
-
-def test_oracles_teach_where_there_are_any(monkeypatch):
-    vec = mg.make_vec("ma_rtfm", 3)
-    vec.reset(seed=0)
-    assert make_expert(vec).best_actions().shape == (3, 2, 5)
-    monkeypatch.setitem(ENVS._entries, "ma_rtfm", replace(ENVS["ma_rtfm"], oracle=None))
-    with pytest.raises(ConfigurationError):
-        make_expert(vec)

@@ -96,13 +96,6 @@ def test_parts_repeat_themselves_bit_for_bit():
     assert all(torch.equal(one, other) for one, other in zip(gradients(), gradients(), strict=True))
 
 
-@pytest.mark.parametrize("games", [1, GAMES_PER_PART, 2 * GAMES_PER_PART - 1])
-def test_few_games_are_not_divided(games):
-    with closing(make_vec("rtfm", GAMES)) as vec, using(ThreadPlan(cores=8, parts=8)):
-        learner = PPOConfig().make_learner(make_policy("relread", vec.spec), vec.spec, GAMES, 0)
-        assert len(learner.parts_of(np.arange(games))) == 1
-
-
 def test_networks_that_look_at_a_batch_as_a_whole_are_not_divided():
     pytest.importorskip("minigrid")
     with closing(make_vec("babyai", 2, level="GoToObj")) as vec, using(ThreadPlan(cores=2, parts=2)):
