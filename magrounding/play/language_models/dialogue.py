@@ -64,16 +64,16 @@ class Dialogue:
         self._compose()
         self.action, self.refused = None, 0
 
-    def refusal(self, reply: str, finish: str = "") -> str:
-        """Return why a reply to the last request is not played; "" for a legal move."""
-        return read_move(reply, self._form, *self._names, finish)[1]
+    def read(self, reply: str, finish: str = "") -> tuple[int | None, str]:
+        """Return the action of a reply to `messages`, or None with the reason why it is not played."""
+        return read_move(reply, self._form, *self._names, finish)
 
     def answer(self, reply: str, finish: str = "") -> None:
         """Take the reply to `messages`: it sets `action`, or the reason of its refusal is added to `messages`.
 
         `finish` is the endpoint's reason for the end of the reply.
         """
-        self.action, reason = read_move(reply, self._form, *self._names, finish)
+        self.action, reason = self.read(reply, finish)
         answer = answer_of(reply)
         if self.action is None:
             self.refused += 1
@@ -90,15 +90,15 @@ class Dialogue:
         if len(self._past) >= 2 * self._history:
             del self._past[: len(self._past) - self._history]
 
-    def shorten(self) -> bool:
-        """Leave the older half of the steps before this one out of `messages`, for good; False where there is none."""
+    def shorten(self) -> list[Message] | None:
+        """Leave the older half of the steps before this one out of `messages`, for good; None where there is none."""
         if not self._past:
-            return False
+            return None
         again = self.messages[2 + 2 * len(self._past) :]
         del self._past[: (len(self._past) + 1) // 2]
         self._compose()
         self.messages += again
-        return True
+        return self.messages
 
     def _compose(self) -> None:
         """Begin the request of a step."""

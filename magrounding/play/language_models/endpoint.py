@@ -16,7 +16,7 @@ from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from magrounding.errors import ConfigurationError, MagroundingError, needed
 from magrounding.play.language_models.models import LIMIT, NAMED, NEW_LIMIT, SYSTEM, LanguageModel
@@ -26,6 +26,7 @@ from magrounding.storage import json_text, parse_json
 if TYPE_CHECKING:
     import httpx2
 
+T = TypeVar("T")
 Message = Mapping[str, str]
 """A message of a chat: `role` and `content`."""
 
@@ -42,8 +43,8 @@ _LONGEST_REASON, _READ = 200, 2**13
 _ABOUT_THE_REQUEST = (400, 404, 413, 422, 500)
 """Statuses of errors whose words may say that a request is too long, or has another form than the endpoint takes."""
 _TOO_LONG = re.compile(
-    "context.{0,9}(length|size|window|limit)|maximum (prompt|model) length|input token count|max_num_tokens|"
-    "(prompt|input|request|body|entity|payload).{0,9}too (long|large)|`inputs` (tokens|must have less)|"
+    "(?<!is less than the .)context.{0,9}(length|size|window|limit)|maximum (prompt|model) length|input token count|"
+    "(prompt|input|request|body|entity|payload).{0,9}too (long|large)|`inputs` (tokens|must have less)|max_num_tokens|"
     "too many (input )?tokens|exceeds? (the )?max(imum)? length|token limit|range of input length"
 )
 _NO_SYSTEM = re.compile(
@@ -65,6 +66,7 @@ _BROKEN = re.compile("error|filter|safety|recitation|block|abort|cancel|fail|ins
 """Reasons why a reply ends that are not the model's."""
 _AGAIN = (408, 425, 429)
 _HIDDEN = "[key]"
+_LATE = "no whole reply came in time"
 
 
 class EndpointFailed(MagroundingError):
@@ -148,7 +150,6 @@ class _Line:
             stream.read = listen
             if self.ended:
                 stream.close()
-                raise OSError
 
     def end(self) -> None:
         """End what is under way in another thread."""
@@ -164,7 +165,6 @@ class Endpoint:
     Args:
         model: what it serves.
         turn: is held during each try, so that no more are under way at once than it allows.
-        sleep: waits between tries.
 
     Raises:
         MissingExtra: httpx2 is not installed.
@@ -172,15 +172,10 @@ class Endpoint:
             that the environment names, or of the certificates.
     """
 
-    def __init__(
-        self,
-        model: LanguageModel,
-        turn: threading.Semaphore | None = None,
-        sleep: Callable[[float], object] = time.sleep,
-    ) -> None:
+    def __init__(self, model: LanguageModel, turn: threading.Semaphore | None = None) -> None:
         with needed("a language model as a player", "llm"):
             import httpx2
-        self._http, self._model, self._sleep = httpx2, model, sleep
+        self._http, self._model = httpx2, model
         self._turn = turn or threading.Semaphore()
         self._key = model.find_key()
         self._headers = {"Content-Type": "application/json", "Accept-Encoding": "identity"}
@@ -213,9 +208,9 @@ class Endpoint:
             tried += 1
             try:
                 with self._turn:
-                    content = self._try(json_text(self._request(messages, names)).encode())
+                    data = self._try(json_text(self._request(messages, names)).encode())
                 self._names = {**self._names, **names}  # a form is remembered that was taken
-                return self._completion(content, tried, faults)
+                return self._completion(data, tried, faults)
             except _Fault as fault:
                 form = self._other_form(fault.about, names)
                 kind = WINDOW if _TOO_LONG.search(fault.about) else FORM if form else fault.kind
@@ -233,7 +228,7 @@ class Endpoint:
                     raise EndpointFailed(self._plain(sentence), tried, faults) from None
                 wait = min(_LONGEST_WAIT, self._model.wait * 2.0**retried) * random.uniform(0.75, 1.25)
                 retried += 1
-                self._sleep(max(wait, min(fault.wait, self._model.timeout)))
+                time.sleep(max(wait, min(fault.wait, self._model.timeout)))
 
     def close(self) -> None:
         """Close all connections; those of calls under way as soon as these end."""
@@ -252,8 +247,8 @@ class Endpoint:
         sent = {name: value for field, value in how.items() if (name := names.get(field, field))}
         return {"model": model.model, "messages": _with_role(messages, names.get(SYSTEM, SYSTEM)), **sent, **model.body}
 
-    def _try(self, payload: bytes) -> Any:
-        """Send a question and return the JSON of its answer, or raise a _Fault.
+    def _try(self, payload: bytes) -> bytes:
+        """Send a question and return the body of its answer, or raise a _Fault.
 
         It is sent in a thread of its own, which is left behind at the deadline: timeouts of sockets are of each part
         that is received, and looking up a name has none.
@@ -262,19 +257,11 @@ class Endpoint:
             line = self._idle.pop()
         except IndexError:
             line = self._make_line()
-        answer: Future[Any] = Future()
-
-        def ask() -> None:
-            try:
-                answer.set_result(self._send(line, payload))
-            except BaseException as error:
-                answer.set_exception(error)
-
-        threading.Thread(target=ask, daemon=True).start()
+        answer = in_thread(lambda: self._send(line, payload))
         try:
             return answer.result(self._model.timeout)
         except TimeoutError:
-            raise _Fault(TIMEOUT, f"no whole reply came in {self._model.timeout:g} s") from None
+            raise _Fault(TIMEOUT, _LATE) from None
         finally:
             if answer.done():
                 self._idle.append(line)
@@ -284,7 +271,7 @@ class Endpoint:
                 line.end()
                 answer.add_done_callback(lambda _: line.client.close())
 
-    def _send(self, line: _Line, payload: bytes) -> Any:
+    def _send(self, line: _Line, payload: bytes) -> bytes:
         """Likewise, without a deadline of the whole."""
         http, how = self._http, {"timeout": self._model.timeout, "extensions": {"trace": line.note}}
         while True:
@@ -300,24 +287,20 @@ class Endpoint:
                         if len(data) > self._most:
                             raise _Fault(GARBAGE, f"its reply has more than {self._most:,} bytes")
                 break
-            except http.TimeoutException:
-                raise TimeoutError from None
             except (http.HTTPError, http.InvalidURL, http.StreamError, OSError, ValueError) as error:
-                if old is not None and line.stream is old and not (status or line.ended):
+                late, broke = isinstance(error, http.TimeoutException), isinstance(error, http.ProtocolError)
+                if old is not None and line.stream is old and not (late or status or line.ended):
                     line.stream = None  # the server had closed it while it was idle: a new one, once
                     continue
-                broke = isinstance(error, http.ProtocolError)
-                raise _Fault(CONNECTION, "the connection broke off" if broke else "there is no connection") from None
+                words = _LATE if late else "the connection broke off" if broke else "there is no connection"
+                raise _Fault(TIMEOUT if late else CONNECTION, words) from None
         if status != 200:
             texts = _said(bytes(data))
             about = " ".join(texts).lower() if status in _ABOUT_THE_REQUEST else ""
             words, wait = ": ".join([f"status {status}", *texts[:1]]), _seconds(response.headers.get("Retry-After", ""))
             again = status in _AGAIN or status >= 500
             raise _Fault(str(status), words, again=again, wait=wait, about=" ".join(about[:_READ].split()))
-        try:
-            return parse_json(bytes(data))
-        except ValueError:
-            raise _Fault(GARBAGE, "its reply is not JSON") from None
+        return bytes(data)
 
     def _other_form(self, about: str, names: Mapping[str, str]) -> dict[str, str]:
         """Return the names that an error asks for instead of those of a request; {} for another error."""
@@ -335,14 +318,15 @@ class Endpoint:
                 return {LIMIT: "" if both else NEW_LIMIT if name == LIMIT else LIMIT}
         return {}
 
-    def _completion(self, content: Any, tries: int, faults: Mapping[str, int]) -> Completion:
+    def _completion(self, data: bytes, tries: int, faults: Mapping[str, int]) -> Completion:
         try:
+            content = parse_json(data)
             choice = content["choices"][0]
             text = choice["message"].get("content") or ""
             if isinstance(text, list):  # parts of a message, as some servers send them
                 text = "".join(part["text"] for part in text if "text" in part.get("type", "text"))
             finish, text = self._plain(str(choice.get("finish_reason") or "")), kept(self._hide(text))
-        except (KeyError, IndexError, TypeError, AttributeError):
+        except (ValueError, KeyError, IndexError, TypeError, AttributeError):
             raise _Fault(GARBAGE, "its reply is no chat completion") from None
         if _BROKEN.search(finish):
             raise _Fault(GARBAGE, f"its reply was not ended by the model, but by {finish!r}")
@@ -361,11 +345,27 @@ class Endpoint:
         return line if len(line) <= _LONGEST_REASON else f"{line[:_LONGEST_REASON]}…"
 
 
+def in_thread(function: Callable[[], T]) -> Future[T]:
+    """Call a function in a thread that does not keep the process from ending."""
+    found: Future[T] = Future()
+
+    def call() -> None:
+        try:
+            found.set_result(function())
+        except BaseException as error:
+            found.set_exception(error)
+
+    threading.Thread(target=call, daemon=True).start()
+    return found
+
+
 def _with_role(messages: Sequence[Message], role: str) -> list[Message]:
     """Return messages whose instructions have another role; "" puts them into the first message of the user."""
     first, *others = messages
-    if role or first["role"] != SYSTEM or not others:
-        return [{**first, "role": role}, *others] if role and first["role"] == SYSTEM else list(messages)
+    if first["role"] != SYSTEM:
+        return list(messages)
+    if role:
+        return [{**first, "role": role}, *others]
     return [{**others[0], "content": f"{first['content']}\n\n{others[0]['content']}"}, *others[1:]]
 
 

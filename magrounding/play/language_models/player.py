@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
+from concurrent.futures import wait
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,16 +15,16 @@ from magrounding.capabilities import HasFacts, find_capability
 from magrounding.errors import ConfigurationError, check_choice
 from magrounding.play.language_models.calls import FACT, MOVE, Call, Calls
 from magrounding.play.language_models.dialogue import Dialogue, instructions, legal_mask, no_op, outcome
-from magrounding.play.language_models.endpoint import WINDOW, Endpoint, EndpointFailed, Message
-from magrounding.play.language_models.facts import ask_fact
+from magrounding.play.language_models.endpoint import WINDOW, Endpoint, EndpointFailed, Message, in_thread
 from magrounding.play.language_models.models import LanguageModel
 from magrounding.play.language_models.prompts import Prompt, read_move
 from magrounding.spec import MASK
 from magrounding.storage import digest
-from magrounding.text_view import Happened, TextView, find_text_view
-from magrounding.vector import Observation, VectorEnv, check_count
+from magrounding.text_view import Happened, find_text_view
+from magrounding.vector import Observation, VectorEnv
 
-T = TypeVar("T")
+STATED = "said"
+"""Polarity of a claim that is neither denied nor retracted."""
 
 
 class LanguageModels:
@@ -51,8 +52,7 @@ class LanguageModels:
         ask_facts: bool = False,
     ) -> None:
         self.calls = calls or Calls()
-        self.parallel = check_count("--llm-parallel", parallel, 1, 4096)
-        self.ask_facts, self.stopped = ask_facts, False
+        self.parallel, self.ask_facts, self.stopped = parallel, ask_facts, False
         self._models, self.turn = dict(models or {}), threading.Semaphore(parallel)
         self._players: dict[str, ModelPlayer] = {}
         self.given_up: dict[str, dict[tuple[int, int], str]] = {}
@@ -99,14 +99,6 @@ class ModelPlayer:
         self.prompt, self.endpoint = Prompt.load(model.prompt), Endpoint(model, models.turn)
         self.settings_hash = model.settings_hash
 
-    def instructions(self, vec: VectorEnv) -> str:
-        """Return the first message of every game."""
-        return instructions(self.prompt, self.model.reply, vec.id, vec.options)
-
-    def dialogue(self, view: TextView, instructions: str) -> Dialogue:
-        """Return the conversation of a game that is about to start."""
-        return Dialogue(view, self.prompt, self.model.reply, instructions, self.model.history)
-
 
 class _Memory:
     """Memory of one game.
@@ -122,8 +114,7 @@ class _Memory:
 
     def __init__(self, seed: int, episode: int, dialogues: Mapping[int, Dialogue]) -> None:
         self.seed, self.episode, self.dialogues, self.step = seed, episode, dialogues, 0
-        self.actions: np.ndarray | None = None
-        self.returns: np.ndarray | None = None
+        self.actions = self.returns = np.zeros(0)
         self.given_up = False
 
 
@@ -146,7 +137,10 @@ class LanguageTeam:
         self._players, self._seed, self._lineup, self._ends_games = dict(players), seed, lineup, ends_games
         self._models = models = next(iter(players.values())).models
         self._view, self._spec = find_text_view(vec.id, vec.spec), vec.spec
-        self._instructions = {agent: player.instructions(vec) for agent, player in players.items()}
+        self._instructions = {
+            agent: instructions(player.prompt, player.model.reply, vec.id, vec.options)
+            for agent, player in players.items()
+        }
         self._facts = find_capability(vec, HasFacts) if models.ask_facts else None
 
     def initial_memory(self, num_envs: int) -> list[_Memory]:
@@ -156,8 +150,8 @@ class LanguageTeam:
     def act(
         self,
         obs: Observation,
-        memory: list[_Memory] | None = None,
-        info: Any = None,
+        memory: list[_Memory],
+        info: Any,
         greedy: bool = True,
         rows: np.ndarray | None = None,
     ) -> tuple[np.ndarray, list[_Memory]]:
@@ -166,23 +160,22 @@ class LanguageTeam:
         EndpointFailed where a call fails and that ends a game.
         """
         shape = obs[MASK].shape[:2]
-        memory = self.initial_memory(shape[0]) if memory is None else memory
         chosen = range(shape[0]) if rows is None else rows.tolist()
         actions = np.zeros(shape, np.int64)
         questions: list[Callable[[], None]] = []
         for row in chosen:
-            if info is not None and info["done"][row] and memory[row].step:
+            if info["done"][row] and memory[row].step:
                 memory[row] = self._begin(memory[row].seed, memory[row].episode + 1)
             questions += [
                 partial(self._play, obs, info, memory[row], actions, row, agent)
                 for agent in self._players
-                if info is None or info["alive"][row, agent]
+                if info["alive"][row, agent]
             ]
         at_once(questions)
         for row in chosen:
             memory[row].step += 1
             memory[row].actions = actions[row].copy()
-            memory[row].returns = np.zeros(shape[1]) if info is None else self._returns(info, row)
+            memory[row].returns = self._returns(info, row)
         return actions, memory
 
     def set_last_actions(self, memory: list[_Memory], actions: np.ndarray) -> None:
@@ -191,8 +184,13 @@ class LanguageTeam:
             game.actions = done.copy()
 
     def _begin(self, seed: int, episode: int) -> _Memory:
-        found = {k: player.dialogue(self._view, self._instructions[k]) for k, player in self._players.items()}
-        return _Memory(seed, episode, found)
+        dialogues = {
+            agent: Dialogue(
+                self._view, player.prompt, player.model.reply, self._instructions[agent], player.model.history
+            )
+            for agent, player in self._players.items()
+        }
+        return _Memory(seed, episode, dialogues)
 
     def _returns(self, info: Any, row: int) -> np.ndarray:
         """Return the sums of rewards [n] of the game on show."""
@@ -205,7 +203,7 @@ class LanguageTeam:
             dialogue.ask(obs, row, agent, self._happened(game, info, row, agent))
             try:
                 if self._facts is not None and not game.step and agent == min(self._players):
-                    self._ask_fact(game, agent, dialogue.rules, row)
+                    self._ask_fact(game, agent, dialogue.rules, self._facts.facts(row))
                 actions[row, agent] = self._ask_move(game, agent, dialogue)
                 return
             except EndpointFailed as failed:
@@ -218,29 +216,24 @@ class LanguageTeam:
     def _ask_move(self, game: _Memory, agent: int, dialogue: Dialogue) -> int:
         while dialogue.action is None:
             attempt, asked = dialogue.refused, dialogue.messages
-            call = self._call(game, agent, MOVE, attempt, asked, dialogue.refusal, dialogue=dialogue)
+            call = self._call(game, agent, MOVE, attempt, asked, dialogue.read, dialogue.shorten)
             dialogue.answer(call.reply, call.finish)
         return dialogue.action
 
-    def _ask_fact(self, game: _Memory, agent: int, rules: str, row: int) -> None:
+    def _ask_fact(self, game: _Memory, agent: int, rules: str, facts: Sequence[Any]) -> None:
         """Ask a question about the manual, where it has a claim to ask for."""
-        assert self._facts is not None
-        asked = ask_fact(self._facts.facts(row), game.seed + game.episode)
+        asked = ask_fact(facts, game.seed + game.episode)
         if asked is None:
             return
-        player = self._players[agent]
-        form = player.model.reply
-        text = player.prompt.fill("fact", form, rules=rules, question=asked.question, answers=", ".join(asked.answers))
-        known = {answer: k for k, answer in enumerate(asked.answers)}
-        right = {k for k, answer in enumerate(asked.answers) if answer in asked.right}
+        prompt, form = self._players[agent].prompt, self._players[agent].model.reply
+        text = prompt.fill("fact", form, rules=rules, question=asked.question, answers=", ".join(asked.answers))
+        numbers = {answer: k for k, answer in enumerate(asked.answers)}
 
-        def refused(reply: str, finish: str) -> str:
-            return read_move(reply, form, known, known, finish)[1]
+        def read(reply: str, finish: str) -> tuple[int | None, str]:
+            return read_move(reply, form, numbers, numbers, finish)
 
-        def is_right(reply: str) -> bool:
-            return read_move(reply, form, known, known)[0] in right
-
-        self._call(game, agent, FACT, 0, [{"role": "user", "content": text}], refused, is_right)
+        right = {numbers[answer] for answer in asked.right}
+        self._call(game, agent, FACT, 0, [{"role": "user", "content": text}], read, right=right)
 
     def _call(
         self,
@@ -249,78 +242,66 @@ class LanguageTeam:
         question: str,
         attempt: int,
         messages: Sequence[Message],
-        refused: Callable[[str, str], str],
-        is_right: Callable[[str], bool] | None = None,
-        dialogue: Dialogue | None = None,
+        read: Callable[[str, str], tuple[int | None, str]],
+        shorter: Callable[[], Sequence[Message] | None] = lambda: None,
+        right: Set[int] | None = None,
     ) -> Call:
         """Return the call of a question: one that is on record, or a new one; EndpointFailed where it failed.
 
-        A dialogue is shortened where it is longer than the model's window.
+        Args:
+            game, agent, question, attempt, messages: see `Call`.
+            read: (reply, finish) → number of its move or answer, or None and the reason why there is none.
+            shorter: as of `Endpoint.complete`; it is called as often again for a call on record.
+            right: numbers of the right answers.
         """
-
-        def shorter() -> Sequence[Message] | None:
-            return dialogue.messages if dialogue is not None and dialogue.shorten() else None
-
-        player = self._players[agent]
-        place = {"seed": game.seed, "agent": agent, "step": game.step, "question": question, "attempt": attempt}
-        who = {"lineup": self._lineup, "player": player.name}
-        about = {**who, **place, "episode": game.episode, "settings": player.settings_hash, "messages": list(messages)}
-        key = digest(about)[:32]
-        call = self._models.calls.find(key)
-        if call is None:
-            if self._models.stopped:
-                raise EndpointFailed("language models are asked no more")
-            call = self._ask(player, messages, {"key": key, **who, **place}, shorter, refused, is_right)
-            self._models.calls.add(call)
-        else:
-            for _ in range(call.faults.get(WINDOW, 0)):
+        player, calls = self._players[agent], self._models.calls
+        model, prompt = player.model, player.prompt
+        place = {"lineup": self._lineup, "player": player.name, "seed": game.seed, "agent": agent, "step": game.step}
+        place |= {"question": question, "attempt": attempt, "settings": player.settings_hash}
+        key = digest({**place, "episode": game.episode, "messages": list(messages)})[:32]
+        known = calls.find(key)
+        if known is not None:
+            for _ in range(known.faults.get(WINDOW, 0)):
                 shorter()
-        if call.failure:
-            raise EndpointFailed(call.failure, call.tries, call.faults)
-        return call
-
-    def _ask(
-        self,
-        player: ModelPlayer,
-        messages: Sequence[Message],
-        place: dict[str, Any],
-        shorter: Callable[[], Sequence[Message] | None],
-        refused: Callable[[str, str], str],
-        is_right: Callable[[str], bool] | None,
-    ) -> Call:
-        model, began = player.model, time.monotonic()
+            return known
+        if self._models.stopped:
+            raise EndpointFailed("language models are asked no more")
+        began = time.monotonic()
         about: dict[str, Any] = {
             **place,
+            "key": key,
             "model": model.model,
             "temperature": model.temperature,
             "max_tokens": model.max_tokens,
-            "settings": player.settings_hash,
-            "prompt": f"{player.prompt.name} {player.prompt.version}",
-            "prompt_hash": player.prompt.hash,
+            "prompt": f"{prompt.name} {prompt.version}",
+            "prompt_hash": prompt.hash,
         }
         try:
             reply = player.endpoint.complete(messages, shorter)
         except EndpointFailed as failed:
-            seconds = time.monotonic() - began
-            fault = {"tries": failed.tries, "faults": failed.faults, "failure": str(failed)}
-            return Call(**about, **fault, seconds=seconds, price=model.cost(0, 0, 0))
-        tokens = reply.tokens
-        return Call(
+            about |= {"tries": failed.tries, "faults": failed.faults, "failure": str(failed)}
+            calls.add(Call(**about, seconds=time.monotonic() - began, price=model.cost(0, 0, 0)))
+            raise
+        seconds, tokens = time.monotonic() - began, reply.tokens
+        number, refused = read(reply.text, reply.finish)
+        call = Call(
             **about,
             reply=reply.text,
             finish=reply.finish,
             **tokens._asdict(),
-            seconds=time.monotonic() - began,
+            seconds=seconds,
             tries=reply.tries,
             faults=reply.faults,
             price=model.cost(tokens.read, tokens.cached, tokens.written),
-            refused=refused(reply.text, reply.finish),
-            right=None if is_right is None else is_right(reply.text),
+            refused=refused,
+            right=None if right is None else number in right,
         )
+        calls.add(call)
+        return call
 
     def _happened(self, game: _Memory, info: Any, row: int, agent: int) -> Happened:
         """Return what an agent's last action came to, from what the batch reports."""
-        if game.actions is None or game.returns is None or info is None:
+        if not game.step:
             return Happened()
         reward = self._returns(info, row)[agent] - game.returns[agent]
         return outcome(game.actions[agent], info["illegal"][row, agent], reward)
@@ -334,18 +315,31 @@ def at_once(functions: Sequence[Callable[[], None]]) -> None:
     if len(functions) == 1:
         functions[0]()
         return
-    errors: list[BaseException | None] = [None] * len(functions)
+    started = [in_thread(function) for function in functions]
+    wait(started)
+    for each in started:
+        each.result()
 
-    def call(k: int) -> None:
-        try:
-            functions[k]()
-        except BaseException as error:
-            errors[k] = error
 
-    threads = [threading.Thread(target=call, args=(k,), daemon=True) for k in range(len(functions))]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    if error := next(filter(None, errors), None):
-        raise error
+class Asked(NamedTuple):
+    """A question: the answers to choose from, and those that are right."""
+
+    question: str
+    answers: tuple[str, ...]
+    right: frozenset[str]
+
+
+def ask_fact(facts: Sequence[Any], seed: int) -> Asked | None:
+    """Return a question for one of the claims of a manual (`HasFacts.facts`); None where two answers are not there.
+
+    The answers are all objects of the same relation that the manual speaks of, in alphabetical order. The seed decides
+    which claim it is.
+    """
+    rng, claims = np.random.default_rng(seed), list(dict.fromkeys(fact for fact in facts if fact.polarity == STATED))
+    for k in rng.permutation(len(claims)).tolist():
+        relation, subject = claims[k].relation, claims[k].subject
+        answers = tuple(sorted({fact.object for fact in facts if fact.relation == relation}))
+        right = frozenset(fact.object for fact in claims if (fact.relation, fact.subject) == (relation, subject))
+        if len(answers) > len(right):
+            return Asked(f'which of these is right: "{subject} {relation} …"?', answers, right)
+    return None

@@ -22,13 +22,13 @@ KINDS = {
 
 
 @pytest.fixture
-def ends():
-    """Endpoints that are closed."""
-    made = []
+def ends(monkeypatch):
+    """Endpoints that are closed, and do not wait between tries."""
+    made, waits = [], []
+    monkeypatch.setattr("time.sleep", waits.append)
 
     def make(served, **options):
-        waits = []
-        made.append(Endpoint(model(served, **options), sleep=waits.append))
+        made.append(Endpoint(model(served, **options)))
         return made[-1], waits
 
     yield make

@@ -328,14 +328,16 @@ def test_any_refusal_of_a_field_is_understood(error, status, name):
     [
         {"error": {"message": "max_tokens is too large: 512. This model supports at most 256 completion tokens"}},
         {"message": "Unsupported value: max_tokens must be in the range [1, 256]", "param": "max_tokens"},
+        {"error": {"message": "the maximum value for `max_tokens` is less than the `context_window` for this model"}},
         {"message": "Unknown model", "request": {"temperature": 0, "system": "not supported"}},
     ],
 )
 def test_an_error_of_something_else_changes_no_form(error):
     with serving(Served(refusing(lambda body: len(served.asked) == 1 and error))) as served:
         end = Endpoint(model(served, retries=0))
-        with pytest.raises(EndpointFailed):
-            end.complete(ASK)
+        with pytest.raises(EndpointFailed) as raised:
+            end.complete(ASK, lambda: ASK[:1])
+        assert raised.value.faults == {"400": 1}
         end.complete(ASK)
         end.close()
     assert served.asked[0] == served.asked[1]

@@ -12,8 +12,7 @@ from magrounding.play.evaluate import evaluate
 from magrounding.play.language_models.calls import FACT, MOVE, Calls, CallTotals
 from magrounding.play.language_models.chats import example_games
 from magrounding.play.language_models.dialogue import no_op
-from magrounding.play.language_models.facts import ask_fact
-from magrounding.play.language_models.player import LanguageModels
+from magrounding.play.language_models.player import LanguageModels, ask_fact
 from magrounding.play.lineup import Lineup
 from magrounding.registry import ENVS
 from tests.play.language_models.served import Served, last_legal, model, serving
