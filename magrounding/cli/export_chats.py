@@ -97,7 +97,8 @@ def _games(arguments: Arguments) -> tuple[VectorEnv, Sequence[str], Iterator[Sav
             raise ConfigurationError("saved games have their own environment, players and options: leave those out")
         header, episodes = read_episodes(arguments.saved)
         vec = open_env(arguments.saved, header)
-        return vec, header.players, _checked(arguments.saved, header, episodes), len(episodes)
+        checked = (episodes[number] for number in replayed(arguments.saved, header, episodes))
+        return vec, header.players, checked, len(episodes)
     if not arguments.env:
         raise ConfigurationError("name an environment with --env, or a file of saved games with --saved")
     options, first = _options(arguments), first_seed(RECORDING_SEED, arguments.seed)
@@ -116,12 +117,6 @@ def _options(arguments: Arguments) -> Mapping[str, Any]:
     split = {"split": arguments.split} if "split" in entry.options else {}
     own = parse_env_options(arguments.env_option, entry, {"split": "--split"})
     return {**entry.with_limit(), **arguments.stage_options(), **split, **own}
-
-
-def _checked(path: Path, header: Any, episodes: Sequence[SavedEpisode]) -> Iterator[SavedEpisode]:
-    """Yield saved games that go as they did; CheckpointError at one that goes another way now."""
-    for number in replayed(path, header, episodes):
-        yield episodes[number]
 
 
 def _played(arguments: Arguments, lineup: Lineup, options: Mapping[str, Any], first: int) -> Iterator[SavedEpisode]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from functools import cache
@@ -18,7 +18,7 @@ from magrounding.play.actor import begin_memory, has_expert, make_expert
 from magrounding.play.language_models.prompts import JSON
 from magrounding.registry import ENVS, env_entry
 from magrounding.storage import json_text, parse_json
-from magrounding.text_view import Happened, find_text_view, joined
+from magrounding.text_view import Happened, TextView, find_text_view, joined
 from magrounding.vector import Info, Observation, VectorEnv, observation_of
 
 EXAMPLE_SEED = 2**44
@@ -56,11 +56,25 @@ class Chat:
 
     def messages(self, instructions: str, form: str) -> list[dict[str, str]]:
         """Return it as messages of a chat, as a model with these instructions would have had it."""
-        found = [{"role": "system", "content": instructions}]
-        for k, turn in enumerate(self.turns):
-            text = f"{self.rules}\n\n{turn.seen}" if self.rules and not k else turn.seen
-            found += [{"role": "user", "content": text}, {"role": "assistant", "content": in_form(turn.move, form)}]
-        return found
+        return conversation(instructions, self.rules, [(turn.seen, in_form(turn.move, form)) for turn in self.turns])
+
+
+def conversation(instructions: str, rules: str, turns: Iterable[tuple[str, str]]) -> list[dict[str, str]]:
+    """Return messages of (what an agent saw, what was replied, or "" where a reply is to come)."""
+    found = [{"role": "system", "content": instructions}]
+    for k, (seen, reply) in enumerate(turns):
+        text = f"{rules}\n\n{seen}" if rules and not k else seen
+        found.append({"role": "user", "content": text})
+        found += [{"role": "assistant", "content": reply}] if reply else []
+    return found
+
+
+def described(view: TextView, obs: Observation, row: int, agent: int, happened: Happened) -> tuple[str, str]:
+    """Return the texts that last the game, and all else that an agent sees, in words."""
+    seen = view.sections(observation_of(view.spec, obs, row, agent), happened)
+    titles = [name.upper() for name in view.spec.lasting_texts]
+    rules = joined({title: seen.pop(title) for title in titles if title in seen})
+    return rules, joined(seen)
 
 
 def in_form(move: str, form: str) -> str:
@@ -74,17 +88,15 @@ def chats_of(vec: VectorEnv, seed: int, moves: Moves) -> list[Chat]:
     A move that was not legal stands there by its name all the same, and the next turn says what it came to.
     """
     spec, view = vec.spec, find_text_view(vec.id, vec.spec)
-    titles = [name.upper() for name in spec.lasting_texts]
     rules, turns = [""] * vec.num_agents, [list[Turn]() for _ in range(vec.num_agents)]
     happened = [Happened()] * vec.num_agents
     obs, info = vec.reset(seed=seed)
     for step in range(spec.max_cycles + 1):
         actions, alive = np.asarray(moves(obs, info, step)), info.alive[0].copy()
         for agent in np.flatnonzero(alive).tolist():
-            seen = view.sections(observation_of(spec, obs, 0, agent), happened[agent])
-            rules[agent] = joined({title: seen.pop(title) for title in titles if title in seen})
+            rules[agent], seen = described(view, obs, 0, agent, happened[agent])
             name = action_name(spec, obs, 0, agent, int(actions[0, agent]))
-            turns[agent].append(Turn(joined(seen), name))
+            turns[agent].append(Turn(seen, name))
         obs, rewards, _, _, info = vec.step(np.where(alive, actions, 0))
         if info.done[0]:
             break

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from magrounding.play.action_names import action_name
-from magrounding.play.language_models.chats import example_games, in_form
+from magrounding.play.language_models.chats import conversation, described, example_games, in_form
 from magrounding.play.language_models.endpoint import Message
 from magrounding.play.language_models.prompts import Prompt, answer_of, read_move, spelt
 from magrounding.spec import MASK, EnvSpec, TextChoices
-from magrounding.text_view import Happened, TextView, joined
+from magrounding.text_view import Happened, TextView
 from magrounding.vector import Observation, observation_of
 
 NO_OPS = "stay", "wait", "done"
@@ -56,10 +56,8 @@ class Dialogue:
     def ask(self, obs: Observation, row: int, agent: int, happened: Happened) -> None:
         """Begin a step of an agent in a row of a batch, whose last action came to `happened`."""
         spec = self._view.spec
-        seen = self._view.sections(observation_of(spec, obs, row, agent), happened)
-        titles = [name.upper() for name in spec.lasting_texts]
-        self.rules = joined({title: seen.pop(title) for title in titles if title in seen})
-        self._now, self._mask = joined(seen), legal_mask(spec, obs, row, agent)
+        self.rules, self._now = described(self._view, obs, row, agent, happened)
+        self._mask = legal_mask(spec, obs, row, agent)
         self._names = _names(spec, obs, row, agent, self._mask)
         self._compose()
         self.action, self.refused = None, 0
@@ -102,11 +100,7 @@ class Dialogue:
 
     def _compose(self) -> None:
         """Begin the request of a step."""
-        self.messages = [{"role": "system", "content": self._instructions}]
-        for text, reply in (*self._past, (self._now, "")):
-            text = f"{self.rules}\n\n{text}" if self.rules and len(self.messages) == 1 else text
-            self.messages.append({"role": "user", "content": text})
-            self.messages += [{"role": "assistant", "content": reply}] if reply else []
+        self.messages = [*conversation(self._instructions, self.rules, [*self._past, (self._now, "")])]
 
 
 def instructions(prompt: Prompt, form: str, env: str, options: Mapping[str, Any]) -> str:
