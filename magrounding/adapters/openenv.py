@@ -94,9 +94,7 @@ class GroundedEnvironment(Environment[Reply, Asked, GameState]):
         if game is None or game.over:
             raise CallOrderError("no game goes on: call reset")
         dialogue = game.dialogues[self._agent]
-        before = dialogue.refused
-        dialogue.answer(action.reply)
-        self._state.refused += dialogue.refused - before
+        self._state.refused += dialogue.answer(action.reply)
         if dialogue.action is None:
             return self._ask(game, 0.0)
         game.advance()

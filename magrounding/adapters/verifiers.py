@@ -221,7 +221,5 @@ async def _ask(exchange: Any, dialogue: Dialogue) -> bool:
     segment = await exchange.turn(dialogue.messages)
     if segment.terminated:
         return False
-    before = dialogue.refused
-    dialogue.answer(segment.messages[-1].content or "")
-    exchange.trace.state.refused += dialogue.refused - before
+    exchange.trace.state.refused += dialogue.answer(segment.messages[-1].content or "")
     return True

@@ -184,25 +184,21 @@ class CallTotals:
             faults.update(call.faults)
         prices = [call.price for call in calls]
         asked = sum(call.attempt == 0 for call in moves)
+        summed = "tries", "read", "cached", "written", "reasoning", "seconds"
         return cls(
-            len(calls),
-            asked,
-            sum(not call.failure for call in moves),
-            sum(bool(call.refused) for call in moves),
-            sum(bool(call.refused) and call.attempt == 1 for call in moves),
-            sum(bool(call.failure) for call in calls),
-            sum(call.tries for call in calls),
-            dict(sorted(faults.items())),
-            sum(call.read for call in calls),
-            sum(call.cached for call in calls),
-            sum(call.written for call in calls),
-            sum(call.reasoning for call in calls),
-            sum(call.seconds for call in calls),
-            None if not calls or None in prices else sum(price or 0.0 for price in prices),
-            sum(call.right is not None for call in facts),
-            sum(bool(call.right) for call in facts),
-            sum(call.read + call.written for call in moves) / max(1, asked),
-            sum(call.seconds for call in moves) / max(1, asked),
+            calls=len(calls),
+            moves=asked,
+            replies=sum(not call.failure for call in moves),
+            illegal=sum(bool(call.refused) for call in moves),
+            substituted=sum(bool(call.refused) and call.attempt == 1 for call in moves),
+            failures=sum(bool(call.failure) for call in calls),
+            call_faults=dict(sorted(faults.items())),
+            price=None if not calls or None in prices else sum(price or 0.0 for price in prices),
+            facts=sum(call.right is not None for call in facts),
+            right=sum(bool(call.right) for call in facts),
+            tokens_a_move=sum(call.read + call.written for call in moves) / max(1, asked),
+            seconds_a_move=sum(call.seconds for call in moves) / max(1, asked),
+            **{name: sum(getattr(call, name) for call in calls) for name in summed},
         )
 
     def summary(self) -> dict[str, object]:

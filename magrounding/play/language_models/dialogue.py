@@ -66,10 +66,10 @@ class Dialogue:
         """Return the action of a reply to `messages`, or None with the reason why it is not played."""
         return read_move(reply, self._form, *self._names, finish)
 
-    def answer(self, reply: str, finish: str = "") -> None:
+    def answer(self, reply: str, finish: str = "") -> bool:
         """Take the reply to `messages`: it sets `action`, or the reason of its refusal is added to `messages`.
 
-        `finish` is the endpoint's reason for the end of the reply.
+        `finish` is the endpoint's reason for the end of the reply. Returns whether it was refused.
         """
         self.action, reason = self.read(reply, finish)
         answer = answer_of(reply)
@@ -79,7 +79,7 @@ class Dialogue:
             answer = answer[-_LONGEST:] or "-"
             self.messages += [{"role": "assistant", "content": answer}, {"role": "user", "content": again}]
             if self.refused == 1:
-                return
+                return True
             self.action = no_op(self._view.spec, self._mask)
             answer = in_form(self._view.spec.actions.names[self.action], self._form)
         elif len(answer) > _LONGEST:
@@ -87,6 +87,7 @@ class Dialogue:
         self._past.append((self._now, answer))
         if len(self._past) >= 2 * self._history:
             del self._past[: len(self._past) - self._history]
+        return bool(reason)
 
     def shorten(self) -> list[Message] | None:
         """Leave the older half of the steps before this one out of `messages`, for good; None where there is none."""

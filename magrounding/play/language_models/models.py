@@ -89,21 +89,27 @@ class LanguageModel(Options):
             proper = proper and (":" in (parts.hostname or "") or bool(_HOST.fullmatch(parts.hostname or "")))
         except ValueError:
             proper = False
-        if not self.model or not proper:  # the address is not repeated: it may hold a key
-            raise ConfigurationError(
+        unknown = sorted({*self.price} - {*PRICES} | {*self.body} & {*_OURS})
+        wrong = [f"{k!a} = {v!a}" for k, v in self.names.items() if k not in NAMED or not _NAME.fullmatch(v)]
+        refusals = (  # neither the address nor what may be a key is repeated
+            (
+                not self.model or not proper,
                 "a language model has a name, and a base_url such as http://127.0.0.1:8080/v1: without a user, a "
-                "password or a query, as keys stand in the environment only (api_key_env)"
-            )
-        if self.api_key_env and not _VARIABLE.fullmatch(self.api_key_env):  # nor is what may be a key
-            raise ConfigurationError(
-                "api_key_env is the name of an environment variable, in capital letters, such as OPENAI_API_KEY"
-            )
-        if unknown := sorted({*self.price} - {*PRICES} | {*self.body} & {*_OURS}):
-            raise ConfigurationError(
-                f"price has the entries {', '.join(PRICES)}, and body none that are options, got {', '.join(unknown)}"
-            )
-        if wrong := [f"{k!a} = {v!a}" for k, v in self.names.items() if k not in NAMED or not _NAME.fullmatch(v)]:
-            raise ConfigurationError(f'names are of {", ".join(NAMED)}, each a word or "", got {", ".join(wrong)}')
+                "password or a query, as keys stand in the environment only (api_key_env)",
+            ),
+            (
+                self.api_key_env and not _VARIABLE.fullmatch(self.api_key_env),
+                "api_key_env is the name of an environment variable, in capital letters, such as OPENAI_API_KEY",
+            ),
+            (
+                unknown,
+                f"price has the entries {', '.join(PRICES)}, and body none that are options, got {', '.join(unknown)}",
+            ),
+            (wrong, f'names are of {", ".join(NAMED)}, each a word or "", got {", ".join(wrong)}'),
+        )
+        for refused, sentence in refusals:
+            if refused:
+                raise ConfigurationError(sentence)
         try:
             json_text(self.body)
         except (TypeError, ValueError) as error:
@@ -142,16 +148,15 @@ def read_models(path: str | Path) -> dict[str, LanguageModel]:
     """Read a TOML file of tables, name → options of a model; ConfigurationError where it makes none."""
     try:
         content = parse_toml(read_text(user_path(path), NOTE))
-    except OSError as error:
-        raise ConfigurationError(f"the language models in {path} cannot be read: {reason(error)}") from None
-    except ValueError as error:
-        raise ConfigurationError(f"the language models in {path} are no TOML: {error}") from None
-    if not content:
-        raise ConfigurationError(f"{path} names no language model: write a table [NAME] with model and base_url")
+    except (OSError, ValueError) as error:
+        why = reason(error) if isinstance(error, OSError) else f"it is no TOML: {error}"
+        raise ConfigurationError(f"the language models in {path} cannot be read: {why}") from None
+    if not content or not all(re.fullmatch(r"[\w.-]+", name) for name in content):
+        raise ConfigurationError(
+            f"{path} has a table [NAME] with model and base_url for each language model, a name without spaces"
+        )
     models = {}
     for name, table in content.items():
-        if not isinstance(table, dict) or not re.fullmatch(r"[\w.-]+", name):
-            raise ConfigurationError(f"{path} has a table [NAME] for each language model, a name without spaces")
         try:
             models[name] = load(LanguageModel, table)
         except ConfigurationError as error:

@@ -61,7 +61,7 @@ def test_a_fault_is_tried_again(ends, fault):
     assert 3.0 <= waits[0] <= 5.0
 
 
-@pytest.mark.parametrize("fault", KINDS)
+@pytest.mark.parametrize("fault", ["stall", "500"])
 def test_the_last_try_fails(ends, fault):
     with serving(Served(lambda body: f"fault:{fault}")) as served:
         end, _ = ends(served, retries=1, timeout=0.2 if KINDS[fault] == "timeout" else 20.0)
