@@ -62,54 +62,18 @@ def with_header(demonstrations, **changes):
 
 
 def test_files_that_are_no_demonstrations(shown, tmp_path):
-    path = tmp_path / "demos.npz"
+    path, pickled = tmp_path / "demos.npz", io.BytesIO()
     with pytest.raises(CheckpointError):
         Demonstrations.load(path)
-    with pytest.raises(CheckpointError):
-        Demonstrations.load(tmp_path)
     shown.save(path)
     whole = path.read_bytes()
-    array, pickled = io.BytesIO(), io.BytesIO()
-    np.save(array, np.zeros(3))
-    np.savez(pickled, header=np.array([{"format": 2}], object))
     middle = len(whole) // 2
+    np.savez(pickled, header=np.array([{"format": 2}], object))
     flipped = whole[:middle] + bytes([whole[middle] ^ 255]) + whole[middle + 1 :]
-    others = (pickle.dumps({"games": 1}), array.getvalue(), pickled.getvalue())
-    for data in (whole[:-30], whole[: len(whole) // 3], b"", b"hello", flipped, *others):
+    for data in (whole[:-30], b"", flipped, pickle.dumps({"games": 1}), pickled.getvalue()):
         path.write_bytes(data)
-        with pytest.raises(CheckpointError) as error:
+        with pytest.raises(CheckpointError):
             Demonstrations.load(path)
-        assert "\n" not in str(error.value)
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda d: {"labels": None},
-        lambda d: {"header": None},
-        lambda d: {"header": np.frombuffer(b"[" * 100_000, np.uint8)},
-        lambda d: {"header": np.frombuffer(b"[]", np.uint8)},
-        lambda d: {"actions": d.actions[:, :1]},
-        lambda d: {"labels": d.labels.astype(np.int8)},
-        lambda d: {"text/manual": d.texts["manual"][0]},
-        lambda d: {"won": d.won[1:]},
-        lambda d: {"observation/grid": d.observation["grid"][1:]},
-        lambda d: {"game": d.game[::-1].copy()},
-        lambda d: {"game": np.minimum(d.game, np.int32(7))},
-        lambda d: {"labels": np.zeros_like(d.labels)},
-        lambda d: {"header": with_header(d, format=1)},
-        lambda d: {"header": with_header(d, games=0)},
-        lambda d: {"header": with_header(d, games=True)},
-        lambda d: {"header": with_header(d, colour="red")},
-        lambda d: {"header": with_header(d, env=["ma_rtfm"])},
-    ],
-)
-def test_damaged_contents(shown, tmp_path, change):
-    path = tmp_path / "demos.npz"
-    shown.save(path)
-    damaged(path, change(shown))
-    with pytest.raises(CheckpointError):
-        Demonstrations.load(path)
 
 
 def found(path, vec):
@@ -119,21 +83,29 @@ def found(path, vec):
 @pytest.mark.parametrize(
     "change",
     [
-        lambda d: {"header": with_header(d, env="rtfm")},
-        lambda d: {"header": with_header(d, vocabulary="other")},
-        lambda d: {"header": with_header(d, action_names=list("abcde"))},
-        lambda d: {"header": with_header(d, options={"stage": "s9"})},
-        lambda d: {"header": with_header(d, options={"stage": ["s3"]})},
+        lambda d: {"labels": None},
+        lambda d: {"labels": d.labels.astype(np.int8)},
+        lambda d: {"labels": np.zeros_like(d.labels)},
+        lambda d: {"labels": np.ones_like(d.labels)},
+        lambda d: {"actions": d.actions[:, :1]},
+        lambda d: {"text/manual": d.texts["manual"][0]},
+        lambda d: {"game": d.game[::-1].copy()},
         lambda d: {"observation/grid": None},
         lambda d: {"observation/grid": d.observation["grid"][:, :, 1:]},
         lambda d: {"observation/grid": d.observation["grid"] + np.int16(999)},
-        lambda d: {"labels": np.ones_like(d.labels)},
+        lambda d: {"header": np.frombuffer(b"[" * 100_000, np.uint8)},
+        lambda d: {"header": with_header(d, format=1)},
+        lambda d: {"header": with_header(d, games=True)},
+        lambda d: {"header": with_header(d, colour="red")},
+        lambda d: {"header": with_header(d, env="rtfm")},
+        lambda d: {"header": with_header(d, vocabulary="other")},
+        lambda d: {"header": with_header(d, options={"stage": ["s3"]})},
     ],
 )
-def test_demonstrations_of_other_games(shown, tmp_path, change):
+def test_damaged_contents_and_demonstrations_of_other_games(shown, tmp_path, change):
     path = tmp_path / "demos.npz"
     shown.save(path)
-    assert_equal(found(path, make_vec(1, max_cycles=99)), Demonstrations.load(path))  # the time limit is free
+    assert_equal(found(path, make_vec(1, max_cycles=99)), shown)  # the time limit is free
     damaged(path, change(shown))
     with pytest.raises(CheckpointError):
         found(path, make_vec(1))
@@ -164,56 +136,32 @@ def rewritten(path, name, data, **facts):
             setattr(file.getinfo(name), fact, value)
 
 
-def header_of_array(shape, dtype="<i4"):
+def header_of_array(shape):
     file = io.BytesIO()
-    np.lib.format.write_array_header_1_0(file, {"descr": dtype, "fortran_order": False, "shape": shape})
+    np.lib.format.write_array_header_1_0(file, {"descr": "<i4", "fortran_order": False, "shape": shape})
     return file.getvalue()
 
 
-def peak_of(action):
-    """Bytes that Python and NumPy have allocated at most in between."""
+def test_what_no_game_shows_is_not_read(shown, tmp_path):
+    path, size = tmp_path / "demos.npz", 2**26
+    shown.save(path)
+    rewritten(path, "observation/extra.npy", header_of_array((size // 4,)) + bytes(size))
+    assert path.stat().st_size < 2**20
     tracemalloc.start()
     try:
-        action()
-        return tracemalloc.get_traced_memory()[1]
+        assert_equal(found(path, make_vec(1)), shown)
+        assert tracemalloc.get_traced_memory()[1] < size / 4
     finally:
         tracemalloc.stop()
 
 
-@pytest.mark.parametrize("name", ["extra", "observation/extra"])
-def test_what_no_game_shows_is_not_read(shown, tmp_path, name):
+@pytest.mark.parametrize(
+    ("shape", "facts"),
+    [((2**40,), {}), ((2**62, 2**62), {}), ((-1,), {}), ((2**38,), {"file_size": 2**40}), ((3,), {"flag_bits": 1})],
+)
+def test_an_array_that_is_encrypted_or_says_it_is_larger_than_it_can_be(shown, tmp_path, shape, facts):
     path = tmp_path / "demos.npz"
     shown.save(path)
-    whole, size = Demonstrations.load(path), 2**26
-    rewritten(path, f"{name}.npy", header_of_array((size // 4,)) + bytes(size))
-    assert path.stat().st_size < 2**20
-    assert peak_of(lambda: assert_equal(Demonstrations.load(path), whole)) < size / 4
-    assert peak_of(lambda: found(path, make_vec(1))) < size / 4
-
-
-@pytest.mark.parametrize("name", ["game", "observation/grid", "header"])
-def test_an_array_that_says_it_is_larger_than_it_can_be(shown, tmp_path, name):
-    path = tmp_path / "demos.npz"
-    for shape in ((2**40,), (2**40, 2, 8, 8, 4), (2**62, 2**62), (-1,)):
-        shown.save(path)
-        rewritten(path, f"{name}.npy", header_of_array(shape))
-        with pytest.raises(CheckpointError):
-            Demonstrations.load(path)
-    shown.save(path)
-    rewritten(path, f"{name}.npy", header_of_array((2**38,)), file_size=len(header_of_array((2**38,))) + 2**40)
-    with pytest.raises(CheckpointError):
-        Demonstrations.load(path)
-
-
-def test_an_array_that_is_encrypted_or_compressed_otherwise(shown, tmp_path):
-    path = tmp_path / "demos.npz"
-    shown.save(path)
-    with zipfile.ZipFile(path) as file:
-        game = file.read("game.npy")
-    rewritten(path, "game.npy", game, flag_bits=1)
-    with pytest.raises(CheckpointError):
-        Demonstrations.load(path)
-    shown.save(path)
-    rewritten(path, "game.npy", game, compress_type=zipfile.ZIP_LZMA)
+    rewritten(path, "game.npy", header_of_array(shape), **facts)
     with pytest.raises(CheckpointError):
         Demonstrations.load(path)

@@ -6,12 +6,10 @@ import torch
 
 import magrounding as mg
 from magrounding.agents.document_policy import Inputs
-from magrounding.experiment.evaluate import play_baselines
 from magrounding.play.evaluate import evaluate
 from magrounding.play.scripted import RandomTeam
 from magrounding.play.team import Team
 from tests.endi.games import network
-from tests.full import in_the_full_suite
 
 OPTIONS = {"stage": "s3", "agents": 2, "max_cycles": 6}
 GAMES = 5
@@ -68,15 +66,6 @@ def test_a_network_that_models_nobody_says_nothing_of_others():
     found = evaluate(mixed, "ma_rtfm", OPTIONS, GAMES, diagnose=True).summary()
     assert "modelling_accuracy" not in found  # nothing is said of a team in which only one guesses
     assert "mask_coverage" in found
-
-
-@pytest.mark.parametrize(
-    ("env", "stage"),
-    [("ma_rtfm", "s1"), pytest.param("ma_messenger", "s2", marks=in_the_full_suite("a quarter of a core minute"))],
-)
-def test_the_oracle_divides_better_than_chance(env, stage):
-    played = play_baselines(env, {"stage": stage, "agents": 2, "max_cycles": 60}, "train", 150, diagnose=True)
-    assert played["oracle"]["subgoal_conflicts"] < 0.7 * played["random"]["subgoal_conflicts"]
 
 
 def test_steps_to_win_are_those_of_games_won():

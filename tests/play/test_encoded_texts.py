@@ -58,16 +58,6 @@ def test_each_distinct_text_is_encoded_once(policy, keep):
     for order in ([0, 1, 0, 2, 1], [2, 1, 0, 0, 0], [1, 1, 1, 1, 2]):
         assert read(texts, shown[order]).tolist() == [place[text] for text in order]
     assert texts.encoded == 3
-    assert [len(ids) for _, ids in policy.encoded] == [3]
-
-
-def test_what_was_returned_stays_as_it_is(policy, keep):
-    texts = reader_of(policy, keep)
-    read(texts, sentences(1, 2))
-    again = read(texts, sentences(1, 2))
-    before = again.copy()
-    read(texts, sentences(2, 1, word=4))
-    np.testing.assert_array_equal(again, before)
 
 
 def test_games_read_by_halves_keep_what_the_other_half_shows(policy, keep):
@@ -81,14 +71,7 @@ def test_games_read_by_halves_keep_what_the_other_half_shows(policy, keep):
     with torch.no_grad():
         for _ in range(3):
             index = np.concatenate([read_half(rows, shown[rows]) for rows in halves])
-    assert len(set(index.tolist())) == 4
-    assert texts.encoded == 4
-    np.testing.assert_array_equal(read(texts, shown), index)
-    assert texts.encoded == 4
-    texts.forget()
-    with torch.no_grad():
-        np.testing.assert_array_equal(np.concatenate([read_half(rows, shown[rows]) for rows in halves]), index)
-        texts.encoded = 4
+        assert len(set(index.tolist())) == texts.encoded == 4
         for word in range(5, 9):
             other = sentences(3, 2, word=word)
             read_half(halves[0], other)
@@ -105,17 +88,6 @@ def test_shorter_texts_are_padded(policy, keep, lengths):
     read(texts, np.concatenate([first, first]))
     read(texts, np.concatenate([first, second]))
     assert texts.encoding["states"].shape[1] == 5
-
-
-def test_forgotten_texts_are_read_with_the_new_weights(policy, keep):
-    texts, shown = reader_of(policy, keep), sentences(3, 1)
-    read(texts, shown)
-    with torch.no_grad():
-        policy.words.weight.add_(1.0)
-    texts.forget()
-    assert texts.encoding == {}
-    read(texts, shown)
-    assert texts.encoded == 4
 
 
 def test_the_callers_arrays_may_change(policy, keep):

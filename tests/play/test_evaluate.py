@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-import torch
 
 import magrounding as mg
 from magrounding.agents.building import build_policy
@@ -87,21 +86,6 @@ def test_leaving_finished_games_aside_changes_nothing(team):
     assert len(set(partial.length.tolist())) > 2
 
 
-def test_no_games_are_refused():
-    with pytest.raises(ConfigurationError):
-        evaluate(RandomTeam(2, 5), "ma_rtfm", OPTIONS, 0)
-
-
-def test_drawn_actions_are_a_teams_own(team):
-    """Torch's global seed decides nothing, and neither does what the team played before."""
-    results = []
-    for seed in (0, 1):
-        torch.manual_seed(seed)
-        results.append(evaluate(team, "ma_rtfm", OPTIONS, 20, greedy=False).length.tolist())
-    greedy = evaluate(team, "ma_rtfm", OPTIONS, 20).length.tolist()
-    assert results[0] == results[1] != greedy
-
-
 class Reader(RandomTeam):
     """Draws, and keeps the games and what it was given to read of each."""
 
@@ -112,6 +96,12 @@ class Reader(RandomTeam):
     def act(self, obs, memory=None, info=None, greedy=False):
         self.given.append({key: array.copy() for key, array in obs.items()})
         return super().act(obs, memory, info, greedy)
+
+
+@pytest.mark.parametrize("asked", [{"episodes": 0}, {"manual": "upside down"}])
+def test_no_games_and_unknown_manuals_are_refused(asked):
+    with pytest.raises(ConfigurationError):
+        evaluate(RandomTeam(2, 5), "ma_rtfm", OPTIONS, **{"episodes": 4, **asked})
 
 
 @pytest.mark.parametrize("manual", MANUALS)
@@ -139,8 +129,3 @@ def test_a_team_is_handed_the_manual_asked_for(manual):
     else:  # the same words, told of others
         assert (first != second).any(axis=(1, 2)).all()
         assert (np.sort(first.reshape(6, -1)) == np.sort(second.reshape(6, -1))).all()
-
-
-def test_an_unknown_manual_is_refused():
-    with pytest.raises(ConfigurationError):
-        evaluate(RandomTeam(2, 5), "ma_rtfm", OPTIONS, 4, manual="upside down")

@@ -5,7 +5,6 @@ import pytest
 import torch
 
 from magrounding.play.player import Player, Shown, shown_to
-from magrounding.spec import EPISODE, EnvSpec, Field, FixedActions, Text
 from tests.training.text_games import TextGames, TextPolicy, texts_encoded
 
 B = 6
@@ -31,24 +30,6 @@ def steps_of(vec, count):
 
 def player_of(policy, vec, seed=0):
     return Player(policy, vec.spec, vec.num_envs, torch.Generator().manual_seed(seed))
-
-
-def test_an_agent_is_shown_its_own():
-    fields = (
-        Field("all", (2,), 0, 99, shared=True),
-        Field("own", (2,), 0, 99),
-        Text("goal", (2,), 0, 99, shared=True, lifetime=EPISODE),
-        Text("message", (2,), 0, 99),
-    )
-    spec = EnvSpec(fields, 3, FixedActions(("wait",)), (), 5)
-    observation = {name: np.arange(array.size).reshape(array.shape) for name, array in spec.allocate(4).items()}
-    shown = shown_to(1, observation, spec, np.arange(4))
-    assert shown.observation.keys() == {"all", "own"}
-    assert shown.texts.keys() == {"goal", "message"}
-    for part, name in ((shown.observation, "all"), (shown.texts, "goal")):
-        assert (part[name] == observation[name]).all()
-    for part, name in ((shown.observation, "own"), (shown.texts, "message")):
-        assert (part[name] == observation[name][:, 1]).all()
 
 
 @pytest.mark.parametrize("greedy", [True, False])
@@ -101,14 +82,6 @@ def test_what_is_read_is_what_is_shown(policy):
         again = fresh.choose(Shown(shown.observation, shown.texts, None), restarts)  # no key, so contents are compared
         np.testing.assert_allclose(choice.logits, again.logits, atol=1e-6)
         np.testing.assert_allclose(choice.value, again.value, atol=1e-6)
-
-
-def test_masked_choices_are_never_taken(policy):
-    vec = TextGames(32)
-    player = player_of(policy, vec)
-    for shown, restarts in steps_of(vec, 20):
-        choice = player.choose(shown, restarts)
-        assert (np.take_along_axis(shown.observation["action_mask"], choice.action[:, None], 1) == 1).all()
 
 
 def test_bfloat16_gives_float32_choices(policy):

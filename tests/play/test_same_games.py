@@ -71,15 +71,6 @@ def test_aliases_differ_in_names_alone(env, stage):
             assert all(np.array_equal(read[part], its_read[part]) for part in read)
 
 
-def test_only_players_without_names_play_an_alias():
-    plan = ENVS["ma_rtfm"].evaluation
-    assert plan.played_as("eval_new", depends_on_names=False) == "train"
-    assert plan.played_as("eval_new", depends_on_names=True) == "eval_new"
-    assert plan.played_as("eval_10x10", depends_on_names=False) == "eval_10x10"
-    assert plan.played_as("eval_paraphrase", depends_on_names=False) == "eval_paraphrase"
-    assert ENVS["messenger"].evaluation.played_as("val", depends_on_names=False) == "val"
-
-
 @pytest.mark.parametrize(
     ("agent", "options", "depends"),
     [

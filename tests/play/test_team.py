@@ -10,8 +10,7 @@ import torch
 import magrounding as mg
 from magrounding.agents.building import build_policy
 from magrounding.agents.policy import Policy, PolicyOutput
-from magrounding.agents.weights import load_weights, save_weights, weights_file
-from magrounding.errors import CheckpointError, ConfigurationError, InvalidAction, Unplayable
+from magrounding.errors import ConfigurationError, InvalidAction, Unplayable
 from magrounding.play.lineup import Lineup
 from magrounding.play.player import Player
 from magrounding.play.scripted import RandomTeam, random_team
@@ -92,16 +91,6 @@ def test_drawn_actions_are_decided_by_the_memorys_seed(team):
     assert len({seed for own in seeds for seed in own}) == 6
 
 
-def test_building_a_policy_leaves_torchs_randomness_alone():
-    spec = mg.make_vec("ma_rtfm", 1, **OPTIONS).spec
-    before = torch.random.get_rng_state()
-    one, same, other = (build_policy("txt2pi", spec, SMALL, seed) for seed in (4, 4, 5))
-    assert torch.equal(before, torch.random.get_rng_state())
-    pairs = list(zip(one.parameters(), same.parameters(), other.parameters(), strict=True))
-    assert all(torch.equal(p, q) for p, q, _ in pairs)
-    assert not all(torch.equal(p, r) for p, _, r in pairs)
-
-
 @pytest.mark.parametrize("obey", [False, True])
 def test_the_random_team_draws_uniformly(obey):
     mask = np.array([[1, 0, 1, 1, 0]], np.int8)
@@ -176,44 +165,3 @@ def test_maps_that_a_network_is_not_made_for(team, agent):
         for observation, info in begun:
             with nullcontext() if fits else pytest.raises(Unplayable):
                 players.act(observation, players.initial_memory(1), info)
-
-
-RECORD = {"env": "ma_rtfm", "vocabulary": "v"}
-EXPECTED = {"env": "ma_rtfm", "vocabulary_hash": "v", "num_agents": 2}
-
-
-def saved(folder, team):
-    save_weights(folder, [policy.state_dict() for policy in team.policies], RECORD)
-
-
-def test_weights_come_back(tmp_path, team):
-    saved(tmp_path, team)
-    weights, record = load_weights(tmp_path, **EXPECTED)
-    assert record["versions"]["magrounding"] == mg.__version__
-    for state, policy in zip(weights, team.policies, strict=True):
-        assert state.keys() == policy.state_dict().keys()
-        assert all(torch.equal(state[name], tensor) for name, tensor in policy.state_dict().items())
-
-
-@pytest.mark.parametrize("damage", ["cut", "flip", "swap", "remove"])
-def test_damaged_weights_are_refused(tmp_path, team, damage):
-    saved(tmp_path, team)
-    first, second = (tmp_path / weights_file(i) for i in range(2))
-    data = first.read_bytes()
-    if damage == "cut":
-        first.write_bytes(data[:-10])
-    elif damage == "flip":
-        first.write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
-    elif damage == "swap":  # a kill between the two files of a new save
-        second.write_bytes(data)
-    else:
-        second.unlink()
-    with pytest.raises(CheckpointError):
-        load_weights(tmp_path, **EXPECTED)
-
-
-@pytest.mark.parametrize("change", [{"env": "rtfm"}, {"vocabulary_hash": "w"}, {"num_agents": 3}])
-def test_foreign_weights_are_refused(tmp_path, team, change):
-    saved(tmp_path, team)
-    with pytest.raises(CheckpointError):
-        load_weights(tmp_path, **{**EXPECTED, **change})

@@ -113,26 +113,6 @@ def test_one_that_says_nothing_in_its_time_is_closed():
     asyncio.run(run())
 
 
-def test_when_only_lasting_connections_are_there_one_more_is_refused_and_logged(caplog):
-    async def run():
-        async with serving(connections=2) as (gate, port), ClientSession() as session:
-            url = f"http://127.0.0.1:{port}/socket"
-            async with session.ws_connect(url) as one, session.ws_connect(url) as other:
-                reader, writer = await asyncio.open_connection("127.0.0.1", port)
-                writer.write(UNFINISHED)
-                with suppress(ConnectionError):
-                    assert await reader.read() == b""
-                writer.close()
-                for socket in (one, other):
-                    await socket.send_str("still here")
-                    assert await socket.receive_str() == "still here"
-                assert gate.count == 2
-
-    with caplog.at_level(logging.WARNING):
-        asyncio.run(run())
-    assert "as many connections as may be" in caplog.text
-
-
 @pytest.mark.parametrize(
     "words",
     [b"GET /" + b"a" * 9000 + b" HTTP/1.1", b"GET / HTTP/1.1\r\nContent-Length: -5", b"GET http://[::bad HTTP/1.1"],

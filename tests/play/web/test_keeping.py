@@ -23,26 +23,6 @@ def game(seed):
     return SavedEpisode(seed, ((0, 0),), ("seen",), won=True, score=1.0, length=1, returns=(1.0, 1.0), timed_out=False)
 
 
-def test_a_file_is_read_once_however_many_games_it_gets(tmp_path, monkeypatch):
-    earlier = Keeper(tmp_path)
-    earlier.keep(HEADER, game(0))
-    begun, begin = [], saved_games.EpisodeWriter.__init__
-
-    def noted(self, path, header):
-        begun.append(path)
-        begin(self, path, header)
-
-    monkeypatch.setattr(saved_games.EpisodeWriter, "__init__", noted)
-    keeper = Keeper(tmp_path)
-    for seed in range(1, 5):
-        keeper.keep(HEADER, game(seed))
-    (path,) = tmp_path.iterdir()
-    assert begun == [path]
-    assert read_episodes(path) == (HEADER, [game(seed) for seed in range(5)])
-    keeper.keep(replace(HEADER, players=("human", "human")), game(5))
-    assert len(begun) == len(list(tmp_path.iterdir())) == 2
-
-
 def test_a_file_goes_on_after_what_was_half_written_and_begins_again_where_it_was_removed(tmp_path, monkeypatch):
     keeper, write = Keeper(tmp_path), saved_games.EpisodeWriter.write
     keeper.keep(HEADER, game(0))
