@@ -98,7 +98,9 @@ class Reader(RandomTeam):
         return super().act(obs, memory, info, greedy)
 
 
-@pytest.mark.parametrize("asked", [{"episodes": 0}, {"manual": "upside down"}])
+@pytest.mark.parametrize(
+    "asked", [{"episodes": 0}, {"manual": "upside down"}, {"episodes": 1, "manual": "of another game"}]
+)
 def test_no_games_and_unknown_manuals_are_refused(asked):
     with pytest.raises(ConfigurationError):
         evaluate(RandomTeam(2, 5), "ma_rtfm", OPTIONS, **{"episodes": 4, **asked})

@@ -5,7 +5,6 @@ import pytest
 
 import magrounding as mg
 from magrounding.agents.building import build_policy
-from magrounding.errors import ConfigurationError
 from magrounding.play.scripted import RandomTeam
 from magrounding.play.shuffled_manuals import ShuffledManuals
 from magrounding.play.team import Team
@@ -81,11 +80,3 @@ def test_a_team_acts_as_when_it_is_handed_the_exchanged_manuals(team):
         restarts += info["done"].sum()
     assert differ > 0  # or it does not read at all
     assert restarts > 12
-
-
-def test_one_game_has_no_other_manual(team):
-    shuffled = ShuffledManuals(team)
-    vec, env = mg.make_vec("ma_rtfm", 1, **OPTIONS), mg.make("ma_rtfm", **OPTIONS)
-    for obs in (vec.reset(seed=0)[0], env.reset(seed=0)[0]):
-        with pytest.raises(ConfigurationError):
-            shuffled.act(obs, shuffled.initial_memory(1))

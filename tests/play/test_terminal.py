@@ -139,23 +139,6 @@ def test_statements_are_marked_for_the_agent_that_tab_chooses():
     asyncio.run(run())
 
 
-def test_step_by_step():
-    async def run():
-        app = Terminal(session(players="oracle"), pause=60, paused=True)
-        async with app.run_test() as pilot:
-            await pilot.press("pagedown", "pagedown")
-            assert [view.step for view in app.session.views] == [0, 1, 2]
-            assert "stopped" in shown(app, "status")
-            assert shown(app, "keys")  # the legal moves of the agent that is chosen
-            await pilot.press("home")
-            assert "step 0\nlooking back from step 2" in shown(app, "status")
-            await pilot.press("pagedown", "end")
-            assert "step 2\nstopped" in shown(app, "status")
-            assert len(app.session.views) == 3
-
-    asyncio.run(run())
-
-
 def test_the_agent_that_outlives_the_person_plays_on():
     async def run():
         game = session(seed=0, stage="s3", agents=2, max_cycles=40, death="individual")

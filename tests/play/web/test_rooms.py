@@ -4,13 +4,16 @@ import asyncio
 import json
 from threading import Event
 
+import numpy as np
 import pytest
 
 pytest.importorskip("aiohttp")
 
+from magrounding.cli import record
+from magrounding.cli.command import CommandLine
+from magrounding.play.demonstrations import Demonstrations
 from magrounding.play.lineup import Lineup, PlayerSpec
 from magrounding.play.saved_games import read_episodes, replayed
-from tests.play.web.learning import learn_from
 from tests.play.web.party import S1, party, play_out
 
 
@@ -50,7 +53,11 @@ def test_two_people_play_a_game_to_its_end_see_the_same_and_it_is_learnt_from(tm
     header, games = read_episodes(file)
     assert header.players == ("human", "human")
     assert list(replayed(file, header, games)) == [0]
-    learn_from(file)
+    asked = "--env", "ma_rtfm", "--player", f"saved:{file}", "--out", str(tmp_path / "shown.npz")
+    assert CommandLine("magrounding record", asked).run(record) == 0
+    found = Demonstrations.load(tmp_path / "shown.npz")
+    assert np.array_equal(found.actions[: len(games[0].actions)], games[0].actions)
+    assert np.take_along_axis(found.labels, found.actions[..., None], -1).all()
 
 
 def test_an_agent_takes_over_the_seat_of_who_leaves_and_hands_it_back():
