@@ -41,26 +41,24 @@ def test_a_name_without_its_prefix_is_told_from_a_folder(tmp_path, monkeypatch):
     assert find_run("messenger-s2").resolve() == tmp_path / "messenger-s2", "a run of one's own may have that name"
 
 
-@pytest.mark.parametrize("stage", ["s1", "s2"])
-def test_they_read(stage):
+RTFM = {"agents": 2, "split": "eval", "max_cycles": 80}
+HELD_OUT = {"stage": "s2", "split": "test"}
+"""Every entity has a role that it never had in training, told in sentences of other templates."""
+
+
+@pytest.mark.parametrize(
+    ("name", "env", "options", "wrong", "bar"),
+    [
+        ("ma_rtfm-s1-2agents", "ma_rtfm", {"stage": "s1", **RTFM}, (REASSIGNED, OTHER_GAME), 0.15),
+        ("ma_rtfm-s2-2agents", "ma_rtfm", {"stage": "s2", **RTFM}, (REASSIGNED, OTHER_GAME), 0.15),
+        ("messenger-s2", "messenger", HELD_OUT, (REASSIGNED,), 0.05),
+    ],
+)
+def test_they_read(name, env, options, wrong, bar):
     """Who wins with the true manual loses with a wrong one: of the same words, or of another game."""
-    team = mg.load_team(f"pretrained:ma_rtfm-{stage}-2agents")
-    options = {"stage": stage, "agents": 2, "split": "eval", "max_cycles": 80}
+    team = mg.load_team(f"pretrained:{name}")
     won, *misled = (
-        evaluate(team, "ma_rtfm", options, 500, seed=3 * 2**40, manual=manual).won.mean()
-        for manual in (TRUE_MANUAL, REASSIGNED, OTHER_GAME)
+        evaluate(team, env, options, 500, seed=3 * 2**40, manual=manual).won.mean() for manual in (TRUE_MANUAL, *wrong)
     )
     assert won > 0.9
-    assert max(misled) < 0.15
-
-
-def test_symbols_are_grounded_without_a_teacher():
-    """In games in which every entity has a role that it never had in training, told in sentences of other templates."""
-    team = mg.load_team("pretrained:messenger-s2")
-    options = {"stage": "s2", "split": "test"}
-    won, misled = (
-        evaluate(team, "messenger", options, 500, seed=3 * 2**40, manual=manual).won.mean()
-        for manual in (TRUE_MANUAL, REASSIGNED)
-    )
-    assert won > 0.9
-    assert misled < 0.05
+    assert max(misled) < bar

@@ -200,37 +200,6 @@ def test_data_of_another_study_are_not_gone_on_with(tmp_path):
         people.load()
 
 
-def test_a_full_disk_is_said_in_words_of_its_own_and_nothing_is_lost(tmp_path, caplog):
-    people = participants(tmp_path)
-    with full_disk(), pytest.raises(Refusal) as refused:
-        people.enter(True, BEFORE)
-    assert (refused.value.code, "could not be stored" in str(refused.value)) == ("not_stored", True)
-    assert not list(tmp_path.iterdir())
-    assert "make room there" in caplog.text
-    one = people.find(people.enter(True, BEFORE)["ticket"])
-    with full_disk():
-        play(people, one)  # it is kept until it can be stored
-        assert people.late
-        with pytest.raises(Refusal) as refused:
-            people.proceed(one, {"helpful": "agree"})
-        assert refused.value.code == "not_stored"
-        with pytest.raises(Refusal):
-            people.store_late()
-    assert data(tmp_path)[0]["games"] == []
-    people.store_late()
-    assert not people.late
-    assert len(data(tmp_path)[0]["games"]) == len(list((tmp_path / "games").iterdir())) == 1
-    assert data(tmp_path)[0]["answers"] == BEFORE
-    people.proceed(one, {"helpful": "agree"})  # the step is repeated
-    play(people, one)
-    people.proceed(one, {"helpful": "agree"})
-    with full_disk(), pytest.raises(Refusal):
-        people.finish(one, {"comment": ""})
-    assert not one.record.finished
-    assert people.finish(one, {"comment": ""})["end"]
-    assert data(tmp_path)[0]["finished"]
-
-
 def full(monkeypatch, *folders):
     """Have the disk refuse every file in some folders."""
 
