@@ -1,14 +1,11 @@
 """What a vector env of simulators promises, played against the very env by hand."""
 
-import dataclasses
-
 import numpy as np
 import pytest
 
 from magrounding.errors import CallOrderError, ConfigurationError, InvalidAction
 from magrounding.seeding import NUM_STREAMS, stream_key
 from magrounding.simulators.env_row import episode_key, episode_seed
-from magrounding.simulators.spaces import spec_of
 from magrounding.simulators.vectorize import vectorize
 from magrounding.spec import EnvSpec, FixedActions, Text
 from magrounding.texts import content_keys
@@ -198,14 +195,3 @@ def test_agents_that_vanish_are_terminated_and_both_flags_are_an_end():
     assert info.alive.tolist() == [[False, False, True]]
     _, _, terminated, _, _ = vec.step(np.zeros((1, 3), int))
     assert not terminated.any()
-
-
-def test_a_score_capability_is_the_specs_to_say():
-    spec = dataclasses.replace(spec_of(Guess()), outcome="score", capabilities=frozenset({"score", "snapshot"}))
-    vec = vectorize(Guess, 2, spec=spec, id="guess", options={"hard": True})
-    assert (vec.spec.outcome, vec.spec.capabilities, vec.id, vec.options) == (
-        "score",
-        {"score"},
-        "guess",
-        {"hard": True},
-    )

@@ -6,7 +6,6 @@ import platform
 import signal
 import subprocess
 import sys
-from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -16,7 +15,7 @@ from magrounding.simulators.faults import SimulatorError
 from magrounding.simulators.vectorize import vectorize
 from tests.experiment.struck_run import train_while_struck
 from tests.ray_nodes import ROOT, below, in_temporary_places, processes, two_nodes
-from tests.simulators.games import HANG, NODE, RAISE, Guess, Placed, Trouble, Walk
+from tests.simulators.games import NODE, Guess, Placed, Walk
 from tests.simulators.test_workers import assert_equal, copied, played_alike
 
 PATIENCE = 10.0
@@ -52,26 +51,6 @@ class TestOnTwoNodes:
                 each.hold(held)
             actions = np.ones((num_envs, 3), int)
             assert_equal(copied(vec.step(actions)), copied(local.step(actions)))
-
-    def test_halves_in_turns(self, cluster):
-        moves = np.random.default_rng(0).integers(0, 3, (30, 5, 3))
-        shown = []
-        for workers in ("ray:2", 2):
-            with vectorize(Walk, 5, workers) as vec:
-                vec.reset(seed=1)
-                found = []
-                vec.send(moves[0][:3], 0)
-                for now, after in pairwise(moves):
-                    vec.send(now[3:], 1)
-                    found.append(copied(vec.receive(0)))
-                    labels = vec.best_actions(rows=[0, 1, 2])  # while the other half is being played
-                    found.append({"labels": labels[:3]})
-                    vec.send(after[:3], 0)
-                    found.append(copied(vec.receive(1)))
-                found.append(copied(vec.receive(0)))
-                shown.append(found)
-        for ours, theirs in zip(*shown, strict=True):
-            assert_equal(ours, theirs)
 
     def test_both_nodes_have_some(self, cluster):
         with vectorize(Placed, 4, "ray:2") as vec:
@@ -120,30 +99,6 @@ class TestOnTwoNodes:
         assert {tuple(line["rows"]) for line in faults} == {(0, 1, 4, 5), (2, 3, 6, 7)}
         assert sum(line["reason"].startswith("its actor") for line in faults) == times // 2
         assert sum(line["kind"] == "train" for line in lines) == times + 2
-
-    def test_a_simulator_that_raises_or_sleeps(self, cluster):
-        with vectorize(Trouble, 4, "ray:2", timeout=PATIENCE) as vec:
-            vec.reset(seed=0)
-            for action, reason in ((RAISE, "RuntimeError: the simulator fell over"), (HANG, "no answer for 10 s")):
-                actions = np.zeros((4, 1), int)
-                actions[3] = action
-                info = vec.step(actions)[4]
-                assert vec.faults[-1].reason == reason
-                assert info.fault.tolist() == [False, True, False, True]
-                assert not vec.step(np.zeros((4, 1), int))[4].fault.any()
-
-    def test_what_a_running_simulator_says_to_its_user(self, cluster):
-        class Strict(Guess):
-            def step(self, action):
-                raise ConfigurationError("this version plays no further")
-
-        with vectorize(Strict, 2, "ray:1") as vec:
-            vec.reset(seed=0)
-            with pytest.raises(ConfigurationError) as caught:
-                vec.step([[0], [0]])
-            assert str(caught.value) == "this version plays no further"
-            assert "in a worker process" in caught.value.__notes__[0]
-            assert vec.faults == []
 
     def test_what_a_node_lacks_is_one_sentence(self, cluster, tmp_path):
         def package():
@@ -222,7 +177,7 @@ def test_without_ray_it_is_missing(monkeypatch):
         vectorize(Walk, 2, "ray:2")
 
 
-@pytest.mark.parametrize("workers", ["ray", "ray:", "ray:0", "ray:-1", "ray:257", "ray:1.5", "ray:²", "2", "dask:2"])
+@pytest.mark.parametrize("workers", ["ray:", "ray:0", "ray:257", "ray:1.5", "dask:2"])
 def test_other_words_are_refused(workers):
     with pytest.raises(ConfigurationError):
         vectorize(Walk, 2, workers)

@@ -56,16 +56,9 @@ def compare(level: str, seeds: range) -> Counter:
 def test_the_view_is_minigrids():
     happened = Counter()
     for level in LEVELS:
-        happened += compare(level, range(2))
+        happened += compare(level, range(in_full(50, 3)))
     assert happened["steps"] > 1000
     assert min(happened["picked up"], happened["dropped"], happened["toggled"]) > 10
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("level", LEVELS)
-def test_the_view_is_minigrids_over_many_seeds(level):
-    games = in_full(50, 10)
-    assert compare(level, range(games))["steps"] > 10 * games
 
 
 class Bare:
@@ -121,26 +114,6 @@ def test_the_fast_view_is_faster():
     """Measured 4 to 7 times; the bar is low, as machines are busy."""
     ours = max(speed(Ours("GoTo", fast_view=True), 500)[1] for _ in range(3))
     assert ours > 1.25 * max(speed(Bare("GoTo"), 500)[1] for _ in range(3))
-
-
-def test_the_kernels_in_plain_python_see_the_same():
-    from magrounding.single.babyai import view
-    from magrounding.single.babyai.words import CODE_TO_WORDS, NUM_CODES, OPAQUE
-
-    rng = np.random.default_rng(0)
-    plain = getattr(view._look, "py_func", view._look), getattr(view._remember, "py_func", view._remember)
-    for direction in (0, 1, 2, 3) * 5:
-        codes = rng.choice([18, 18, 18, 51, 78, 79, 120], size=(20, 20)).astype(np.uint8)
-        assert codes.max() < NUM_CODES
-        results = []
-        for look, remember in ((view._look, view._remember), plain):
-            cells, visible = np.zeros((7, 7), np.uint8), np.zeros((7, 7), np.bool_)
-            grid, known = np.zeros((7, 7, 3), np.int16), np.zeros((8, 8), np.bool_)
-            look(codes, 9, 10, direction, 18, OPAQUE, CODE_TO_WORDS, cells, visible, grid)
-            remember(visible, 3, 4, direction, known)
-            results.append((cells, visible, grid, known))
-        for a, b in zip(*results, strict=True):
-            assert np.array_equal(a, b)
 
 
 if __name__ == "__main__":

