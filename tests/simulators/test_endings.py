@@ -119,17 +119,6 @@ def test_what_a_simulator_has_started_ends_with_its_worker():
     assert_gone([second])
 
 
-def test_garbage_collection_closes():
-    vec = vectorize(Trouble, 2, 2)
-    vec.reset(seed=0)
-    pids = vec.pids
-    files = len(descriptors())
-    del vec
-    gc.collect()
-    assert not any(map(lives, pids))
-    assert len(descriptors()) < files
-
-
 def test_no_descriptor_is_left_behind():
     vectorize(Trouble, 2, 2).close()  # the thread that starts processes is there now
     gc.collect()

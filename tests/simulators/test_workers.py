@@ -8,7 +8,6 @@ import pytest
 from magrounding.errors import CallOrderError, ConfigurationError, DataNotFound, MissingExtra
 from magrounding.simulators.faults import SimulatorError
 from magrounding.simulators.vectorize import vectorize
-from magrounding.simulators.worker_pool import shares_of
 from tests.simulators.games import Guess, Walk
 
 
@@ -120,19 +119,6 @@ def test_halves_out_of_turn_are_refused_and_a_reset_forgets_them():
         again, first = vec.reset(seed=0)[0]["noise"].copy(), vectorize(Walk, 4).reset(seed=0)[0]["noise"]
         np.testing.assert_array_equal(again, first)
         vec.step(np.zeros((4, 3), int))
-
-
-@pytest.mark.parametrize("num_envs", range(1, 14))
-def test_games_are_shared_evenly(num_envs):
-    half = num_envs - num_envs // 2
-    for workers in range(1, num_envs + 1):
-        shares = shares_of((slice(0, half), slice(half, num_envs)), workers)
-        rows = [[r for group in groups for r in range(group.start, group.stop)] for groups in shares]
-        assert sorted(row for own in rows for row in own) == list(range(num_envs))
-        assert max(map(len, rows)) - min(map(len, rows)) <= 1
-        for group in (0, 1):
-            sizes = [groups[group].stop - groups[group].start for groups in shares]
-            assert max(sizes) - min(sizes) <= 1
 
 
 class Odd(Exception):

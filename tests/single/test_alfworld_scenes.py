@@ -1,9 +1,5 @@
 """ALFWorld's scenes, words and expert, without the package: splits, what is shipped, and what is read of a goal."""
 
-import json
-from dataclasses import asdict
-
-import msgspec
 import pytest
 
 from magrounding.single.alfworld import SPLITS, TASKS, kinds
@@ -11,7 +7,7 @@ from magrounding.single.alfworld.env import thing_ids, things_in
 from magrounding.single.alfworld.expert import Expert, Task, read_task
 from magrounding.single.alfworld.games import SHIPPED, problem, shipped_scenes
 from magrounding.single.alfworld.options import TOKENIZER
-from magrounding.single.alfworld.scenes import LOOK, Scene
+from magrounding.single.alfworld.scenes import LOOK
 from magrounding.single.tokenizer import UNKNOWN
 from tools.alfworld.drawing import ROOM_NUMBERS, furniture, targets
 from tools.alfworld.generate import COUNTS, main
@@ -57,18 +53,16 @@ def test_every_task_and_room_occurs_in_every_split():
         assert {scene.room.split("-")[0] for scene in shipped_scenes(split)} == set(ROOMS)
 
 
-@pytest.mark.parametrize(("split", "scene"), ALL, ids=[f"{split}{i}" for i, (split, _) in enumerate(ALL)])
-def test_things_lie_where_they_may_and_the_task_is_neither_done_nor_impossible(split, scene):
-    of_target = [place for kind, place in scene.things if kind == scene.target]
-    assert len(of_target) >= (2 if scene.task == "pick_two_obj_and_place" else 1)
-    for kind, place in scene.things:
-        assert kind in kinds.HOLDS[scene.receptacles[place]]
-    assert (kinds.LAMP in dict(scene.things)) or scene.task != LOOK
-    if scene.goal:
-        assert scene.goal in scene.receptacles
-        assert scene.target in kinds.HOLDS[scene.goal]
-        assert all(scene.receptacles[place] != scene.goal for place in of_target)
-    assert msgspec.convert(json.loads(json.dumps(asdict(scene))), Scene) == scene
+def test_things_lie_where_they_may_and_the_task_is_neither_done_nor_impossible():
+    for _, scene in ALL:
+        of_target = [place for kind, place in scene.things if kind == scene.target]
+        assert len(of_target) >= (2 if scene.task == "pick_two_obj_and_place" else 1)
+        assert all(kind in kinds.HOLDS[scene.receptacles[place]] for kind, place in scene.things)
+        assert (kinds.LAMP in dict(scene.things)) or scene.task != LOOK
+        if scene.goal:
+            assert scene.goal in scene.receptacles
+            assert scene.target in kinds.HOLDS[scene.goal]
+            assert all(scene.receptacles[place] != scene.goal for place in of_target)
 
 
 def test_a_problem_declares_what_it_speaks_of():

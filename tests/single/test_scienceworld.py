@@ -246,20 +246,6 @@ class TestGold:
         assert [path.name for path in kept] == ["0.json"]
         assert task in kept[0].parts
 
-    def test_off_the_path_every_choice_is_as_good(self, simulator, home):
-        env = ScienceWorld("find-plant").make_env()
-        env.reset(seed=0)
-        env.step({AGENT: env._now.actions.index("wait")})
-        assert env.best_actions().sum() == len(env._now.actions)
-        assert env.reset() is not None
-        assert env.best_actions().sum() == 1
-
-    def test_nothing_is_found_unless_it_is_asked_for(self, simulator, home):
-        env = ScienceWorld("find-plant").make_env()
-        env.reset(seed=0)
-        walk(env, np.random.default_rng(0), 5)
-        assert not list(home.rglob("*.json"))
-
     def test_a_cache_that_cannot_be_written_to_ends_in_a_sentence(self, simulator, tmp_path, monkeypatch):
         (tmp_path / "file").touch()
         monkeypatch.setenv("HOME", str(tmp_path / "file"))  # where there can be no folder

@@ -102,16 +102,20 @@ def test_a_dead_end_that_is_the_goal_can_be_reached(small_city):
     assert all(graph.open_ways(2, dead))
 
 
+def tiny_city(folder, ways, route, **options):
+    """A city of places A, B and C, and the env that walks one route in it."""
+    nodes = [files.Node(id, 0.0, 40.0 + k / 1000, -73.0) for k, id in enumerate("ABC")]
+    routes = [files.Route(tuple(route), "Walk past the Starbucks.", 0.0)]
+    words = files.Vocabulary(("walk", "past", "the", "."), 30)
+    links = [files.Link(start, 0.0, end) for start, end in ways]
+    panoramas = np.zeros((3, 47, 128), np.uint8)
+    write_city(folder, nodes, links, dict.fromkeys(SPLITS.values(), routes), panoramas, words)
+    return Touchdown(data=str(folder), **options).make_env()
+
+
 def test_a_walk_that_stops_by_itself_may_stay_where_no_way_begins(tmp_path):
     """The goal has no outgoing link, and arriving does not end the game: its legal actions can be played."""
-    ids = [f"{letter}{'x' * 21}" for letter in "AB"]
-    nodes = [files.Node(id, 0.0, 40.0 + k / 1000, -73.0) for k, id in enumerate(ids)]
-    routes = [files.Route(tuple(ids), "Walk past the Starbucks.", 0.0)]
-    panoramas = np.zeros((2, 47, 128), np.uint8)
-    words = files.Vocabulary(("walk", "past", "the", "."), 30)
-    links = [files.Link(ids[0], 0.0, ids[1])]
-    write_city(tmp_path / "city", nodes, links, dict.fromkeys(SPLITS.values(), routes), panoramas, words)
-    env = Touchdown(data=str(tmp_path / "city"), manual_stop=True).make_env()
+    env = tiny_city(tmp_path / "city", ["AB"], "AB", manual_stop=True)
     env.reset(seed=0)
     seen = env.step({AGENT: 0})[0][AGENT]
     assert env.place == env.goal
@@ -120,17 +124,6 @@ def test_a_walk_that_stops_by_itself_may_stay_where_no_way_begins(tmp_path):
     assert (rewards[AGENT], terminations[AGENT], infos[AGENT].get("illegal", False)) == (0.0, False, False)
     assert env.place == env.goal
     assert env.step({AGENT: 5})[4][AGENT]["won"] is True
-
-
-def tiny_city(folder, ways, route):
-    """A city of places A, B and C, and the env that walks one route in it."""
-    nodes = [files.Node(id, 0.0, 40.0 + k / 1000, -73.0) for k, id in enumerate("ABC")]
-    routes = [files.Route(tuple(route), "Walk past the Starbucks.", 0.0)]
-    words = files.Vocabulary(("walk", "past", "the", "."), 30)
-    links = [files.Link(start, 0.0, end) for start, end in ways]
-    panoramas = np.zeros((3, 47, 128), np.uint8)
-    write_city(folder, nodes, links, dict.fromkeys(SPLITS.values(), routes), panoramas, words)
-    return Touchdown(data=str(folder)).make_env()
 
 
 def test_the_expert_stays_where_no_way_begins_and_the_goal_is_elsewhere(tmp_path):
