@@ -24,6 +24,7 @@ from magrounding.storage import (
     parse_json,
     read_bytes,
     read_text,
+    reason,
     user_cache,
     user_path,
     write_atomic,
@@ -95,6 +96,7 @@ class LanguageModel:
 
     def __init__(self, folder: Path, tokens: int, kept: Path, by_word: bool = False) -> None:
         self.width, files = inspect_model(folder)
+        _require_transformers()
         self._folder, self._tokens, self._by_word = folder, tokens, by_word
         self._kept = kept / f"{_hash(files)[:32]}-{tokens}{'-words' if by_word else ''}"
         self._memory: dict[str, States] = {}  # in the order of their last use
@@ -176,6 +178,7 @@ def _of_words(states: Tensor, words: Sequence[int | None]) -> States:
 
 def load_model(folder: Path) -> tuple[Any, Any]:
     """Load the tokenizer and the network of a folder, from there and from nowhere else; see `inspect_model`."""
+    _require_transformers()
     from transformers import AutoModel, AutoTokenizer
 
     try:
@@ -192,12 +195,17 @@ def load_model(folder: Path) -> tuple[Any, Any]:
     return tokenizer, network.float()
 
 
+def _require_transformers() -> None:
+    """Raise MissingExtra where `transformers` is not installed."""
+    if find_spec("transformers") is None:
+        raise MissingExtra("reading with a language model", "lm")
+
+
 def inspect_model(folder: Path) -> tuple[int, list[Path]]:
     """Return the width of a model's states and the files that decide them.
 
     Raises:
         ConfigurationError: a folder that holds no model.
-        MissingExtra: `transformers` is not installed.
     """
     files = sorted(path for kind in ("safetensors", "json", "txt") for path in folder.glob(f"*.{kind}"))
     lacking = [] if any(folder.glob("*.safetensors")) else ["weights as safetensors (pickles are never loaded)"]
@@ -209,8 +217,12 @@ def inspect_model(folder: Path) -> tuple[int, list[Path]]:
         lacking.append("a config.json that says its hidden_size")
     if lacking:
         raise ConfigurationError(f"there is no language model in {folder}: it lacks {', '.join(lacking)}")
-    if find_spec("transformers") is None:
-        raise MissingExtra("reading with a language model", "lm")
+    for path in files:  # transformers would wait for a pipe for ever
+        try:
+            with open_regular(path, machine_memory()):
+                pass
+        except OSError as error:
+            raise ConfigurationError(f"{path} cannot be read: {reason(error)}") from None
     return width, files
 
 

@@ -133,7 +133,7 @@ def test_other_files_of_windows_are_the_same(tmp_path):
         (tmp_path / name).touch()
     assert inspect_model(tmp_path)[0] == 8
     (tmp_path / "config.json").write_text('{"hidden_size": ' + "[" * 100_000)
-    with pytest.raises(ConfigurationError, match="does not say the hidden_size"):
+    with pytest.raises(ConfigurationError):
         inspect_model(tmp_path)
 
 

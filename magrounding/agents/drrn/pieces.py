@@ -19,7 +19,7 @@ import msgspec
 import numpy as np
 
 from magrounding.errors import CheckpointError, ConfigurationError, needed
-from magrounding.storage import json_text, read_bytes, unpacked
+from magrounding.storage import json_text, read_bytes, text_of, unpacked
 from magrounding.texts import content_keys
 from magrounding.vocabulary import plain_text
 
@@ -125,7 +125,7 @@ class Pieces:
         """Load the pieces of a JSON file, compressed or not; CheckpointError where it is missing or damaged."""
         try:
             data = read_bytes(path)
-            return cls.from_json(unpacked(data) if path.suffix == ".gz" else data, path)
+            return cls.from_json(text_of(unpacked(data) if path.suffix == ".gz" else data), path)
         except (OSError, EOFError, ValueError, zlib.error) as error:
             raise CheckpointError(f"{path} cannot be read: {error}") from None
 

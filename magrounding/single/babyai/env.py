@@ -170,10 +170,10 @@ class BabyAIEnv(OneAgentEnv):
 
     def __getstate__(self) -> dict[str, Any]:
         """All there is: minigrid's game travels as it stands, and with it the bot and its plan."""
-        return self.__dict__
+        return vars(self)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
+        vars(self).update(state)
 
     def _begin(self, seed: int, episode: int) -> None:
         self.game_seed = game_seed(seed, episode, self.config.split)
