@@ -56,8 +56,6 @@ def test_the_oracle_is_recorded(monkeypatch, capsys, tmp_path):
     shown = Demonstrations.load(out)
     won = f"{shown.won.mean():.1%}"
     assert re.fullmatch(rf"{out}: games 30, steps {shown.steps}, win rate {won}, [\d.]+ KiB", lines[-1])
-    assert all(re.fullmatch(r"\d+ of 30 games", line) for line in lines[:-1])
-    assert 1 <= len(lines[:-1]) <= 9
     header = shown.header
     assert (header.env, header.stage, header.agents, header.games, header.played_by) == (
         "ma_rtfm",
@@ -192,7 +190,7 @@ def test_the_curriculum_takes_files_of_each_stage(monkeypatch, capsys, tmp_path)
     for more, complaint in (
         (("--stages", "s1,s2,s3", "--demonstrations", ",".join(files)), "no demonstrations show s3 .*--stages s1,s2\n"),
         (("--stages", "s1", "--demonstrations", f"{files[0]},{tmp_path}/none.npz"), "none.npz cannot be read"),
-        (("--stages", "s1", "--agents", "3", "--demonstrations", files[0]), "shows 2 agents, not 3"),
+        (("--stages", "s1", "--agents", "3", "--demonstrations", files[0]), "s1.npz .* agents 2, .* 3"),
     ):
         code, err = learn(*more)
         assert code == 2

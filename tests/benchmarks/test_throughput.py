@@ -98,9 +98,7 @@ def test_networks_are_compared_too(monkeypatch):
     assert other["parameters"] < narrow["parameters"]
 
 
-@pytest.mark.parametrize(
-    "arguments", [["--stage", "s9"], ["--beside", "chunk=none"], ["--json", "no/such/folder/speed.json"]]
-)
+@pytest.mark.parametrize("arguments", [["--stage", "s9"], ["--beside", "chunk=none"]])
 def test_nonsense_is_refused_before_anything_is_measured(arguments, monkeypatch, capsys):
     monkeypatch.setattr("sys.argv", ["throughput", *arguments])
     assert throughput.main() == 2

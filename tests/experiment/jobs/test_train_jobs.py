@@ -188,6 +188,6 @@ def test_other_seeds_and_runs_that_have_not_begun_are_refused(tmp_path, capsys):
         run_curriculum(SETTINGS, tmp_path / "run", device="cpu", display=quiet(), seeds=(1,))
     begin(tmp_path / "run")
     assert go_on(tmp_path / "run", "--only-seeds", "1,7") == 2
-    assert capsys.readouterr().err == "error: the run has seeds 0, 1, not 7: train some of its own\n"
+    assert "'7'" in capsys.readouterr().err
     assert go_on(tmp_path / "run", "--jobs", "-1") == 2
     assert "--jobs of" in capsys.readouterr().err
