@@ -52,10 +52,10 @@ def test_a_place_that_cannot_be_written_is_refused_before_anything_is_played(mon
 def test_the_oracle_is_recorded(monkeypatch, capsys, tmp_path):
     out = tmp_path / "demos.npz"
     assert run(monkeypatch, out, *OF_S1, "--agents", 3, "--games", 30, "--seed", 5) == 0
-    lines = capsys.readouterr().out.splitlines()
+    (line,) = capsys.readouterr().out.splitlines()  # no progress where there is no terminal
     shown = Demonstrations.load(out)
     won = f"{shown.won.mean():.1%}"
-    assert re.fullmatch(rf"{out}: games 30, steps {shown.steps}, win rate {won}, [\d.]+ KiB", lines[-1])
+    assert re.fullmatch(rf"{out}: games 30, steps {shown.steps}, win rate {won}, [\d.]+ KiB", line)
     header = shown.header
     assert (header.env, header.stage, header.agents, header.games, header.played_by) == (
         "ma_rtfm",
@@ -190,7 +190,7 @@ def test_the_curriculum_takes_files_of_each_stage(monkeypatch, capsys, tmp_path)
     for more, complaint in (
         (("--stages", "s1,s2,s3", "--demonstrations", ",".join(files)), "no demonstrations show s3 .*--stages s1,s2\n"),
         (("--stages", "s1", "--demonstrations", f"{files[0]},{tmp_path}/none.npz"), "none.npz cannot be read"),
-        (("--stages", "s1", "--agents", "3", "--demonstrations", files[0]), "s1.npz .* agents 2, .* 3"),
+        (("--stages", "s1", "--agents", "3", "--demonstrations", files[0]), "with agents 2, the run has 3"),
     ):
         code, err = learn(*more)
         assert code == 2

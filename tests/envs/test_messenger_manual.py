@@ -113,7 +113,7 @@ def test_stages_that_wander_say_nothing_of_movement():
 def test_a_corpus_whose_files_are_missing_or_damaged_is_refused(tmp_path):
     folder = write_corpus(tmp_path, our_sentences())
     (tmp_path / "text_val.json").write_text("{", encoding="utf-8")
-    with pytest.raises(DataNotFound, match=r"text_val.json"):
+    with pytest.raises(DataNotFound, match=r"text_val.json has no sentences that can be read"):
         mg.make("messenger", corpus=folder)
     (tmp_path / "text_train.json").unlink()
     with pytest.raises(DataNotFound, match=r"text_train.json is missing"):

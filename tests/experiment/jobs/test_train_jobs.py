@@ -188,6 +188,6 @@ def test_other_seeds_and_runs_that_have_not_begun_are_refused(tmp_path, capsys):
         run_curriculum(SETTINGS, tmp_path / "run", device="cpu", display=quiet(), seeds=(1,))
     begin(tmp_path / "run")
     assert go_on(tmp_path / "run", "--only-seeds", "1,7") == 2
-    assert "'7'" in capsys.readouterr().err
+    assert capsys.readouterr().err == "error: unknown seed of the run '7'; choose from: 0, 1\n"
     assert go_on(tmp_path / "run", "--jobs", "-1") == 2
     assert "--jobs of" in capsys.readouterr().err
