@@ -110,7 +110,7 @@ def test_a_curve_has_every_evaluation_during_training_and_not_that_of_the_best_w
     assert drawn == 2 * [([10, 20], [25, 50])]
 
 
-@pytest.mark.parametrize("arguments", [[0], [0, 1, "--names", "one", "one"], [0, "nowhere"]])
+@pytest.mark.parametrize("arguments", [[], [0], [0, 1, "--names", "one", "one"], [0, "nowhere"]])
 def test_nonsense_is_refused(folders, tmp_path, arguments):
     chosen = [folders[a] if isinstance(a, int) else a for a in arguments]
     assert run("--runs", *chosen, "--out", tmp_path / "out") == 2

@@ -32,7 +32,8 @@ def shared_stages(runs: Runs) -> list[str]:
     """
     check_same_world({name: run.settings for name, run in runs.items()})
     reached = [stage for run in runs.values() for stage in run.settings.stages if _sets(run, stage)]
-    shared = [stage for stage in next(iter(runs.values())).settings.entry.stages if reached.count(stage) > 1]
+    stages = dict.fromkeys(stage for run in runs.values() for stage in run.settings.entry.stages)
+    shared = [stage for stage in stages if reached.count(stage) > 1]
     if not shared:
         at = ", ".join(sorted(set(reached))) or "none is finished"
         raise ConfigurationError(f"a comparison takes two runs or more that share a stage, got {at}")
@@ -41,7 +42,7 @@ def shared_stages(runs: Runs) -> list[str]:
 
 def comparison(runs: Runs, picture: str) -> str:
     """The comparison as Markdown; `picture` is the name of its figure. ConfigurationError as of `shared_stages`."""
-    first, stages = next(iter(runs.values())).settings, shared_stages(runs)
+    stages, first = shared_stages(runs), next(iter(runs.values())).settings
     agents = f"{first.agents} agent{'s' if first.agents > 1 else ''}"
     return page(
         f"# {first.env}, {agents}: {', '.join(map(shown, runs))}",
