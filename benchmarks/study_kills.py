@@ -28,8 +28,9 @@ from magrounding.play.saved_games import Header, SavedEpisode, read_episodes
 from magrounding.play.web.limits import OncePerKind
 from magrounding.play.web.messages import Refusal
 from magrounding.play.web.participants import Participants
+from magrounding.play.web.records import FILES, read_record
 from magrounding.play.web.study import BETWEEN, Condition, Question, Study, digest_of
-from magrounding.storage import json_text, read_json, write_json
+from magrounding.storage import json_text, write_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -77,10 +78,8 @@ def campaign(folder: Path, participants: int, kills: int, seed: int = 0) -> Coun
         counts["servers"] += 1
         most = until + every // 4  # answers, then it waits for its end: it may be far ahead on a busy machine
         counts += _life(folder, participants, known, until, most, rng.random())
-    people = [read_json(path) for path in folder.glob("participant_*.json")]
-    taken = {
-        one["ticket"]: 1 + len(one["games"]) + len(one["answers"].get(BETWEEN, {})) + one["finished"] for one in people
-    }
+    people = [read_record(path) for path in folder.glob(FILES)]
+    taken = {one.ticket: 1 + len(one.games) + len(one.answers.get(BETWEEN, {})) + one.finished for one in people}
     counts["participants thanked"] = sum(steps == STEPS for steps in taken.values())
     counts["participants in the files"] = len(people)
     counts["lost steps"] = sum(max(0, steps - taken.get(digest_of(ticket), 0)) for ticket, steps in known.items())
@@ -91,7 +90,7 @@ def campaign(folder: Path, participants: int, kills: int, seed: int = 0) -> Coun
 
 def _life(folder: Path, participants: int, known: dict[str, int], until: int, most: int, seed: float) -> Counter[str]:
     """Let a server live until it is known to have answered so many steps; what it has answered goes into `known`."""
-    counts, answered, rest = Counter[str](), 0, b""
+    counts, asked, rest = Counter[str](), False, b""
     hears, says = os.pipe()
     server = os.fork()
     if not server:
@@ -104,11 +103,10 @@ def _life(folder: Path, participants: int, known: dict[str, int], until: int, mo
             counts[what] += 1
             if what == "answered":
                 known[ticket] = int(steps)
-                answered += 1
-        if "asked" not in counts:
-            counts["asked"] = 1
+        if not asked:
+            asked = True
             counts["second servers refused"] += _is_refused(folder)
-        if answered >= until:
+        if counts["answered"] >= until:
             os.kill(server, signal.SIGKILL)
             until = sys.maxsize
             counts["kills"] += 1
@@ -116,7 +114,6 @@ def _life(folder: Path, participants: int, known: dict[str, int], until: int, mo
     status = os.waitpid(server, 0)[1]
     if status not in (0, signal.SIGKILL):
         raise ConfigurationError("a server ended by itself; what it said stands above")
-    del counts["asked"]
     return counts
 
 
@@ -133,7 +130,7 @@ def _serve(folder: Path, participants: int, known: dict[str, int], says: int, mo
     with RunOwner(RunFolder(folder), "the server"):
         people = Participants(STUDY, folder)
         people.load()
-        there = len(list(folder.glob("participant_*.json")))
+        there = len(list(folder.glob(FILES)))
         waiting = [ticket for ticket, steps in known.items() if steps < STEPS]
         while True:
             for full in (False, True):

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
-from magrounding.adapters.tensors import flat_batch, flat_space, layout_of
+from magrounding.adapters.tensors import flat_batch, flat_observation
 from magrounding.errors import ConfigurationError, needed
 from magrounding.simulators.spaces import MASK
 from magrounding.vector import Info, Observation, VectorEnv
@@ -39,16 +39,13 @@ class BatchedVecEnv(PettingZooVecEnv):
     """
 
     def __init__(self, vec: VectorEnv, names: Sequence[str] | None = None) -> None:
-        fields = vec.spec.space()
-        del fields.spaces[MASK]
+        layout, box = flat_observation(vec.spec)
         agents = [f"agent_{i}" for i in range(vec.num_agents)] if names is None else list(names)
         if len(set(agents)) != vec.num_agents:
             raise ConfigurationError(f"these games have {vec.num_agents} agents, got the names {', '.join(agents)}")
         actions = spaces.Discrete(vec.spec.num_actions)
-        super().__init__(
-            vec.num_envs, dict.fromkeys(agents, flat_space(fields)), dict.fromkeys(agents, actions), agents
-        )
-        self.vec, self.layout = vec, layout_of(fields)
+        super().__init__(vec.num_envs, dict.fromkeys(agents, box), dict.fromkeys(agents, actions), agents)
+        self.vec, self.layout = vec, layout
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[ByAgent, ByAgent]:
         return self._show(*self.vec.reset(seed))

@@ -72,7 +72,7 @@ class TensorEnv(BaseParallelWrapper):
         self.agents: list[Any] = []
         self.layout: Layout = {}
         self._mask_in_info, self._padded = mask == "info", dead == "padded"
-        self._numbers = ("won", "illegal", "score") if SCORES in self.spec.capabilities else ("won", "illegal")
+        self._numbers = numbers_of(self.spec)
         first = env.observation_space(self.possible_agents[0])
         if not isinstance(first, spaces.Dict) or MASK not in first.spaces:
             raise ConfigurationError(f"for_tensors needs observations that are dicts with an {MASK!r}, got {first}")
@@ -83,8 +83,7 @@ class TensorEnv(BaseParallelWrapper):
         }
         space = spaces.Dict(self._fields)
         if flatten:
-            self.layout = layout_of(space)
-            space = flat_space(space)
+            self.layout, space = flattened(space)
         self._spaces = dict.fromkeys(self.possible_agents, space)
         self._only_no_op = (np.arange(self.spec.num_actions) == NO_OP).astype(np.int8)
 
@@ -116,15 +115,15 @@ class TensorEnv(BaseParallelWrapper):
         order = list(dict.fromkeys([*before, *self.agents]))
         for agent in order:  # envs say nothing of some that join or leave
             out = agent not in self.env.agents
-            if self._padded and out and (agent not in acting or not over):
-                observations[agent] = self._nothing()
+            waits = self._padded and out and (agent not in acting or not over)
+            if waits:
                 terminations[agent], truncations[agent] = over, False
-            elif agent not in observations:
+            if waits or agent not in observations:
                 observations[agent] = self._nothing()
             rewards.setdefault(agent, 0.0)
             truncations.setdefault(agent, False)
             terminations.setdefault(agent, out and not truncations[agent])
-            infos.setdefault(agent, outcome)
+            infos.setdefault(agent, outcome.copy())
         results = (self._shown(observations), rewards, terminations, truncations, self._given(observations, infos))
         return tuple({agent: part[agent] for agent in order} for part in results)  # pyright: ignore[reportReturnType]
 
@@ -179,20 +178,30 @@ def flat_batch(
     return seen, np.where(alive[..., None], observation[MASK] != 0, np.arange(spec.num_actions) == NO_OP)
 
 
-def layout_of(space: spaces.Dict) -> Layout:
-    """Return the place of each field of a flattened Dict; ConfigurationError for fields that are no Boxes."""
+def numbers_of(spec: EnvSpec) -> tuple[str, ...]:
+    """Return the names of the numbers in an agent's infos."""
+    return ("won", "illegal", "score") if SCORES in spec.capabilities else ("won", "illegal")
+
+
+def flat_observation(spec: EnvSpec) -> tuple[Layout, spaces.Box]:
+    """Return the layout and the Box of what a vector env shows an agent beside the mask (`flat_batch`)."""
+    fields = spec.space()
+    del fields.spaces[MASK]
+    return flattened(fields)
+
+
+def flattened(space: spaces.Dict) -> tuple[Layout, spaces.Box]:
+    """Return the place of each field of a Dict in a Box of float32, one behind the other, and that Box.
+
+    ConfigurationError for fields that are no Boxes.
+    """
     layout: Layout = {}
-    start = 0
+    start, ends = 0, []
     for name, part in space.spaces.items():
         if not isinstance(part, spaces.Box):
             raise ConfigurationError(f"flatten=True needs fields that are Boxes, {name!r} is {part}")
         layout[name] = (slice(start, start + math.prod(part.shape)), part.shape)
         start = layout[name][0].stop
-    return layout
-
-
-def flat_space(space: spaces.Dict) -> spaces.Box:
-    """Return the Box of float32 of a Dict of Boxes, one behind the other."""
-    ends = [(part.low.ravel(), part.high.ravel()) for part in space.spaces.values() if isinstance(part, spaces.Box)]
+        ends.append((part.low.ravel(), part.high.ravel()))
     low, high = (np.concatenate(each, dtype=np.float32) for each in zip(*ends, strict=True))
-    return spaces.Box(low, high, dtype=np.float32)
+    return layout, spaces.Box(low, high, dtype=np.float32)

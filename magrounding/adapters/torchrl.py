@@ -10,10 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from magrounding.adapters.tensors import Layout, flat_batch, flat_space, layout_of
+from magrounding.adapters.tensors import flat_batch, flat_observation, numbers_of
 from magrounding.errors import ConfigurationError, needed
 from magrounding.simulators.spaces import MASK
-from magrounding.spec import SCORES
 from magrounding.vector import Observation, VectorEnv
 
 with needed("an env of TorchRL", "clients"):
@@ -52,12 +51,9 @@ class BatchedEnv(EnvBase):
         super().__init__(device=torch.device(device), batch_size=torch.Size([vec.num_envs]))
         self.vec = vec
         self.group_map = {GROUP: [f"agent_{i}" for i in range(vec.num_agents)]}
-        fields = vec.spec.space()
-        del fields.spaces[MASK]
-        self.layout: Layout = layout_of(fields)
+        self.layout, box = flat_observation(vec.spec)
         self._seed = seed
-        self._numbers = ("won", "illegal", "score") if SCORES in vec.spec.capabilities else ("won", "illegal")
-        box = flat_space(fields)
+        self._numbers = numbers_of(vec.spec)
         rows, agents = torch.Size([vec.num_envs]), torch.Size([vec.num_envs, vec.num_agents])
         one = torch.Size([1])
         low, high = (torch.as_tensor(end).expand(*agents, -1).clone() for end in (box.low, box.high))

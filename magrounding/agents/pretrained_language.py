@@ -191,7 +191,7 @@ def load_model(folder: Path) -> tuple[Any, Any]:
         raise ConfigurationError(f"transformers cannot load the model in {folder}: {reason}") from None
     lacking = [name for name in info["missing_keys"] if "pooler" not in name]  # which no token's state needs
     if lacking:
-        raise ConfigurationError(f"the weights in {folder} lack {', '.join(lacking)}")
+        raise ConfigurationError(f"the weights in {folder} lack {lacking[0]} and {len(lacking) - 1} more")
     return tokenizer, network.float()
 
 

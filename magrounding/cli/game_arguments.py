@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import tyro
+from msgspec import Meta
 
 from magrounding.cli.command import derived
 from magrounding.cli.options import parse_env_options
@@ -94,7 +95,7 @@ class LanguageModelArguments:
     llm: Path | None = derived("none")
     """File of language models (.toml) that players llm:NAME are of, see docs/language_models.md; llm:MODEL@URL needs
     none."""
-    llm_parallel: Count = 16
+    llm_parallel: Annotated[int, Meta(ge=1, le=4096)] = 16
     """Calls of language models under way at once, at most."""
 
     def language_models(self, *, ask_facts: bool = False) -> LanguageModels:

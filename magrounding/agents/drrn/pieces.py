@@ -19,7 +19,7 @@ import msgspec
 import numpy as np
 
 from magrounding.errors import CheckpointError, ConfigurationError, needed
-from magrounding.storage import json_text, read_bytes, text_of, unpacked
+from magrounding.storage import WRONG_JSON, json_text, require_bytes, text_of, unpacked
 from magrounding.texts import content_keys
 from magrounding.vocabulary import plain_text
 
@@ -114,8 +114,12 @@ class Pieces:
     def from_json(cls, text: str | bytes, source: Path | str) -> Pieces:
         """Return the pieces that `to_json` wrote; CheckpointError for anything else."""
         try:
-            return cls(dict(msgspec.json.decode(text, type=_File).pieces))
-        except msgspec.DecodeError:
+            listed = msgspec.json.decode(text, type=_File).pieces
+            scores = dict(listed)
+            if len(scores) < len(listed):
+                raise ValueError("a piece is there twice")
+            return cls(scores)
+        except (*WRONG_JSON, msgspec.DecodeError):
             raise CheckpointError(
                 f"{source} is damaged, or no list of word pieces: magrounding pieces makes one"
             ) from None
@@ -123,8 +127,8 @@ class Pieces:
     @classmethod
     def load(cls, path: Path) -> Pieces:
         """Load the pieces of a JSON file, compressed or not; CheckpointError where it is missing or damaged."""
+        data = require_bytes(path)
         try:
-            data = read_bytes(path)
             return cls.from_json(text_of(unpacked(data) if path.suffix == ".gz" else data), path)
         except (OSError, EOFError, ValueError, zlib.error) as error:
             raise CheckpointError(f"{path} cannot be read: {error}") from None

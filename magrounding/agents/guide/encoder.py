@@ -13,6 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from magrounding.agents.modules import mlp
 from magrounding.agents.pretrained_language import inspect_model, load_model
 from magrounding.single.tokenizer import split
 
@@ -38,7 +39,7 @@ class HashedEncoder(nn.Module):
         self.embedding = nn.EmbeddingBag(buckets, width, mode="mean")
         nn.init.normal_(self.embedding.weight, std=width**-0.5)
         self.norm = nn.LayerNorm(width)
-        self.more = nn.Sequential(nn.Linear(width, hidden), nn.GELU(), nn.Linear(hidden, width))
+        self.more = mlp(width, hidden, width, nn.GELU)
 
     def forward(self, texts: Sequence[str]) -> Tensor:
         """Return vectors [U, width] of U texts."""

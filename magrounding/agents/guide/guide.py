@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 import msgspec
 import numpy as np
@@ -14,10 +14,12 @@ import torch.nn.functional as F
 from safetensors.torch import save
 from torch import Tensor, nn
 
+from magrounding.agents.bounded import bounded
 from magrounding.agents.guide.encoder import HashedEncoder, LanguageModelEncoder
 from magrounding.agents.policy import evaluating
 from magrounding.agents.weights import fit_weights, parse_tensors
 from magrounding.errors import CheckpointError, ConfigurationError
+from magrounding.schema import Count, Positive
 from magrounding.storage import ARRAYS, read_json, require_bytes, write_atomic, write_json
 
 TEMPERATURE = 0.05
@@ -61,8 +63,8 @@ class _About(msgspec.Struct):
     """What GUIDE_FILE says of a Guide."""
 
     encoder: Literal["hashed", "language_model"]
-    options: dict[str, int]
-    temperature: Annotated[float, msgspec.Meta(gt=0)]
+    options: dict[str, Count]
+    temperature: Positive
 
 
 def save_guide(folder: Path, guide: Guide, record: dict[str, Any]) -> None:
@@ -78,17 +80,18 @@ def load_guide(folder: Path) -> Guide:
 
     Raises:
         CheckpointError: files that are damaged or of something else.
-        ConfigurationError: no Guide there, or a language model that cannot be loaded.
+        ConfigurationError: no Guide there, one that is too large, or a language model that cannot be loaded.
         MissingExtra: it reads with a language model, and `transformers` is not installed.
     """
     content = read_json(_found(folder) / GUIDE_FILE)
     try:
         about = msgspec.convert(content, _About)
         if about.encoder == HashedEncoder.kind:
-            encoder = HashedEncoder(**about.options)
+            with bounded(f"the Guide in {folder}"):
+                encoder = HashedEncoder(**about.options)
         else:
             encoder = LanguageModelEncoder(folder / "model", **about.options)
-    except (msgspec.ValidationError, TypeError, RuntimeError) as error:  # torch's, of sizes that cannot be
+    except (msgspec.ValidationError, TypeError) as error:  # also of options that it has not
         raise CheckpointError(f"{folder / GUIDE_FILE} is damaged ({error})") from None
     guide = Guide(encoder, about.temperature)
     fit_weights(guide, parse_tensors(_weights(folder), folder / _WEIGHTS), folder / _WEIGHTS)
