@@ -123,7 +123,7 @@ class TensorEnv(BaseParallelWrapper):
             rewards.setdefault(agent, 0.0)
             truncations.setdefault(agent, False)
             terminations.setdefault(agent, out and not truncations[agent])
-            infos.setdefault(agent, outcome.copy())
+            infos.setdefault(agent, outcome)  # `_given` copies it
         results = (self._shown(observations), rewards, terminations, truncations, self._given(observations, infos))
         return tuple({agent: part[agent] for agent in order} for part in results)  # pyright: ignore[reportReturnType]
 
