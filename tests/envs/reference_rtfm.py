@@ -126,7 +126,7 @@ class ReferenceGame:
 
     def __init__(
         self,
-        agents: list[tuple[int, int]],
+        agents: list[tuple[int, int] | None],
         monsters: list[Being],
         items: list[Being],
         document: Document,

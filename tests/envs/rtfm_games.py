@@ -34,11 +34,11 @@ def being(world: RTFMWorld, row: int, slot: int) -> Being:
 
 
 def reference_game(world: RTFMWorld, row: int) -> ReferenceGame:
-    """A reference that begins where row `row` of a world has just begun."""
+    """A reference that begins where row `row` of a world has just begun, or has been put."""
     n, m, i = counts(world)
     beings = [being(world, row, slot) for slot in range(n + m + i)]
     options = world.game
-    return ReferenceGame(
+    game = ReferenceGame(
         [b.cell for b in beings[:n]],
         beings[n : n + m],
         beings[n + m :],
@@ -51,6 +51,9 @@ def reference_game(world: RTFMWorld, row: int) -> ReferenceGame:
         monsters_first=bool(world.game.kind.letters),
         letters=bool(world.game.kind.letters),
     )
+    for agent, held in zip(game.agents, world._games.entities[row, :n, HELD].tolist(), strict=True):
+        agent.held = beings[held] if held >= 0 else None
+    return game
 
 
 def chance_of(world: RTFMWorld, row: int) -> tuple[list[int], dict[int, int]]:

@@ -11,7 +11,7 @@ import pytest
 from scipy.stats import chisquare
 
 import magrounding as mg
-from magrounding.envs.rtfm.arrays import COLUMN, HELD, MOVE, PRESENT, ROW, TURN, WORD_1
+from magrounding.envs.rtfm.arrays import COLUMN, MOVE, PRESENT, ROW, TURN
 
 STAY, UP, DOWN, LEFT, RIGHT = range(5)
 LEVEL = 1e-4
@@ -27,14 +27,12 @@ def place(world, slots):
             entities[:, slot, [ROW, COLUMN]] = cell
 
 
-def moves_of(cells, slot, *, agents=1, chase_range=5, size=16, rows=ROWS, env="ma_rtfm", **options):
+def moves_of(cells, slot, *, agents=1, chase_range=5, action=STAY):
     """How often [5] the monster in `slot` chose each move, with everybody on the given cells."""
-    if env == "ma_rtfm":
-        options |= {"stage": "s3", "agents": agents}
-    vec = mg.make_vec(env, rows, size=size, chase_range=chase_range, **options)
+    vec = mg.make_vec("ma_rtfm", ROWS, stage="s3", agents=agents, size=16, chase_range=chase_range)
     vec.reset(seed=11)
     place(vec.world, cells)
-    vec.world.step(np.zeros((rows, agents), np.int64), False)
+    vec.world.step(np.full((ROWS, agents), action), False)
     return np.bincount(vec.world._games.entities[:, slot, MOVE], minlength=5)
 
 
@@ -75,12 +73,17 @@ def test_a_monster_chases_with_probability_six_tenths_within_range(agent, monste
     assert agrees(counts, expected(nearer, open_moves, chased))
 
 
+def test_a_monster_chooses_before_the_agent_moves():
+    counts = moves_of([(5, 5), (5, 7), (14, 14), (13, 1), (13, 2)], 1, action=UP)
+    assert agrees(counts, expected((LEFT,), ALL))
+
+
 def test_the_distractor_moves_by_the_same_rule():
     counts = moves_of([(5, 5), (14, 14), (7, 7), (13, 1), (13, 2)], 2)
     assert agrees(counts, expected((UP, LEFT), ALL))
 
 
-@pytest.mark.parametrize(("chase_range", "chased"), [(2, False), (2.9, True), (0, False), (None, True), (50, True)])
+@pytest.mark.parametrize(("chase_range", "chased"), [(2, False), (2.9, True), (0, False)])
 def test_chase_range_is_an_option(chase_range, chased):
     counts = moves_of([(5, 5), (7, 7), (14, 14), (13, 1), (13, 2)], 1, chase_range=chase_range)
     assert agrees(counts, expected((UP, LEFT) if chased else (), ALL, chased))
@@ -147,40 +150,3 @@ def test_turn_orders_are_uniform(agents, moving):
             assert chisquare(list(orders.values())).pvalue > LEVEL
         for k in range(last - first):  # each mover equally often on each turn
             assert chisquare(np.bincount(turns[:, first + k] - base, minlength=last - first)).pvalue > LEVEL
-
-
-def dragon(cells, held, action, rows=4000):
-    """A step of rock-paper-scissors with agent, dragon and items placed; `held` counts items from 0."""
-    vec = mg.make_vec("rock_paper_scissors", rows, task="permutation")
-    vec.reset(seed=2)
-    place(vec.world, cells)
-    vec.world._games.entities[:, 0, HELD] = -1 if held is None else 2 + held
-    vec.world.step(np.full((rows, 1), action), False)
-    return vec.world
-
-
-def test_the_dragon_moves_before_the_agent():
-    """An agent that steps aside is caught where it stood; in RTFM it would have been gone."""
-    world = dragon([(5, 5), (5, 6), (8, 1), (8, 2), (8, 3)], None, UP)
-    came = world._games.entities[:, 1, MOVE] == LEFT
-    assert came.mean() > 0.5
-    assert (world.out.rewards[came] == -1).all()
-    assert not world.out.won.any()
-    assert (world.out.rewards[~came] == np.float32(-0.02)).all()
-
-
-def test_the_right_letter_kills_the_dragon_though_it_strikes_first():
-    vec = mg.make_vec("rock_paper_scissors", 4000, task="permutation")
-    vec.reset(seed=2)
-    entities, words = vec.world._games.entities, vec.spec.vocabulary.words
-    place(vec.world, [(5, 5), (5, 6), None, None, None])
-    entities[:, 0, HELD] = 2 + np.arange(4000) % 3
-    expected_wins = []
-    for b in range(4000):
-        beats = {s.split()[0]: s.split()[2] for s in vec.world.text(b)["manual"]}
-        item, monster = words[entities[b, entities[b, 0, HELD], WORD_1]], words[entities[b, 1, WORD_1]]
-        expected_wins.append(beats[item] == monster)
-    vec.world.step(np.zeros((4000, 1), np.int64), False)
-    came = entities[:, 1, MOVE] == LEFT
-    assert (vec.world.out.won == (np.array(expected_wins) & came)).all()
-    assert (vec.world.out.rewards[came, 0] == np.where(np.array(expected_wins)[came], 1, -1)).all()
