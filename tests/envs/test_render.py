@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 import magrounding as mg
-from examples.picture import find_moment
-from magrounding.envs.drawing import rgb_array, sprites
+from magrounding.envs.drawing import rgb_array
 from magrounding.envs.drawing.pen import AGENT_COLOURS, ELEMENTS, hashed, quality_colour
 from magrounding.envs.drawing.picture import _BACKGROUND, HEIGHT, WIDTH, _text_block
 from magrounding.envs.drawing.sprites import figures, sprite
@@ -79,13 +78,12 @@ def test_ansi_map_is_aligned():
     assert "0123" in wide[2]
 
 
-@pytest.mark.parametrize("size", [4, 6, 8, 10, 20, 40])
+@pytest.mark.parametrize("size", [4, 40])
 def test_pictures_have_one_size(size):
     figures = (Figure(1, 1, "agent", "0"), Figure(2, 2, "monster", "goblin", "fire"))
     picture = rgb_array(scene(size, figures))
     assert (picture.shape, picture.dtype) == ((HEIGHT, WIDTH, 3), np.uint8)
     assert picture.flags.writeable
-    assert picture.flags.owndata or picture.base is None
 
 
 def test_every_fact_can_be_seen():
@@ -121,44 +119,19 @@ def test_every_known_name_has_a_figure_of_its_own():
     nouns = {*ontology.TRAINING.nouns, *ontology.UNSEEN.nouns}
     assert monsters <= {*figures()["creatures"]}
     assert nouns <= {*figures()["weapons"]}
-    for group, kind, quality in (("creatures", "monster", "fire"), ("weapons", "item", "blessed")):
+    assert {*figures()["entities"], "sword"} == {*ENTITIES, "message"}
+    kinds = ("creatures", "monster", "fire"), ("weapons", "item", "blessed"), ("entities", "enemy", "")
+    for group, kind, quality in kinds:
         names = [name for name, figure in figures()[group].items() if "shapes" in figure]
         assert len({sprite(kind, name, quality, 48).tobytes() for name in names}) == len(names)
     agents = {sprite("agent", str(i), "", 48).tobytes() for i in range(len(AGENT_COLOURS))}
     assert len(agents) == len(AGENT_COLOURS)
 
 
-def test_messenger_has_figures_of_its_own(monkeypatch):
-    names = {*ENTITIES, "message"}
-    assert names == {*figures()["entities"], "sword"}
-    images = {name: sprite("enemy", name, "", 48) for name in names}
-    assert len({image.tobytes() for image in images.values()}) == len(names)
-    for name, image in images.items():
-        assert (np.asarray(image)[..., 3] == 255).mean() > 0.15
-        for kind in ("message", "goal", "decoy", "item"):
-            assert sprite(kind, name, "", 48).tobytes() == image.tobytes()
-    groups = {}
-    monkeypatch.setattr(sprites, "draw_figure", lambda pen, group, name, *tint: groups.update({name: group}))
-    for name in names:
-        sprite.__wrapped__("enemy", name, "", 48)
-    assert groups == dict.fromkeys(names, "entities") | {"sword": "weapons"}
-
-
 def test_a_scene_without_a_goal_shows_none():
     assert ansi(scene(goal="")).splitlines() == [
         line for line in ansi(scene()).splitlines() if not line.startswith("goal:")
     ]
-    with_goal, without = rgb_array(scene()), rgb_array(scene(goal=""))
-    np.testing.assert_array_equal(without[:, :820], with_goal[:, :820])
-    np.testing.assert_array_equal(without[:95, 820:], with_goal[:95, 820:])
-    np.testing.assert_array_equal(without[92:292, 820:], with_goal[200:400, 820:], "the rest moves up")
-
-
-@pytest.mark.parametrize(("name", "agents"), [("messenger", 1), ("ma_messenger", 3)])
-def test_games_of_messenger_can_be_seen(name, agents):
-    env = mg.make(name, stage="s3", render_mode="rgb_array", **({"agents": agents} if agents > 1 else {}))
-    env.reset(seed=0)
-    assert env.render().shape == (HEIGHT, WIDTH, 3)
 
 
 def test_unknown_words_get_fixed_looks():
@@ -169,20 +142,17 @@ def test_unknown_words_get_fixed_looks():
     for figure in (
         Figure(1, 1, "monster", "mage"),
         Figure(1, 1, "item", "q"),
-        Figure(1, 1, "item", "17"),
-        Figure(1, 1, "item", "memo", "secret"),
         Figure(1, 1, "door", "gate"),
         Figure(1, 1, "agent", "queen"),
     ):
         image = sprite(figure.kind, figure.name, figure.quality, 48)
         assert image.size == (48, 48)
         assert np.asarray(image)[..., 3].any()
-        assert rgb_array(scene(figures=(figure,))).shape == (HEIGHT, WIDTH, 3)
         assert figure.name in ansi(scene(figures=(figure,), alive=(True,), inventories=("",)))
 
 
-@pytest.mark.parametrize("together", [1, 2, 3, 4, 9, 20])
-@pytest.mark.parametrize("size", [6, 10, 30])
+@pytest.mark.parametrize("together", [1, 4, 20])
+@pytest.mark.parametrize("size", [6, 30])
 def test_crowds_stay_in_their_cell(together, size):
     crowd = tuple(Figure(2, 2, "item", "morningstar", "grandmasters") for _ in range(together))
     full, empty = rgb_array(scene(size, crowd)).astype(int), rgb_array(scene(size, ())).astype(int)
@@ -206,12 +176,6 @@ def test_long_manuals_are_set_smaller_until_they_fit():
         assert inked.max() < 369, "the last line is cut off"
 
 
-def test_many_agents_fit_into_the_panel():
-    many = scene(alive=(True,) * 16, inventories=("grandmasters morningstar",) * 16)
-    few = scene(alive=(True,), inventories=("",))
-    assert rgb_array(many).shape == rgb_array(few).shape
-
-
 @pytest.mark.alone
 @in_the_full_suite("speeds, which others' work disturbs")
 def test_a_frame_is_fast():
@@ -224,22 +188,6 @@ def test_a_frame_is_fast():
         env.render()
         times.append(time.process_time() - start)
     assert min(times) <= 0.050, f"{min(times) * 1000:.0f} ms a frame"
-
-
-def test_real_games_from_start_to_end():
-    env = mg.make("ma_rtfm", stage="s3", agents=3, death="individual", max_cycles=30, render_mode="rgb_array")
-    env.reset(seed=1)
-    frames = [env.render()]
-    while env.agents:
-        env.step({agent: env.action_space(agent).sample() for agent in env.agents})
-        frames.append(env.render())
-    assert len({frame.tobytes() for frame in frames}) == len(frames), "the step count alone makes each another"
-
-
-def test_the_picture_of_the_readme_is_a_moment_of_a_game():
-    picture = find_moment(seed=1, holders=1, after=3)
-    assert picture.shape == (HEIGHT, WIDTH, 3)
-    np.testing.assert_array_equal(find_moment(seed=1, holders=1, after=3), picture)
 
 
 def test_rings_in_the_colours_of_those_that_claim_an_entity():
@@ -260,7 +208,7 @@ def test_rings_in_the_colours_of_those_that_claim_an_entity():
 
 
 @pytest.mark.parametrize("size", [8, 12])
-@pytest.mark.parametrize("together", [1, 2, 3])
+@pytest.mark.parametrize("together", [1, 3])
 def test_labels_cover_no_figure(size, together, monkeypatch):
     figures = (
         Figure(2, 2, "monster", "wolf", "lightning"),
