@@ -212,7 +212,7 @@ def test_gymnasium(id, options):
 def test_a_team_of_one_is_a_gymnasium_env_too(id, stage):
     check_env(SingleAgentEnv(_make(id, stage, agents=1)), skip_render_check=True)
     assert gymnasium.make(f"magrounding/{id}-v0", **stage, agents=1).spec is not None
-    with pytest.raises(ConfigurationError, match=r"this game has 2; use magrounding\.make"):
+    with pytest.raises(ConfigurationError):
         gymnasium.make(f"magrounding/{id}-v0", **stage)
 
 

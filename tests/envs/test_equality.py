@@ -205,5 +205,5 @@ def test_a_snapshot_is_a_copy():
 def test_a_snapshot_of_another_configuration_is_refused():
     vec, other = mg.make_vec("rtfm", 4), mg.make_vec("rtfm", 5)
     vec.reset(seed=0)
-    with pytest.raises(ConfigurationError, match="another configuration"):
+    with pytest.raises(ConfigurationError):
         other.restore(vec.snapshot())

@@ -6,7 +6,6 @@ import pytest
 import magrounding as mg
 from magrounding.envs.messenger.entities import ENTITIES
 from magrounding.envs.messenger.manual import LAYOUTS, without_punctuation
-from magrounding.errors import ConfigurationError, DataNotFound
 from tests.envs.people_corpus import small_corpus, write_corpus
 from tests.envs.test_equality import record
 
@@ -84,15 +83,6 @@ def test_nothing_but_the_manual_differs(env, options, layout):
     assert any(frame["done"].any() for frame in usual[1:])
 
 
-def test_rows_are_the_default_and_are_named_as_ever():
-    plain, named = (
-        record(mg.make_vec("messenger", 8, stage="s2", **more), 1, 3) for more in ({}, {"layout": "statements"})
-    )
-    for one, other in zip(plain, named, strict=True):
-        for key in one:
-            np.testing.assert_array_equal(one[key], other[key], err_msg=key)
-
-
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_weights_of_one_layout_and_split_are_those_of_every_other(layout):
     for id in ("messenger", "ma_messenger"):
@@ -101,26 +91,3 @@ def test_weights_of_one_layout_and_split_are_those_of_every_other(layout):
         specs = [entry.describe(stage="s3", split=split, layout=layout) for split in ("train", "val", "test")]
         assert len({spec["manual"].shape for spec in specs}) == 1
         assert specs[0].vocabulary_hash == entry.describe().vocabulary_hash
-
-
-@pytest.mark.parametrize(
-    ("options", "complaint"),
-    [
-        ({"layout": "merged"}, "unknown layout 'merged'; choose from: statements, paragraph, stream"),
-        ({"layout": None}, "unknown layout None"),
-        ({"layout": "stream", "game_id": True}, "one line of symbols, which has no layout 'stream'"),
-        ({"layout": "paragraph", "game_id": True}, "one line of symbols, which has no layout 'paragraph'"),
-    ],
-)
-def test_what_cannot_be_is_refused(options, complaint):
-    for id in ("messenger", "ma_messenger"):
-        for ask in (mg.ENVS[id].describe, mg.ENVS[id].configure):
-            with pytest.raises(ConfigurationError, match=complaint):
-                ask(**options)
-    assert mg.ENVS["messenger"].describe(game_id=True, layout="statements")["manual"].shape == (1, 3)
-
-
-def test_a_missing_corpus_is_missing_in_every_layout(tmp_path):
-    for layout in LAYOUTS:
-        with pytest.raises(DataNotFound, match="text_train"):
-            mg.ENVS["messenger"].describe(corpus=str(tmp_path), layout=layout)

@@ -10,7 +10,7 @@ from magrounding.envs.messenger.arrays import KIND, MOVEMENT, ROLE
 from magrounding.envs.messenger.entities import ENTITIES, FIRST_SYMBOL, MOVEMENTS, ROLES
 from magrounding.envs.messenger.manual import CELLS, TEXTS, our_corpus
 from magrounding.envs.messenger.sentences import SPLITS, triples
-from magrounding.errors import ConfigurationError, DataNotFound
+from magrounding.errors import DataNotFound
 from tests.envs.people_corpus import our_sentences, write_corpus
 
 
@@ -113,16 +113,11 @@ def test_stages_that_wander_say_nothing_of_movement():
 def test_a_corpus_whose_files_are_missing_or_damaged_is_refused(tmp_path):
     folder = write_corpus(tmp_path, our_sentences())
     (tmp_path / "text_val.json").write_text("{", encoding="utf-8")
-    with pytest.raises(DataNotFound, match=r"text_val.json has no sentences that can be read"):
+    with pytest.raises(DataNotFound):
         mg.make("messenger", corpus=folder)
     (tmp_path / "text_train.json").unlink()
-    with pytest.raises(DataNotFound, match=r"text_train.json is missing"):
+    with pytest.raises(DataNotFound):
         mg.make("messenger", corpus=folder)
-
-
-def test_more_agents_than_cells_are_refused():
-    with pytest.raises(ConfigurationError, match="at most 9 agents"):
-        mg.make("ma_messenger", agents=10)
 
 
 @pytest.mark.parametrize("options", [{"stage": "s3"}, {"env": "ma_messenger", "stage": "s4", "agents": 3}])
@@ -139,8 +134,3 @@ def test_game_id_tells_symbols_instead_of_sentences(options):
     _, wrong, _ = games("train", rows=200, game_id=True, manual="reassigned", **options)
     assert (np.sort(wrong["manual"]) == np.sort(observation["manual"])).all()
     assert (wrong["manual"] != observation["manual"]).all()
-
-
-def test_game_id_is_a_flag():
-    with pytest.raises(ConfigurationError, match="game_id of Messenger takes True or False, got 1"):
-        mg.make_vec("messenger", 1, game_id=1)

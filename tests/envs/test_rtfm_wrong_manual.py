@@ -7,7 +7,6 @@ import pytest
 
 import magrounding as mg
 from magrounding.envs.rtfm.oracle import Oracle
-from magrounding.errors import ConfigurationError
 from magrounding.play.evaluate import play
 from tests.envs.rtfm_games import document_of
 from tests.envs.test_equality import record, same
@@ -138,11 +137,3 @@ def test_the_oracle_reads_nothing_and_wins_as_ever(env, options, bar):
     assert (lie.won == truth.won).all()
     assert (lie.length == truth.length).all()
     assert lie.won.mean() >= bar
-
-
-@pytest.mark.parametrize("env", ["rtfm", "ma_rtfm", "rock_paper_scissors"])
-@pytest.mark.parametrize("manual", ["false", True, None])
-def test_other_manuals_do_not_exist(env, manual):
-    with pytest.raises(ConfigurationError, match="unknown manual") as error:
-        mg.make_vec(env, 2, manual=manual)
-    assert "true, reassigned" in str(error.value)
