@@ -7,7 +7,6 @@ import torch
 import magrounding as mg
 from magrounding.agents.document_policy import Inputs
 from magrounding.play.evaluate import evaluate
-from magrounding.play.scripted import RandomTeam
 from magrounding.play.team import Team
 from tests.endi.games import network
 
@@ -66,11 +65,3 @@ def test_a_network_that_models_nobody_says_nothing_of_others():
     found = evaluate(mixed, "ma_rtfm", OPTIONS, GAMES, diagnose=True).summary()
     assert "modelling_accuracy" not in found  # nothing is said of a team in which only one guesses
     assert "mask_coverage" in found
-
-
-def test_steps_to_win_are_those_of_games_won():
-    evaluation = evaluate(RandomTeam(2, 5), "ma_rtfm", {"stage": "s1", "agents": 2, "max_cycles": 60}, 200)
-    summary = evaluation.summary()
-    assert summary["steps_to_win"] == evaluation.length[evaluation.won].mean() != summary["length"]
-    lost = evaluate(RandomTeam(2, 5), "ma_rtfm", {"stage": "s1", "agents": 2, "max_cycles": 1}, 5)
-    assert "steps_to_win" not in lost.summary()

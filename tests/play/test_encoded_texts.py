@@ -80,29 +80,6 @@ def test_games_read_by_halves_keep_what_the_other_half_shows(policy, keep):
     assert keep or len(texts.encoding["states"]) == 4
 
 
-@pytest.mark.parametrize("lengths", [(2, 5), (5, 2)])
-def test_shorter_texts_are_padded(policy, keep, lengths):
-    """A longer text arrives beside a shorter one, or the other way round."""
-    texts = reader_of(policy, keep)
-    first, second = sentences(lengths[0]), sentences(lengths[1], word=4)
-    read(texts, np.concatenate([first, first]))
-    read(texts, np.concatenate([first, second]))
-    assert texts.encoding["states"].shape[1] == 5
-
-
-def test_the_callers_arrays_may_change(policy, keep):
-    """Worlds overwrite their buffers; keys that changed in place must not look like the old ones."""
-    texts, shown = reader_of(policy, keep), sentences(3, 1)
-    keys = content_keys({"message": shown})
-    with torch.no_grad():
-        texts.read(keys, {"message": shown})
-        shown[:] = sentences(2, 4, word=6)
-        keys[:] = content_keys({"message": shown})
-        texts.read(keys, {"message": shown})
-    assert texts.encoded == 4
-    read(texts, shown)
-
-
 def test_what_is_kept_has_a_limit(policy, monkeypatch):
     monkeypatch.setattr(player, "KEPT", 5)
     texts = reader_of(policy, keep=True)

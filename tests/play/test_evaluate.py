@@ -73,19 +73,6 @@ def test_the_first_games_of_every_row_count_not_the_first_to_end():
     assert result.summary()["score"] == 34
 
 
-def test_leaving_finished_games_aside_changes_nothing(team):
-    """A team thinks about the open games only; thinking about all of them gives the same results."""
-
-    class Tireless:
-        initial_memory = team.initial_memory
-        act = team.act
-
-    partial, whole = (evaluate(player, "ma_rtfm", OPTIONS, 30, seed=5) for player in (team, Tireless()))
-    assert (partial.length == whole.length).all()
-    assert (partial.returns == whole.returns).all()
-    assert len(set(partial.length.tolist())) > 2
-
-
 class Reader(RandomTeam):
     """Draws, and keeps the games and what it was given to read of each."""
 

@@ -82,14 +82,3 @@ def test_what_is_read_is_what_is_shown(policy):
         again = fresh.choose(Shown(shown.observation, shown.texts, None), restarts)  # no key, so contents are compared
         np.testing.assert_allclose(choice.logits, again.logits, atol=1e-6)
         np.testing.assert_allclose(choice.value, again.value, atol=1e-6)
-
-
-def test_bfloat16_gives_float32_choices(policy):
-    vec = TextGames(B)
-    exact, rough = player_of(policy, vec), Player(policy, vec.spec, B, torch.Generator().manual_seed(0), bf16=True)
-    (shown, restarts), *_ = steps_of(vec, 1)
-    one, other = (player.choose(shown, restarts, greedy=True) for player in (exact, rough))
-    assert other.logits.dtype == np.float32
-    legal = shown.observation["action_mask"] == 1
-    np.testing.assert_allclose(one.logits[legal], other.logits[legal], atol=0.05)
-    assert (one.logits[legal] != other.logits[legal]).any()

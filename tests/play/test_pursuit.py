@@ -25,12 +25,6 @@ def test_the_nearest_of_what_a_move_comes_nearer_to():
     assert goals_of([(1, 2)], [(0, 2)], *things) == [NOTHING]
 
 
-def test_the_dead_and_what_is_gone_play_no_part():
-    assert goals_of([(1, 2), (1, 6)], [GONE, (1, 5)], (1, 4), (1, 3)) == [NOTHING, 0]
-    assert goals_of([(1, 2), GONE], [(1, 3), GONE], GONE, (1, 9)) == [1, NOTHING]
-    assert goals_of([(3, 3)], [(2, 3)], GONE, GONE) == [NOTHING]  # row -1 is no place to go to
-
-
 @pytest.mark.parametrize(
     ("goals", "pairs"),
     [

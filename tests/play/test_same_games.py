@@ -71,22 +71,6 @@ def test_aliases_differ_in_names_alone(env, stage):
             assert all(np.array_equal(read[part], its_read[part]) for part in read)
 
 
-@pytest.mark.parametrize(
-    ("agent", "options", "depends"),
-    [
-        ("relread", {}, False),
-        ("endi_dis_relread", {}, False),
-        ("relread", {"similarity": 4}, True),
-        ("relread", {"meaning": 4}, True),
-        ("relread", {"motion": 4}, True),
-        ("txt2pi", {}, True),
-    ],
-)
-def test_which_networks_depend_on_names(agent, options, depends):
-    spec = ENVS["ma_rtfm"].describe(stage="s1", agents=2, size=8)
-    assert build_policy(agent, spec, options, seed=0).depends_on_names is depends
-
-
 @pytest.mark.parametrize("agent", ["relread", "endi_dis_relread"])
 @pytest.mark.parametrize("greedy", [True, False])
 def test_readers_without_names_play_the_same_games_in_the_same_way(agent, greedy):

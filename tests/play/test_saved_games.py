@@ -59,7 +59,6 @@ def test_a_game_that_goes_another_way_is_refused(tmp_path):
     [
         {"version": 2},
         {"agents": 3, "players": ["random"] * 3},
-        {"env": ["rtfm"]},
         {"players": "ab"},
         {"vocabulary": "0"},
     ],

@@ -65,10 +65,3 @@ def test_choices_are_named_by_their_words():
     assert (choices[0, team.act(obs, None, info)[0][0, 0]] == choices[0, row]).all()
     missing = team.act(obs, None, None)[0][0, 0]
     assert not obs["action_mask"][0, 0, missing] or obs["action_mask"][0, 0].all()
-
-
-def test_a_long_line_is_read_at_once():
-    """The old code took minutes for it."""
-    with pytest.raises(ConfigurationError):
-        Script.parse(f"left * x{' ' * 200_000}* 0")
-    assert Script.parse(f"a{' ' * 200_000}b").moves[0].startswith("a")

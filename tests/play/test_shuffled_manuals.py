@@ -57,16 +57,6 @@ def test_keys_name_manual_and_goal_together(resample_text):
     assert set(changes) == ({(True, True)} if resample_text else {(o, p) for o in (True, False) for p in (True, False)})
 
 
-def test_keys_in_a_row_are_told_apart_too():
-    """A world may number its documents: neighbouring numbers, and exchanged ones, must not give one key."""
-    recorder = Recorder()
-    own, other = (array.reshape(-1) for array in np.meshgrid(np.arange(40), np.arange(40)))
-    pairs = np.stack([own, other], axis=1).reshape(-1)  # rows 0, 2, 4, …: own, and the next row's
-    obs = {"manual": np.zeros((3200, 1, 1)), "action_mask": np.ones((3200, 2, 5), np.int8)}
-    ShuffledManuals(recorder).act(obs, None, {"document": pairs})
-    assert len(np.unique(recorder.given[0][1]["document"][::2])) == 1600
-
-
 def test_a_team_acts_as_when_it_is_handed_the_exchanged_manuals(team):
     vec = mg.make_vec("ma_rtfm", 6, **OPTIONS)
     (obs, info), shuffled = vec.reset(seed=0), ShuffledManuals(team)

@@ -13,7 +13,7 @@ from magrounding.agents.policy import Policy, PolicyOutput
 from magrounding.errors import ConfigurationError, InvalidAction, Unplayable
 from magrounding.play.lineup import Lineup
 from magrounding.play.player import Player
-from magrounding.play.scripted import RandomTeam, random_team
+from magrounding.play.scripted import random_team
 from magrounding.play.session import Session
 from magrounding.play.team import Team, mixed_team
 from magrounding.spec import FixedActions
@@ -89,16 +89,6 @@ def test_drawn_actions_are_decided_by_the_memorys_seed(team):
     assert (first != drawn(4, torch_seed=0)).mean() > 0.3
     seeds = [[player.generator.initial_seed() for player in team.initial_memory(1, seed)] for seed in range(3)]
     assert len({seed for own in seeds for seed in own}) == 6
-
-
-@pytest.mark.parametrize("obey", [False, True])
-def test_the_random_team_draws_uniformly(obey):
-    mask = np.array([[1, 0, 1, 1, 0]], np.int8)
-    team = RandomTeam(1, 5, seed=0, obey_mask=obey)
-    actions, _ = team.act({"action_mask": np.broadcast_to(mask, (30_000, 1, 5))})
-    shares = np.bincount(actions[:, 0], minlength=5) / 30_000
-    expected = mask[0] / 3 if obey else np.full(5, 0.2)
-    assert shares == pytest.approx(expected, abs=0.012)
 
 
 @pytest.mark.parametrize("choosing", [False, True])

@@ -8,8 +8,7 @@ import pytest
 from examples.my_game.my_game import env as my_game
 from magrounding.cli import watch
 from magrounding.cli.command import CommandLine
-from magrounding.errors import ConfigurationError, InvalidAction
-from magrounding.play.action_names import letters_of
+from magrounding.errors import InvalidAction
 from magrounding.play.lineup import Lineup
 from magrounding.play.saved_games import EpisodeWriter, read_episodes
 from magrounding.play.session import Session
@@ -139,38 +138,6 @@ def test_statements_are_marked_for_the_agent_that_tab_chooses():
     asyncio.run(run())
 
 
-def test_the_agent_that_outlives_the_person_plays_on():
-    async def run():
-        game = session(seed=0, stage="s3", agents=2, max_cycles=40, death="individual")
-        app = Terminal(game, pause=0.01)
-        async with app.run_test() as pilot:
-            for _ in range(200):
-                if game.now.over:
-                    break
-                if game.waiting:
-                    game.choose(0, game.moves(0)[0].action)
-                    app._advance()
-                steps = len(game.views)
-                await pilot.pause(0.03)
-                if 0 not in game.living and len(game.views) > steps:
-                    return
-            pytest.fail("it came to a stop")
-
-    asyncio.run(run())
-
-
-def test_a_timer_that_outlives_the_widgets_plays_nothing():
-    async def run():
-        game = session(players="oracle", env="ma_rtfm")
-        app = Terminal(game, pause=60)
-        async with app.run_test():
-            await app.screen.remove_children()
-            app._play_on()
-        assert len(game.views) == 1
-
-    asyncio.run(run())
-
-
 def test_a_saved_game_is_gone_through(monkeypatch, tmp_path):
     game = session(players="oracle", env="ma_rtfm")
     writer = EpisodeWriter(tmp_path / "games", game.header)
@@ -208,11 +175,3 @@ def test_who_moves_and_what_cannot_be():
     assert game.advance()
     assert game.now.last[0].startswith(f"agent 0: {last.name}")
     assert game.chosen == {}
-
-
-def test_keys():
-    names = ("stay", "up", "down", "left", "right", "strike")
-    assert letters_of(names) == {"s": 0, "u": 1, "d": 2, "l": 3, "r": 4, "t": 5}
-    assert letters_of(["quit", "stay"], "q") == {"u": 0, "s": 1}
-    with pytest.raises(ConfigurationError):
-        letters_of(["a", "aa"])

@@ -86,38 +86,28 @@ def test_waits_grow_and_a_server_may_ask_for_more(ends):
     assert max(waits[5:]) <= 10
 
 
-def test_a_refusal_is_final(ends):
-    async def refuse():
-        return web.json_response({"error": "who are you?\x1b[2J"}, status=401)
+async def refuse(served):
+    return web.json_response({"error": "who are you?\x1b[2J"}, status=401)
 
-    with serving(Served(lambda body: refuse())) as served:
-        end, waits = ends(served)
+
+async def without_end(served):
+    response = web.StreamResponse()
+    await response.prepare(served.request)
+    while True:
+        await response.write(b"x" * 2**16)
+
+
+async def elsewhere(served):
+    return web.Response(status=302, headers={"Location": "http://127.0.0.1:9/"})
+
+
+@pytest.mark.parametrize(("answer", "options"), [(refuse, {}), (without_end, {"retries": 0}), (elsewhere, {})])
+def test_what_is_final_is_not_tried_again(ends, answer, options):
+    with serving(Served(lambda body: answer(served))) as served:
+        end, waits = ends(served, **options)
         with pytest.raises(EndpointFailed):
             end.complete(ASK)
     assert waits == []
-
-
-def test_a_reply_without_end(ends):
-    async def flood():
-        response = web.StreamResponse()
-        await response.prepare(served.request)
-        while True:
-            await response.write(b"x" * 2**16)
-
-    with serving(Served(lambda body: flood())) as served:
-        end, _ = ends(served, retries=0, timeout=30.0)
-        with pytest.raises(EndpointFailed):
-            end.complete(ASK)
-
-
-def test_no_redirect_is_followed(ends):
-    async def elsewhere():
-        return web.Response(status=302, headers={"Location": "http://127.0.0.1:9/"})
-
-    with serving(Served(lambda body: elsewhere())) as served:
-        end, _ = ends(served)
-        with pytest.raises(EndpointFailed):
-            end.complete(ASK)
 
 
 def test_the_key_goes_to_the_endpoint_alone(ends, monkeypatch, caplog):

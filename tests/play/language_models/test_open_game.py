@@ -74,7 +74,6 @@ def test_an_open_agent_is_asked_what_a_language_model_is(env):
     ("history", "read_again"),
     [
         (0, [0, 0, 0, 0, 0, 0, 0, 0, 0, 0]),
-        (1, [0, 1, 1, 1, 1, 1, 1, 1, 1, 1]),
         (3, [0, 1, 2, 3, 4, 5, 3, 4, 5, 3]),
         (10, [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]),
     ],
@@ -112,9 +111,7 @@ def test_training_has_no_game_of_another_split():
     "arguments",
     [
         {"options": {"split": "eval"}},
-        {"options": {"size": 10}, "split": "eval_10x10"},
         {"split": "tests"},
-        {"players": "oracle"},
         {"players": "model,model"},
         {"reply": "xml"},
         {"history": -1},

@@ -23,7 +23,6 @@ VERSIONS = {
         ('<move>"left"</move>', 3),
         ("<move>`left`.</move>", 3),
         ("left", "there is no move between <move> and </move>"),
-        ("", "there is no move between <move> and </move>"),
         ("<move>up</move>", "'up' is not legal now"),
         ("<move>fly</move>", "'fly' is none of the moves"),
         ("<move></move>", "'' is none of the moves"),
@@ -42,9 +41,7 @@ def test_moves_between_marks(reply, move):
         ('{"thought": "…", "move": " LEFT "}', 3),
         ("<move>left</move>", "it is not JSON"),
         ("[" * 100_000, "it is not JSON"),
-        ('{"moves": "left"}', 'the object has no entry "move" that is a text'),
         ('{"move": true}', 'the object has no entry "move" that is a text'),
-        ('["left"]', 'the object has no entry "move" that is a text'),
         ('{"move": "up"}', "'up' is not legal now"),
     ],
 )

@@ -10,7 +10,6 @@ pytest.importorskip("aiohttp")
 
 from magrounding.play.web.participants import Participants
 from magrounding.play.web.study import Study
-from magrounding.registry import ENVS
 from tests.play.web.chromium import browser, find_chromium, open_page
 from tests.play.web.party import party
 from tests.play.web.test_study import EXAMPLE, full_disk
@@ -165,36 +164,6 @@ def test_a_saved_game_has_a_slider_and_shows_what_its_agents_thought(tmp_path):
         errors.clear()
 
     run(test)
-
-
-@pytest.mark.timeout(300)
-def test_every_world_is_played_in_the_page():
-    worlds = list(ENVS)
-
-    async def test(there, chromium, errors):
-        page = await open_page(await chromium.new_context(), there.origin, errors)
-        played = []
-        for env in worlds:
-            await page.goto(there.origin)
-            await page.wait_for_selector("#player-0")
-            await page.select_option("#env", env)
-            await page.click("text=Start")
-            ready = "() => !document.getElementById('game').hidden || document.getElementById('error').textContent"
-            await page.wait_for_function(ready, timeout=120_000)
-            if "pip install" in await page.inner_text("#error"):
-                continue
-            await status(page, "It is your move.")
-            assert await page.is_visible("#board") != await page.is_visible("#text")
-            if await page.is_visible("#filter"):  # the first of what contains a letter
-                await page.fill("#filter", "a")
-                await page.keyboard.press("Enter")
-            else:
-                await page.click("#moves button:not(:disabled)")
-            await page.wait_for_function("() => +document.getElementById('step').max === 1", timeout=120_000)
-            played.append(env)
-        assert {"rtfm", "ma_rtfm", "messenger", "ma_messenger", "rock_paper_scissors"} <= set(played)
-
-    run(test, envs=worlds)
 
 
 def test_a_participant_goes_through_a_study(tmp_path):

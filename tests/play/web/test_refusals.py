@@ -10,8 +10,6 @@ pytest.importorskip("aiohttp")
 
 from aiohttp import WSMsgType, WSServerHandshakeError
 
-from magrounding.cli.serve import parse_players
-from magrounding.errors import ConfigurationError
 from magrounding.play.lineup import Lineup, PlayerSpec
 from magrounding.play.saved_games import to_text
 from magrounding.play.session import Session
@@ -228,9 +226,3 @@ def test_uploads_are_played_again_or_refused():
                 assert await upload(text) == "bad_file"
 
     asyncio.run(run())
-
-
-@pytest.mark.parametrize("text", ["a/b=run:there", "run:runs/quick", "mine=human", "mine="])
-def test_players_that_the_host_may_not_offer(text):
-    with pytest.raises(ConfigurationError):
-        parse_players([text])

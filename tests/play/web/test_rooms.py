@@ -139,38 +139,6 @@ def test_agents_whose_person_is_out_do_not_take_the_persons_time():
     asyncio.run(run())
 
 
-def test_agents_among_themselves_are_watched():
-    async def run():
-        async with party() as there:
-            one = await there.person()
-            code = await one.create(["oracle", "oracle"], pace=0.01)
-            await asyncio.sleep(0.05)
-            assert there.host.rooms[code].session.now.step == 0  # it waits until somebody looks
-            assert (await one.join(code))["agent"] is None
-            while not one.frame["over"]:
-                await one.hear("frame")
-            assert one.frame["won"]
-            assert await one.refused("restart", seed="next") == "not_your_agent"
-
-    asyncio.run(run())
-
-
-def test_one_person_plays_all_agents_and_begins_without_others():
-    async def run():
-        async with party() as there:
-            one = await there.person()
-            code = await one.create(["human", "human"])
-            await one.join(code)
-            await one.say("start")
-            await one.hear("status")
-            await one.move(0, 0)
-            await one.hear("frame")
-            assert (await one.join(code))["mine"] == [0, 1]
-            assert (await play_out(there, code, one))[0]["won"]
-
-    asyncio.run(run())
-
-
 class Thinker:
     """A player that thinks until it is told to go on."""
 

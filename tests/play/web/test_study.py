@@ -122,16 +122,6 @@ def test_a_page_that_is_open_twice_gets_one_game(tmp_path):
     asyncio.run(run())
 
 
-def test_the_end_comes_after_the_questions_about_the_last_games(tmp_path):
-    people = Participants(replace(Study.read(EXAMPLE, OFFERS), seeds=(11,)), tmp_path)
-    one = people.find(people.enter(True, {"plays": "never"})["ticket"])
-    one.record.games += [{}, {}]
-    with pytest.raises(Refusal):
-        people.finish(one, {"comment": ""})
-    people.proceed(one, {"helpful": "agree"})
-    assert people.finish(one, {"comment": ""})["end"]
-
-
 RESULTS = {"won": True, "score": 1.0, "length": 1, "returns": (1.0, 1.0), "timed_out": False}
 GAME = SavedEpisode(11, ((0, 0),), ("seen",), **RESULTS)
 HEADER = Header("ma_rtfm", {"agents": 2}, 2, "words", ("stay",), ("human", "oracle"), "greedy")
