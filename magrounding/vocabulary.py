@@ -57,3 +57,13 @@ class Vocabulary:
 def plain_text(words: Sequence[str], row: Iterable[int]) -> str:
     """Return the text of some ids, given the word of each: lower case, a space between words and signs, no padding."""
     return " ".join(words[i] for i in row if i != PAD).replace(" " + CONTINUATION, "")
+
+
+def is_punctuation(word: str) -> bool:
+    """Tell whether a stream leaves out a word: one without letter or digit."""
+    return not any(map(str.isalnum, word))
+
+
+def without_punctuation(sentence: str) -> str:
+    """A sentence as a stream has it."""
+    return " ".join(word for word in sentence.split() if not is_punctuation(word))

@@ -12,9 +12,8 @@ import tyro
 from magrounding.cli.command import CommandLine
 from magrounding.envs.rtfm.constructions import POLARITIES, TEXTS
 from magrounding.envs.rtfm.facts import Fact
-from magrounding.envs.rtfm.games import MaRtfm
+from magrounding.envs.rtfm.games import MaRtfm, prose_vocabulary
 from magrounding.envs.rtfm.sentences import find_sentences
-from magrounding.envs.rtfm.words import prose_vocabulary
 from magrounding.envs.rtfm.world import RTFMWorld
 from magrounding.schema import Natural
 

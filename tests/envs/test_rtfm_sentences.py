@@ -10,10 +10,10 @@ import pytest
 import magrounding as mg
 from magrounding.cli.templates import MANUALS
 from magrounding.envs.rtfm.constructions import CONSTRUCTIONS
+from magrounding.envs.rtfm.games import prose_vocabulary, rtfm_vocabulary
 from magrounding.envs.rtfm.oracle import Oracle
 from magrounding.envs.rtfm.sentences import find_sentences, our_sentences, template_set
 from magrounding.envs.rtfm.text import LAYOUTS
-from magrounding.envs.rtfm.words import prose_vocabulary, rtfm_vocabulary
 from magrounding.errors import CheckpointError, ConfigurationError, DataNotFound, MagroundingError
 from magrounding.play.evaluate import evaluate, play
 from magrounding.play.loading import load_team

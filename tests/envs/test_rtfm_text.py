@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import magrounding as mg
+from magrounding.envs.rtfm.games import rock_paper_scissors_vocabulary, rtfm_vocabulary
 from magrounding.envs.rtfm.ontology import TRAINING, UNSEEN
 from magrounding.envs.rtfm.sentences import template_set
 from magrounding.envs.rtfm.tasks import TASKS
-from magrounding.envs.rtfm.words import rock_paper_scissors_vocabulary, rtfm_vocabulary
 from tests.envs.reference_rtfm import ELEMENTS, PATTERNS, TEAMS, TEMPLATES, read_document
 from tests.envs.rtfm_games import STAGES, being, counts, document_of
 

@@ -23,7 +23,7 @@ from magrounding.envs.messenger.arrays import (
     WANDERING,
 )
 from magrounding.envs.messenger.entities import ALLY_ID, ALLY_WITH_MESSAGE_ID, ME_ID, ME_WITH_MESSAGE_ID, ROLES
-from magrounding.envs.messenger.manual import LAYOUTS, STATEMENTS, STREAM, Corpus, find_corpus, layout_shape
+from magrounding.envs.messenger.manual import LAYOUTS, STATEMENTS, STREAM, Corpus, find_corpus
 from magrounding.envs.messenger.sentences import SPLITS, sentences_of
 from magrounding.errors import ConfigurationError
 from magrounding.options import WorldOptions
@@ -244,7 +244,8 @@ def _describe(game: MessengerGame, corpus: Corpus) -> spec.EnvSpec:
     sentences_of(game)  # refuses what games would miss
     n, words = game.agents, corpus.vocabulary.words
     longest = corpus.longest[game.layout == STREAM]
-    manual = (1, len(ROLES)) if game.game_id else layout_shape(game.layout, game.statements, longest)
+    manual = (game.statements, longest) if game.layout == STATEMENTS else (1, game.statements * longest)
+    manual = (1, len(ROLES)) if game.game_id else manual
     board = (SIZE, SIZE, game.occupants)
     fields: list[spec.Field] = [
         spec.Grid(

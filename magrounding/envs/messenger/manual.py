@@ -25,7 +25,7 @@ from magrounding.brief import brief
 from magrounding.envs.messenger.entities import ENTITIES, FIRST_WORD, MOVEMENTS, ROLES
 from magrounding.errors import DataNotFound
 from magrounding.storage import parse_json, require_bytes, text_of, user_path
-from magrounding.vocabulary import Vocabulary
+from magrounding.vocabulary import Vocabulary, without_punctuation
 
 LAYOUTS = ("statements", "paragraph", "stream")
 """One description a row; all in one row, in the order of the rows; the same without punctuation."""
@@ -155,16 +155,6 @@ def _parse_cells(content: bytes, path: Path) -> Cells:
                 tokens = (" ".join(re.findall(r"[^\W_]+|[^\w\s]", sentence.lower())) for sentence in found or ())
                 cells[entity, role, _OTHER_NAMES.get(name, name)] += filter(None, tokens)
     return {cell: tuple(sentences) for cell, sentences in cells.items()}
-
-
-def without_punctuation(sentence: str) -> str:
-    """Return a sentence as a stream has it, without the words that have neither letter nor digit."""
-    return " ".join(word for word in sentence.split() if any(map(str.isalnum, word)))
-
-
-def layout_shape(layout: str, statements: int, longest: int) -> tuple[int, int]:
-    """Return rows of a manual of so many descriptions, and words of a row, of at most `longest` words each."""
-    return (statements, longest) if layout == STATEMENTS else (1, statements * longest)
 
 
 def missing_sentences(folder: str | None, text: str, cell: Cell, why: str) -> DataNotFound:

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from magrounding.envs.rtfm import arrays
 from magrounding.envs.rtfm.constructions import POLARITIES, STATED
+from magrounding.envs.rtfm.games import RtfmGame
 from magrounding.envs.rtfm.ontology import ELEMENTS, TEAMS, TRAINING, UNSEEN
 from magrounding.errors import ConfigurationError
-
-if TYPE_CHECKING:
-    from magrounding.envs.rtfm.games import RtfmGame
 
 RELATIONS = ("beats", "belongs to")
 """Relations of a modifier to an element, and of a monster to a team."""

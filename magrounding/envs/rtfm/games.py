@@ -5,29 +5,40 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Annotated, ClassVar, Literal
 
 from msgspec import Meta
 
 from magrounding import spec
 from magrounding.envs.rtfm.arrays import ACTION_NAMES, AGENT_WIDTH, TEAMMATE_WIDTH
-from magrounding.envs.rtfm.constructions import KINDS, MODIFIER, PLAIN, TEAM, parse_constructions
-from magrounding.envs.rtfm.ontology import ALLY_ID, EMPTY_ID, FOG_ID, ME_ID, WALL_ID
-from magrounding.envs.rtfm.sentences import Sentences, find_sentences, our_sentences
-from magrounding.envs.rtfm.tasks import LETTER_SPLITS, PROSE_SPLITS, ROCK_PAPER_SCISSORS, SPLITS, STAGES, TASKS, Task
-from magrounding.envs.rtfm.text import LAYOUTS
-from magrounding.envs.rtfm.words import (
-    document_shape,
-    extended,
-    prose_vocabulary,
-    rock_paper_scissors_vocabulary,
-    rtfm_vocabulary,
+from magrounding.envs.rtfm.constructions import GOAL, KINDS, MODIFIER, PLAIN, TEAM, parse_constructions, words_of
+from magrounding.envs.rtfm.ontology import (
+    ALLY_ID,
+    BEATS,
+    DRAGON,
+    DRAGON_GOAL,
+    ELEMENTS,
+    EMPTY_ID,
+    FOG_ID,
+    GRID_WORDS,
+    LETTERS,
+    ME_ID,
+    STOP,
+    TEAMS,
+    TRAINING,
+    UNSEEN,
+    WALL_ID,
+    num_statements,
+    statement_of_letters,
 )
+from magrounding.envs.rtfm.sentences import Sentences, find_sentences, longest, our_sentences, prose_shape
+from magrounding.envs.rtfm.tasks import LETTER_SPLITS, PROSE_SPLITS, ROCK_PAPER_SCISSORS, SPLITS, STAGES, TASKS, Task
+from magrounding.envs.rtfm.text import COMMA, LAYOUTS, layout_shape
 from magrounding.errors import ConfigurationError, DataNotFound, check_choice
 from magrounding.options import WorldOptions
 from magrounding.schema import INFINITE, MOST, Count, OneOf, Share
-from magrounding.vocabulary import PAD
+from magrounding.vocabulary import PAD, Vocabulary
 
 MAX_CYCLES = 1000
 _MOST_AGENTS_OF_MINIMAL = 3
@@ -238,7 +249,7 @@ def _describe(game: RtfmGame, sentences: Sentences) -> spec.EnvSpec:
         vocabulary = extended(vocabulary, sentences)
     words = (rock_paper_scissors_vocabulary() if game.kind.letters else vocabulary).words
     top, lifetime = len(words) - 1, spec.STEP if game.resample_text else spec.EPISODE
-    rows, length, goal_length = document_shape(game.kind, sentences, game.resolved_layout, game.resolved_constructions)
+    rows, length, goal_length = _document_shape(game.kind, sentences, game.resolved_layout, game.resolved_constructions)
     map_shape = (size, size, 2 * game.occupants)
     fields: list[spec.Field] = [
         spec.Grid(
@@ -269,3 +280,47 @@ def _describe(game: RtfmGame, sentences: Sentences) -> spec.EnvSpec:
         capabilities=frozenset({spec.STATE, spec.SNAPSHOT, spec.PLACES, spec.SCENE, spec.EVENTS} | facts),
         state_parts=(("grid", map_shape), ("agents", (n, AGENT_WIDTH))),
     )
+
+
+def _document_shape(
+    task: Task, sentences: Sentences, layout: str, constructions: tuple[str, ...]
+) -> tuple[int, int, int]:
+    """Rows of a manual, words of a row and words of a goal."""
+    if task.letters:
+        return num_statements(task), len(statement_of_letters("a", "b").split()), len(DRAGON_GOAL.split())
+    members = (2, 3) if task.group else (1, 1)
+    if constructions:
+        rows, length = prose_shape(sentences, layout, constructions, members)
+    else:
+        about_element, about_team = (
+            longest(sentences.plain(kind), kind, count, layout == "stream")
+            for kind, count in zip((MODIFIER, TEAM), members, strict=True)
+        )
+        rows, length = layout_shape(layout, [about_element] * len(ELEMENTS) + [about_team] * len(TEAMS))
+    return rows, length, longest(sentences.plain(GOAL), GOAL, 0, False)
+
+
+@cache
+def rtfm_vocabulary() -> Vocabulary:
+    """Every word of every task, stage and split, held-out templates' too: an embedding table never changes size."""
+    names = [word for each in (TRAINING, UNSEEN) for word in (*each.monsters, *each.modifiers, *each.nouns)]
+    plain = [t for language in (False, True) for t in our_sentences(language).templates if t.construction == PLAIN]
+    words = [*GRID_WORDS, *names, *ELEMENTS, *" ".join(TEAMS).split(), COMMA, *words_of(plain)]
+    return Vocabulary(dict.fromkeys(words))
+
+
+@cache
+def prose_vocabulary() -> Vocabulary:
+    """The same words with the same ids, and behind them those of the constructions."""
+    return extended(rtfm_vocabulary(), our_sentences(True))
+
+
+def extended(vocabulary: Vocabulary, sentences: Sentences) -> Vocabulary:
+    """Return a vocabulary whose words keep their ids, and behind them those that sentences add."""
+    return Vocabulary(dict.fromkeys([*vocabulary.words[1:], *sentences.words]))
+
+
+@cache
+def rock_paper_scissors_vocabulary() -> Vocabulary:
+    """Vocabulary of rock-paper-scissors: there the letter "a" is a weapon, not an article."""
+    return Vocabulary([*GRID_WORDS, *LETTERS, DRAGON, BEATS, STOP, *DRAGON_GOAL.split()[:2]])

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
 from importlib.resources import files
@@ -38,9 +38,10 @@ from magrounding.envs.rtfm.constructions import (
     words_of,
 )
 from magrounding.envs.rtfm.ontology import MEANINGFUL
-from magrounding.envs.rtfm.text import COMMA, is_punctuation
+from magrounding.envs.rtfm.text import COMMA
 from magrounding.errors import ConfigurationError, DataNotFound
 from magrounding.storage import parse_json, require_bytes, text_of, user_path
+from magrounding.vocabulary import is_punctuation
 
 MOST_SENTENCES = 1000
 """Sentences of a file, and words of all its classes."""
@@ -236,13 +237,12 @@ def prose_shape(sentences: Sentences, layout: str, names: Sequence[str], members
     """Rows of a manual and words of a row, with room for every split; `members` are of an element and of a team."""
     found = {template for split in TEXTS for template in sentences.drawn(names, split)}
 
-    def longest(kind: str, groups: int) -> int:
-        count, name = (members[0], 1) if kind == MODIFIER else (members[1], _NAME_LENGTH)
+    def most(kind: str, groups: int) -> int:
         fitting = (template.text for template in found if (template.kind, template.groups) == (kind, groups))
-        return max((_length(text, count, name, layout == "stream") for text in fitting), default=0)
+        return longest(fitting, kind, members[kind != MODIFIER], layout == "stream")
 
-    modifier, team, filler = longest(MODIFIER, 1), longest(TEAM, 1), longest(FILLER, 0)
-    modifiers, teams = longest(MODIFIER, 2), longest(TEAM, 2)
+    modifier, team, filler = most(MODIFIER, 1), most(TEAM, 1), most(FILLER, 0)
+    modifiers, teams = most(MODIFIER, 2), most(TEAM, 2)
     fillers = MOST_FILLERS if filler else 0
     rows = 7 + fillers
     texts = sorted([modifier, modifier, team, team, modifiers, modifiers, teams, filler], reverse=True)
@@ -252,6 +252,12 @@ def prose_shape(sentences: Sentences, layout: str, names: Sequence[str], members
         return rows // 2, sum(texts[:3])
     pairs = 2 * max(2 * modifier, modifiers) + max(2 * team, teams)
     return 1, pairs + team + fillers * filler
+
+
+def longest(texts: Iterable[str], kind: str, members: int, stream: bool) -> int:
+    """Words of the longest of some templates of a kind, about lists of so many modifiers or monsters."""
+    name = 1 if kind == MODIFIER else _NAME_LENGTH
+    return max((_length(text, members, name, stream) for text in texts), default=0)
 
 
 def _length(text: str, members: int, name: int, stream: bool) -> int:

@@ -5,18 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from magrounding.envs.rtfm import arrays, ontology, splits
 from magrounding.envs.rtfm.constructions import FILLER, GOAL, MODIFIER, PLAIN, TEAM, Template
-from magrounding.envs.rtfm.sentences import Sentences
-from magrounding.envs.rtfm.text import is_punctuation, sentence_length, sentence_table
-from magrounding.vocabulary import Vocabulary
-
-if TYPE_CHECKING:
-    from magrounding.envs.rtfm.games import RtfmGame
+from magrounding.envs.rtfm.games import RtfmGame
+from magrounding.envs.rtfm.sentences import Sentences, longest
+from magrounding.envs.rtfm.text import sentence_table
+from magrounding.vocabulary import Vocabulary, is_punctuation
 
 _NOTHING = np.zeros((1, 1, 1), np.int16)
 _SLOTS = {
@@ -51,7 +48,7 @@ def _monsters(game: RtfmGame, sentences: Sentences) -> arrays.Tables:
     stream = game.resolved_layout == "stream"
 
     def table(kind: str, lists: Sequence[Sequence[str]], names: Sequence[str], stream: bool) -> np.ndarray:
-        length = sentence_length(sentences.plain(kind), len(lists[0]), names, stream=stream)
+        length = longest(sentences.plain(kind), kind, len(lists[0]), stream)
         return sentence_table(vocabulary, sentences.plain(kind, game.split), length, lists, names, stream=stream)
 
     teams, elements = splits.assignment_tables(task.group)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from magrounding.vocabulary import Vocabulary
+from magrounding.vocabulary import Vocabulary, without_punctuation
 
 LAYOUTS = ("statements", "merged", "paragraph", "stream")
 """One statement a row; two or three; the whole manual in one row; the same without punctuation."""
@@ -21,16 +21,6 @@ def fill(template: str, members: Sequence[str], name: str) -> str:
     return template.replace("{a}", f" {COMMA} ".join(members)).replace("{A}", name)
 
 
-def is_punctuation(word: str) -> bool:
-    """Tell whether a stream leaves out a word: one without letter or digit."""
-    return not any(map(str.isalnum, word))
-
-
-def without_punctuation(sentence: str) -> str:
-    """A sentence as a stream has it."""
-    return " ".join(word for word in sentence.split() if not is_punctuation(word))
-
-
 def layout_shape(layout: str, lengths: list[int]) -> tuple[int, int]:
     """Rows of a manual and words of a row, by the words of each statement at most, for a stream without punctuation."""
     longest = sorted(lengths, reverse=True)
@@ -39,13 +29,6 @@ def layout_shape(layout: str, lengths: list[int]) -> tuple[int, int]:
     if layout == "merged":
         return len(lengths) // 2, sum(longest[: 2 + len(lengths) % 2])
     return 1, sum(longest)
-
-
-def sentence_length(templates: Sequence[str], members: int, names: Sequence[str], *, stream: bool = False) -> int:
-    """Words of the longest sentence of templates about lists of `members`; of a stream, without punctuation."""
-    longest = max(names, key=lambda name: len(name.split()))
-    sentences = (fill(template, ["word"] * members, longest) for template in templates)
-    return max(len((without_punctuation(s) if stream else s).split()) for s in sentences)
 
 
 def sentence_table(
