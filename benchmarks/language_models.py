@@ -206,7 +206,7 @@ def _readers(entry: EnvEntry, stage: str, agents: int) -> list[str]:
 
 def _numbers(results: Results) -> dict[str, Any]:
     return {
-        name: {what: each.to_dict() if isinstance(each, Interval) else each for what, each in summary.items()}
+        name: {what: each._asdict() if isinstance(each, Interval) else each for what, each in summary.items()}
         for name, summary in summaries(results).items()
     }
 

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
+
+from pettingzoo import ParallelEnv
 
 from magrounding.errors import MissingExtra
 from magrounding.registry import load
 from magrounding.schema import Options
 from magrounding.spec import EnvSpec
-
-if TYPE_CHECKING:
-    from pettingzoo import ParallelEnv
 
 
 class EnvOptions(Options, ABC):

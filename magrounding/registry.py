@@ -144,9 +144,9 @@ class EnvEntry:
         return load(self.game)
 
     @cached_property
-    def schema(self) -> dict[str, Option]:
-        """Name → option. `render_mode`, which PettingZoo envs take, is none: `make` and `make_env` have it."""
-        return {name: option for name, option in options_of(self.factory).items() if name != "render_mode"}
+    def schema(self) -> Mapping[str, Option]:
+        """Name → option."""
+        return options_of(self.factory)
 
     @cached_property
     def options(self) -> dict[str, Any]:

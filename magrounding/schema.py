@@ -184,7 +184,8 @@ class Option:
 def options_of(factory: Callable[..., Any]) -> Mapping[str, Option]:
     """Name → option of a class of `Options`, or of a function that makes something of keyword arguments, in order.
 
-    A function's argument without an annotation takes the type of its default.
+    A function's argument without an annotation takes the type of its default. `render_mode`, which PettingZoo envs
+    take, is no option: `make` and `make_env` have it.
     """
     owner = _owner(factory)
     try:
@@ -194,7 +195,8 @@ def options_of(factory: Callable[..., Any]) -> Mapping[str, Option]:
     found = {}
     for name, each in inspect.signature(factory).parameters.items():
         usual = Any if each.default in (None, each.empty) else type(each.default)
-        found[name] = Option(name, hints.get(name, usual), each.default, owner)
+        if name != "render_mode":
+            found[name] = Option(name, hints.get(name, usual), each.default, owner)
     return found
 
 
@@ -299,9 +301,7 @@ def known_name(factory: Callable[..., Any], name: str, owner: str = "") -> str:
     if name in (old := getattr(factory, "renamed", {})):
         warnings.warn(f"option {name} of {owner} is called {old[name]} now", FutureWarning, stacklevel=3)
         return old[name]
-    return check_choice(
-        f"option of {owner}", name, tuple(each for each in options_of(factory) if each != "render_mode")
-    )
+    return check_choice(f"option of {owner}", name, options_of(factory))
 
 
 def _owner(factory: Callable[..., Any]) -> str:

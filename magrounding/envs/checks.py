@@ -38,9 +38,10 @@ Look = Callable[[Any, tuple[dict[str, Any], ...]], None]
 class ConformanceError(MagroundingError, AssertionError):
     """An environment breaks a rule; the sentence begins with the name of the `check`."""
 
-    def __init__(self, check: str, message: str) -> None:
-        super().__init__(check, message)  # both, so that it can be pickled
-        self.check = check
+    @property
+    def check(self) -> str:
+        """The rule that is broken."""
+        return self.args[0]
 
     def __str__(self) -> str:
         return "{}: {}".format(*self.args)

@@ -12,7 +12,6 @@ from gymnasium.vector import VectorEnv as GymnasiumVec
 from gymnasium.vector.utils import batch_space
 from numpy.typing import ArrayLike
 
-from magrounding.capabilities import HasSnapshots, require_capability
 from magrounding.envs.drawing import rgb_array
 from magrounding.envs.game_env import FRAMES_PER_SECOND
 from magrounding.envs.make import make_vec
@@ -171,9 +170,9 @@ class GymnasiumVectorEnv(DeepCopied, GymnasiumVec[Observation, np.ndarray, np.nd
         vec = self.vec
         if not isinstance(vec, WorldVectorEnv):
             return vec.reset(seed, np.flatnonzero(~held)) if held.any() else vec.reset(seed)
-        before = require_capability(vec, HasSnapshots).snapshot() if held.any() else None
+        before = vec.snapshot() if held.any() else None
         seen, info = vec.reset(seed)
-        return (seen, info) if before is None else self._put_back(before, held)
+        return (seen, info) if before is None else self._put_back(vec, before, held)
 
     def _play(self, actions: np.ndarray, held: np.ndarray) -> StepResult:
         """Step all rows but those held [B] bool, whose observations and document stay as they were."""
@@ -181,15 +180,16 @@ class GymnasiumVectorEnv(DeepCopied, GymnasiumVec[Observation, np.ndarray, np.nd
         if not isinstance(vec, WorldVectorEnv):
             vec.hold(held)
             return vec.step(actions)
-        before = require_capability(vec, HasSnapshots).snapshot() if held.any() else None
+        before = vec.snapshot() if held.any() else None
         seen, reward, terminated, truncated, info = vec.step(actions)
         if before is not None:
-            seen, back = self._put_back(before, held)
+            seen, back = self._put_back(vec, before, held)
             info.document = back.document
         return seen, reward, terminated, truncated, info
 
-    def _put_back(self, before: dict[str, np.ndarray], held: np.ndarray) -> tuple[Observation, Info]:
-        vec = require_capability(self.vec, HasSnapshots)
+    def _put_back(
+        self, vec: WorldVectorEnv, before: dict[str, np.ndarray], held: np.ndarray
+    ) -> tuple[Observation, Info]:
         after = vec.snapshot()
         for name, array in after.items():
             array[held] = before[name][held]

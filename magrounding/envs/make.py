@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import gymnasium
 from pettingzoo import ParallelEnv
@@ -64,10 +64,6 @@ def with_render_mode(env: Any, view: TextView, render_mode: str | None) -> Any:
         f"{type(env).__name__} has no render mode {render_mode!r}: give it `render`, and the mode among the "
         "'render_modes' of its metadata, or look at its games as text"
     )
-
-
-if TYPE_CHECKING:
-    from pettingzoo import ParallelEnv
 
 
 def make(id: str, *, render_mode: str | None = None, **options: Any) -> ParallelEnv:

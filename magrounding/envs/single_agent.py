@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import gymnasium
 import numpy as np
+from pettingzoo import ParallelEnv
 
 from magrounding.envs.game_env import FRAMES_PER_SECOND
 from magrounding.envs.make import make
@@ -14,11 +15,7 @@ from magrounding.errors import CallOrderError, ConfigurationError
 from magrounding.simulators.writer import converted
 from magrounding.spec import EnvSpec
 from magrounding.vector import DeepCopied, Observation
-
-if TYPE_CHECKING:
-    from pettingzoo import ParallelEnv
-
-    from magrounding.vocabulary import Vocabulary
+from magrounding.vocabulary import Vocabulary
 
 
 class SingleAgentEnv(DeepCopied, gymnasium.Env[Observation, np.int64]):

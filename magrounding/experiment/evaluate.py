@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from traceback import format_exception
 from typing import Any
@@ -31,6 +31,7 @@ Place = tuple[str, str, str]
 """Set, way of playing, and what is read."""
 
 
+@dataclass(frozen=True)
 class Evaluations:
     """Evaluations of one seed's weights; each logs a line for every set, way of playing and text.
 
@@ -39,23 +40,18 @@ class Evaluations:
     with the entries that every line has.
     """
 
-    def __init__(
-        self,
-        settings: RunConfig,
-        seed: int,
-        write: Callable[[str, Line], Line],
-        display: Display,
-        stop: StopRequest,
-    ) -> None:
-        self._settings, self._seed = settings, seed
-        self._write, self._display, self._stop = write, display, stop
+    settings: RunConfig
+    seed: int
+    write: Callable[[str, Line], Line]
+    display: Display
+    stop: StopRequest
 
     def within(self, session: StageSession) -> dict[tuple[str, str], Line]:
         """Play the watched sets in the course of a phase; results by set and manual.
 
         The selection set is played with reassigned manuals too, where the phase ends with how much is read.
         """
-        config = self._settings.evaluation
+        config = self.settings.evaluation
         texts = [(name, TRUE_MANUAL) for name in config.watched_sets]
         if session.phase.until.reading is not None:
             texts.append((config.selection_set, REASSIGNED))
@@ -64,7 +60,7 @@ class Evaluations:
 
     def after(self, session: StageSession) -> None:
         """Play each set in both ways after a phase, and one of them with wrong texts."""
-        settings = self._settings
+        settings = self.settings
         texts = [(name, TRUE_MANUAL) for name in settings.evaluation_sets(session.stage, session.phase)]
         *_, last = settings.walk()
         read = settings.entry.evaluation.reading_set
@@ -74,7 +70,7 @@ class Evaluations:
 
     def _evaluate(self, session: StageSession, when: str, places: list[Place]) -> dict[Place, Line]:
         """Play some places, write their results down and show them."""
-        plan, config = self._settings.entry.evaluation, self._settings.evaluation
+        plan, config = self.settings.entry.evaluation, self.settings.evaluation
         most, seed = (config.report_games, REPORT_SEED) if when == AFTER else (config.selection_games, SELECTION_SEED)
         results: dict[Place, Line] = {}
         played: dict[Place, Line] = {}
@@ -83,35 +79,35 @@ class Evaluations:
             games = most if text == TRUE_MANUAL else plan.baseline_games(most)
             alias = plan.played_as(name, depends_on_names=session.depends_on_names), play, text
             if alias not in played and name not in refused:
-                stage = self._settings.stage_name(session.stage)
-                what = f"seed {self._seed}  {stage} {session.phase.name}: {name}, {play}"
+                stage = self.settings.stage_name(session.stage)
+                what = f"seed {self.seed}  {stage} {session.phase.name}: {name}, {play}"
                 what = what if text == TRUE_MANUAL else f"{what}, {text}"
                 try:
-                    with self._stop.immediate(), self._display.games(what, games) as advance:
+                    with self.stop.immediate(), self.display.games(what, games) as advance:
                         played[alias] = session.evaluate(name, games, seed, play == GREEDY, text, advance).summary()
                 except Unplayable as error:
                     refused.add(name)
-                    self._display.say(f"{what}: left out, as {error}")
+                    self.display.say(f"{what}: left out, as {error}")
                     if when == AFTER:
-                        self._write("unplayed", {"set": name, **why(error)})
+                        self.write("unplayed", {"set": name, **why(error)})
             if alias in played:
                 where = {"set": name, "when": when, "play": play, "manual": text}
-                results[name, play, text] = self._write("evaluation", {**where, **played[alias]})
+                results[name, play, text] = self.write("evaluation", {**where, **played[alias]})
         for play in dict.fromkeys(play for _, play, _ in results):
             self._say(session, play, {(name, text): each for (name, how, text), each in results.items() if how == play})
         return results
 
     def _say(self, session: StageSession, play: str, results: dict[tuple[str, str], Line]) -> None:
         """Show one line about a way of playing, for all sets and texts."""
-        measure = self._settings.measure(session.stage)
+        measure = self.settings.measure(session.stage)
         what, show = ("wins", "{:.1%}".format) if measure == "win_rate" else ("scores", "{:.2f}".format)
         parts = [
             f"{name if text == TRUE_MANUAL else f'{name} ({text})'} {show(result[measure])}"
             for (name, text), result in results.items()
         ]
         games, steps = max((result["games"], result["steps"]) for result in results.values())
-        self._display.say(
-            f"seed {self._seed} {self._settings.stage_name(session.stage)} {session.phase.name} after "
+        self.display.say(
+            f"seed {self.seed} {self.settings.stage_name(session.stage)} {session.phase.name} after "
             f"{steps:,} steps: {play} play {what}, in {games:,} games at most, {', '.join(parts)}"
         )
 

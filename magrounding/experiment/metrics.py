@@ -33,9 +33,7 @@ class MetricsLog:
         CheckpointError: fewer bytes than that, or damaged ones; the file is left as it was.
     """
 
-    def __init__(
-        self, folder: SeedFolder, size: int = 0, show: Callable[[Mapping[str, Any]], object] = lambda line: None
-    ) -> None:
+    def __init__(self, folder: SeedFolder, size: int, show: Callable[[Mapping[str, Any]], object]) -> None:
         folder.path.mkdir(parents=True, exist_ok=True)
         self.path = folder.metrics
         data = require_bytes(self.path, LINES)[:size] if self.path.exists() else b""
@@ -79,12 +77,6 @@ class MetricsLog:
 
     def close(self) -> None:
         self._file.close()
-
-    def __enter__(self) -> MetricsLog:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
 
 def read_metrics(path: Path, size: int | None = None) -> list[dict[str, Any]]:

@@ -75,7 +75,8 @@ class RunResults:
         return Summary(after, ("stage", "phase", "set", "play", "manual", "player", "metric"))
 
     @cached_property
-    def _ends(self) -> Summary:
+    def took(self) -> Summary:
+        """What phases took: (stage, phase, metric) → statistics over seeds."""
         return Summary((row for row in self.measured if row.when == END), ("stage", "phase", "metric"))
 
     @cached_property
@@ -91,10 +92,6 @@ class RunResults:
     def baseline(self, stage: str, name: str, player: str) -> Statistics | None:
         """Statistics of another player's games of an evaluation set, of the stage's measure."""
         return self.evaluated(stage, "", name, "", TRUE_MANUAL, player, self.settings.measure(stage))
-
-    def took(self, stage: str, phase: str, metric: str) -> Statistics | None:
-        """Statistics of what a phase took, an entry of its last line."""
-        return self._ends(stage, phase, metric)
 
     def select(self, kind: str, seed: int, **equal: Any) -> list[Mapping[str, Any]]:
         """Lines of a kind whose entries equal those given."""
@@ -126,7 +123,7 @@ class RunResults:
 
     def learnt_by(self, stage: str, phase: str) -> str:
         """The way in which the weights after a phase were learnt, and in how many seeds the phase gained nothing."""
-        ends = [row.value for row in self._ends.rows(stage, phase, "best_steps")]
+        ends = [row.value for row in self.took.rows(stage, phase, "best_steps")]
         stated, kept = self.settings.learnt_by(stage, phase), ends.count(0)
         return f"{stated} (no gain in {kept} of {len(ends)} seeds: earlier weights kept)" if kept else stated
 
@@ -156,12 +153,7 @@ def read_results(folder: Path) -> RunResults:
     Raises:
         CheckpointError: no run there, one that has measured nothing yet, or a damaged one.
     """
-    return results_of(RunFolder(folder))
-
-
-def results_of(folder: RunFolder) -> RunResults:
-    """Read an opened run folder; CheckpointError as of `read_results`."""
-    results = find_results(folder)
+    results = find_results(RunFolder(folder))
     if results is None:
         raise CheckpointError(f"{folder} holds no measurements yet: let its run go on with --resume")
     return results

@@ -120,7 +120,7 @@ class SeedRun:
         self._sender = self._send(self.seed, self.folder, self.at.finished)
         with ExitStack() as stack:
             stack.callback(lambda: self._sender.close(finished=self.at.finished))  # whatever ended the run
-            self._log = stack.enter_context(MetricsLog(self.folder, self.at.metrics_size, self._sender.add))
+            self._log = stack.enter_context(closing(MetricsLog(self.folder, self.at.metrics_size, self._sender.add)))
             self._sender.hold()
             self._evaluations = Evaluations(self.settings, self.seed, self._write_result, self._display, self._stop)
             self._last_tick = time.monotonic()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,17 +18,12 @@ SHARES_OF_GAMES = ("win_rate", "timed_out")
 """Metrics that are shares of games, and beginnings of the names of others."""
 
 
-@dataclass(frozen=True)
-class Interval:
+class Interval(NamedTuple):
     """An estimate and its 95 % interval over games; None for its ends where one game says nothing of others."""
 
     value: float
     low: float | None
     high: float | None
-
-    def to_dict(self) -> dict[str, float | None]:
-        """JSON-able."""
-        return asdict(self)
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """Sample efficiency: the fitted curve finds a planted number, and the command trains, goes on and says what is open."""
 
 import sys
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -154,7 +155,7 @@ def measure(run, config, won):
     """Write down what a run has won, by ways of playing `test`, after its only stage."""
     run.path.mkdir(parents=True)
     run.write_config(config.as_dict())
-    with MetricsLog(run.seed(0, 1)) as log:
+    with closing(MetricsLog(run.seed(0, 1), 0, print)) as log:
         for play, rate in won.items():
             line = {"kind": "evaluation", "seed": 0, "stage": "GoTo", "phase": "imitate", "games": 100, "steps": 60}
             line |= {"total_steps": 60, "set": "test", "when": "after", "manual": "true"}

@@ -3,6 +3,7 @@
 import math
 import sys
 import threading
+from contextlib import closing
 from typing import ClassVar
 
 import msgspec
@@ -235,7 +236,7 @@ def test_a_run_is_sent_afterwards(tmp_path):
 def test_a_killed_run_is_sent_as_far_as_its_checkpoint_goes(tmp_path):
     run, settings = tmp_path / "run", tiny_settings(**{**BRIEF, "log_every": 1, "save_every": 1000.0})
     killed_run(settings, run, lambda at: True)
-    with MetricsLog(SeedFolder(run), (run / METRICS_FILE).stat().st_size) as log:
+    with closing(MetricsLog(SeedFolder(run), (run / METRICS_FILE).stat().st_size, print)) as log:
         log.write(line(1000, win_rate=0.5, seed=0))
     track(RunFolder(run), Tracking(("Kept",)))
     assert [step for step, _ in shown()] == expected(run)[:-2], "the last that the checkpoint holds may still grow"

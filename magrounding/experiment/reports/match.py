@@ -140,7 +140,7 @@ def match_table(results: Results) -> Table:
 def to_json(results: Results, command: str, versions: dict[str, str]) -> dict[str, Any]:
     """All numbers of the report."""
     lineups = {
-        name: {what: value.to_dict() if isinstance(value, Interval) else value for what, value in summary.items()}
+        name: {what: value._asdict() if isinstance(value, Interval) else value for what, value in summary.items()}
         for name, summary in summaries(results).items()
     }
     about = {"env": results.env, "options": results.options, "games": len(next(iter(results.games.values())))}

@@ -13,7 +13,7 @@ from magrounding.experiment.markdown import code
 from magrounding.experiment.phase import Phase, Promotion
 from magrounding.experiment.progress import duration
 from magrounding.experiment.reports import HOW_TO_READ
-from magrounding.experiment.results import TEXT, RunResults, results_of
+from magrounding.experiment.results import TEXT, RunResults, read_results
 from magrounding.experiment.statistics import Statistics
 from magrounding.experiment.tables import Cell, Table, interval, page, percent, text_of
 from magrounding.play.evaluate import FAULTS, GREEDY, PLAYS, TRUE_MANUAL
@@ -29,7 +29,7 @@ Place = tuple[str, str, str]
 
 def write_report(folder: RunFolder) -> None:
     """Write the report and the curves of a run folder, finished or not."""
-    results = results_of(folder)
+    results = read_results(folder.path)
     write_atomic(folder.curves, plot_curves(results))
     write_atomic(folder.report, report(results))
 

@@ -4,6 +4,7 @@ import os
 import signal
 import threading
 import time
+from contextlib import closing
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -64,7 +65,7 @@ def measure(folder, sweep, number, after, within=()):
     for seed in settings.seeds:
         own = {"kind": "evaluation", "seed": seed, "stage": "s1", "phase": "reinforce", "games": 100, "play": "sampled"}
         own |= {"steps": 60, "total_steps": 60, "manual": "true"}
-        with MetricsLog(run.seed(seed, 2)) as log:
+        with closing(MetricsLog(run.seed(seed, 2), 0, print)) as log:
             for value in within:
                 log.write({**own, "set": "train", "when": "within", "win_rate": value / 100})
             for name in ("train", "eval") if seed in after else ():
