@@ -65,12 +65,10 @@ def uniform(values, ways, level=LEVEL):
     return chisquare(frequencies).pvalue > level
 
 
-MULTI = [(stage, n) for stage in STAGES for n in (1, 2, 3, 4, 6)]
-
-
-@pytest.mark.parametrize(("stage", "agents"), MULTI)
+@pytest.mark.parametrize("stage", STAGES)
+@pytest.mark.parametrize("agents", [1, 3, 6])
 def test_each_game_can_be_won_and_has_its_distractors(stage, agents):
-    for game in drawn("ma_rtfm", 400, stage=stage, agents=agents):
+    for game in drawn("ma_rtfm", 200, stage=stage, agents=agents):
         assert len(game.targets) == agents
         elements = [element for element, _ in game.targets]
         wanted = elements.copy()
@@ -88,7 +86,7 @@ def test_each_game_can_be_won_and_has_its_distractors(stage, agents):
 
 def test_single_agent_tasks_have_the_entities_of_their_names():
     for task in TASKS:
-        for game in drawn("rtfm", 300, task=task):
+        for game in drawn("rtfm", 100, task=task):
             assert len(game.targets) == 1
             assert len(game.distractors) == (task != "simple_stationary_single_monster")
             assert len(game.items) == (1 if task == "simple_stationary_single_item" else 2)
@@ -173,7 +171,7 @@ def test_group_assignments_are_uniform_over_teams_and_over_elements():
 
 
 def test_the_assignment_says_nothing_about_the_goal_or_the_elements():
-    games = drawn("rtfm", 8000, task="simple")
+    games = drawn("rtfm", 8000, task="simple", split="train")
     teams = [tuple(game.document.team_of[monster] for monster in TRAINING.monsters[:3]) for game in games]
     assert uniform([(game.document.target_team, of) for game, of in zip(games, teams, strict=True)], 18)
     assert uniform([(g.targets[0], g.document.target_team) for g in games], 36)
@@ -212,13 +210,8 @@ def test_everybody_stands_on_distinct_uniform_interior_cells(env, options):
             assert uniform(pairs, interior * (interior - 1))
 
 
-def test_there_is_no_minimum_distance():
-    cells, _ = cells_of("rtfm", task="simple", size=6)
-    assert {abs(int(a) - int(b)) for a, b in cells[:500, :2]} >= {1, 4}
-
-
 def test_statements_come_in_a_uniform_order():
-    games = drawn("rtfm", 6000, task="nl")
+    games = drawn("rtfm", 6000, task="nl", split="train")
     orders = [tuple(g.document.names) for g in games]
     for name in (*ELEMENTS, *TEAMS):
         assert uniform([order.index(name) for order in orders], 7)
@@ -227,8 +220,9 @@ def test_statements_come_in_a_uniform_order():
     assert uniform([(order.index("fire"), order.index("star alliance")) for order in orders], 42)
 
 
-def test_templates_are_uniform_and_independent_of_each_other():
-    games = drawn("rtfm", 6000, task="nl")
+@pytest.mark.parametrize("split", ["train", "eval_paraphrase"])
+def test_templates_are_uniform_and_independent_of_each_other(split):
+    games = drawn("rtfm", 6000, task="nl", split=split)
     of = {name: [] for name in (*ELEMENTS, *TEAMS)}
     for game in games:
         for name, (_, template) in zip(game.document.names, game.document.statements, strict=True):
@@ -259,16 +253,12 @@ def test_the_text_never_moves_the_map():
     assert (
         entities_of("ma_rtfm", stage="s5", split="eval") == entities_of("ma_rtfm", stage="s5", split="eval_paraphrase")
     ).all()
-    for options in ({"task": "simple_nl"}, {"task": "simple_nl", "resample_text": True}, {"task": "simple"}):
-        vec = mg.make_vec("rtfm", 64, **options)
+    played = []
+    for options in ({}, {"resample_text": True}):
+        vec = mg.make_vec("rtfm", 64, task="simple_nl", **options)
         vec.reset(seed=4)
-        positions = []
-        for t in range(12):
-            observation, *_ = vec.step(np.full((64, 1), t % 5))
-            positions.append(observation["grid"].copy())
-        if options == {"task": "simple_nl"}:
-            first = positions
-        assert all((a == b).all() for a, b in zip(first, positions, strict=True))
+        played.append([vec.step(np.full((64, 1), t % 5))[0]["grid"].copy() for t in range(12)])
+    np.testing.assert_array_equal(*played)
 
 
 @pytest.mark.parametrize("stage", ["s2", "s3"])
@@ -295,7 +285,7 @@ def test_new_words_are_in_eval_new_and_nowhere_else():
         ontology = UNSEEN if split == "eval_new" else TRAINING
         for task, monsters, modifiers in (("simple_nl", 3, 4), ("nl", 9, 8)):
             names, nouns = Counter(), set()
-            for game in drawn("rtfm", 400, task=task, split=split):
+            for game in drawn("rtfm", 150, task=task, split=split):
                 assert set(game.document.team_of) == set(ontology.monsters[:monsters])
                 assert set(game.document.beats) == set(ontology.modifiers[:modifiers])
                 names.update(game.document.team_of.values())

@@ -2,7 +2,6 @@
 
 import hashlib
 from itertools import permutations
-from math import factorial
 
 import numpy as np
 import pytest
@@ -41,23 +40,6 @@ def documented_side(index):
     return (index & 1) ^ (splitmix(0x5275_6C65_7321, index >> 1) & 1)
 
 
-def test_there_are_as_many_assignments_as_the_rules_say():
-    for group, number in ((False, SIMPLE), (True, GROUP)):
-        teams, elements = splits.assignment_tables(group)
-        assert len(teams) * len(elements) == number
-    assert (SIMPLE, GROUP) == (6 * 24, 1680 * 2520)
-    assert factorial(9) // factorial(3) ** 3 == 1680
-    assert factorial(8) // factorial(2) ** 4 == 2520
-
-
-@pytest.mark.parametrize("group", [False, True])
-def test_every_assignment_has_one_number(group):
-    for table, members in zip(splits.assignment_tables(group), ((9, 8) if group else (3, 4)), strict=True):
-        flat = table.reshape(len(table), -1)
-        assert (np.sort(flat, axis=1) == np.arange(members)).all()
-        assert len(np.unique(np.sort(table, axis=2).reshape(len(table), -1), axis=0)) == len(table)
-
-
 def test_the_halves_of_the_simple_assignments_are_disjoint_and_equal():
     """All 144, as people would write them down: the rule's halves, and what worlds of each split really tell."""
     assert all_sides(SIMPLE).tolist() == [documented_side(i) for i in range(SIMPLE)]
@@ -74,7 +56,7 @@ def test_the_halves_of_the_simple_assignments_are_disjoint_and_equal():
     assert not halves[0] & halves[1]
 
 
-def told_by(split, task="simple", rows=3000):
+def told_by(split, task="simple", rows=1500):
     vec = mg.make_vec("rtfm", rows, task=task, split=split)
     vec.reset(seed=123)
     documents = [document_of(vec.world, b) for b in range(rows)]
@@ -140,32 +122,6 @@ def test_permutation_keeps_all_rotations_of_a_cycle_on_one_side():
     for side in (train, held_out):
         assert all(rotations(t) <= set(side) for t in side)
         assert len({min(rotations(t)) for t in side}) == 10
-
-
-def test_released_divides_ordered_triples_and_so_puts_rotations_on_both_sides():
-    train, held_out = set(triples("released", "train")), set(triples("released", "eval"))
-    assert len(train) == len(held_out) == 30
-    assert train | held_out == set(permutations(range(5), 3))
-    assert any(rotations(t) & held_out for t in train)
-
-
-def test_new_edge_takes_other_letters_of_each_window():
-    for split, places in (("train", (1, 2, 4)), ("eval", (2, 3, 5))):
-        expected = set()
-        for start in range(0, 16, 2):  # 8 windows of 5 letters at step 2, the last from letter 15 to letter 19
-            window = LETTERS[start : start + 5]
-            expected |= set(permutations([LETTERS.index(window[place - 1]) for place in places]))
-        assert len(expected) == 48
-        assert set(triples("new_edge", split)) == expected
-        assert len(triples("new_edge", split)) == 48
-    edges = [{(a, b) for x in triples("new_edge", s) for a, b in permutations(x, 2)} for s in ("train", "eval")]
-    assert edges[1] - edges[0]
-
-
-def test_new_node_has_letters_of_its_own_on_each_side():
-    assert set(triples("new_node", "train")) == set(permutations(range(5), 3))
-    assert set(triples("new_node", "eval")) == set(permutations(range(5, 10), 3))
-    assert len(triples("new_node", "train")) == len(triples("new_node", "eval")) == 60
 
 
 @pytest.mark.parametrize("task", ["permutation", "released", "new_edge", "new_node"])
