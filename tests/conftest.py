@@ -11,7 +11,6 @@ os.environ["XDG_DATA_HOME"] = tempfile.mkdtemp(prefix="magrounding-tests-")  # a
 
 LONGEST = (
     "test_conformance.py",
-    "test_third_party.py",
     "test_phases.py",
     "test_installed.py",
     "test_train_jobs.py",

@@ -133,10 +133,6 @@ def _gym_vec():
     return env, {"actions": np.zeros(2, np.int64)}
 
 
-def _babyai():
-    return _single("babyai", "played")
-
-
 NEEDED = {"babyai": "minigrid", "nethack": "nle"}
 """Subject → the module of its simulator."""
 
@@ -156,7 +152,7 @@ SUBJECTS = {
         for state in ("fresh", "played", "closed")
     },
     "processes": Subject(lambda: _many(lambda: mg.vectorize(Walk, 2, workers=1), "played"), shared=True),
-    "babyai": Subject(_babyai),
+    "babyai": Subject(lambda: _single("babyai", "played")),
     "nethack": Subject(lambda: _single("nethack", "played")),
     "touchdown": Subject(lambda: _single("touchdown", "played")),
     "gymnasium": Subject(_gym),
@@ -171,10 +167,6 @@ SUBJECTS = {
     "bot": Subject(lambda: _expert(lambda: mg.vectorize(Walk, 2))),
     "env entry": Subject(lambda: (mg.ENVS["rtfm"], {})),
     "envs": Subject(lambda: (mg.ENVS, {})),
-    "agents": Subject(lambda: (mg.AGENTS, {})),
-    "algorithms": Subject(lambda: (mg.ALGORITHMS, {})),
-    "presets": Subject(lambda: (mg.PRESETS, {})),
-    "trackers": Subject(lambda: (mg.TRACKERS, {})),
 }
 """Name → an object that the package hands to its users, in each of its states."""
 

@@ -6,18 +6,15 @@ import sys
 from pathlib import Path
 
 import numpy as np
-import pytest
 import torch
 from safetensors.torch import save
 
 import magrounding as mg
-from magrounding.agents.building import make_policy
-from magrounding.errors import ConfigurationError
 from magrounding.play.evaluate import play
 from magrounding.play.scripted import RandomTeam
 from magrounding.play.team import Team
 from magrounding.training.ppo import PPOConfig
-from tests.many_choices import MOST, SPEC, STEPS, ManyChoices, make_actor, make_reader
+from tests.many_choices import SPEC, STEPS, ManyChoices, make_actor, make_reader
 from tests.remote_actor import receive, send
 
 PPO = PPOConfig(unroll=6, epochs=2, minibatches=1, warm_up=0, learning_rate=0.03, anneal_steps=10**6)
@@ -28,32 +25,6 @@ def make_learner(policy):
 
 
 class TestChoicesThatChange:
-    def test_a_rollout_keeps_every_distinct_text_once(self):
-        policy = make_reader()
-        trajectory = make_actor(policy).collect().trajectories[0]
-        choices, seen = trajectory.texts["choices"], trajectory.texts["observation"]
-        assert choices.index.shape == (7, 6, MOST)
-        assert choices.ids["choices"].shape == (65, 3), "4 ** 3 texts, and padding, of 7 × 6 × 2,475 places"
-        assert len(np.unique(choices.ids["choices"], axis=0)) == 65
-        assert trajectory.truncations.texts["choices"].shape == (6, MOST), "of the games that the time limit cut off"
-        assert set(seen.ids) == {"task", "observation"}
-        assert "action_mask" in trajectory.observation
-        assert "choices" not in trajectory.observation
-
-    def test_what_is_kept_is_what_was_shown(self):
-        worker = make_actor(make_reader())
-        shown = [worker._observation["choices"][:, 0].copy()]
-        step = worker.vec.step
-
-        def watch(actions):
-            result = step(actions)
-            shown.append(result[0]["choices"][:, 0].copy())
-            return result
-
-        worker.vec.step = watch
-        text = worker.collect().trajectories[0].texts["choices"]
-        np.testing.assert_array_equal(text.ids["choices"][text.index], np.stack(shown))
-
     def test_each_text_is_encoded_once_for_each_version_of_the_weights(self):
         policy = make_reader()
         worker, learner = make_actor(policy), make_learner(policy)
@@ -75,10 +46,6 @@ class TestChoicesThatChange:
         assert trained.score.mean() > 0.5 > 0.3 > random.score.mean()
         np.testing.assert_allclose(trained.score, trained.returns[:, 0] / STEPS)
         assert not np.array_equal(trained.score, trained.won)
-
-    def test_an_agent_for_fixed_actions_is_refused_in_a_sentence(self):
-        with pytest.raises(ConfigurationError):
-            make_policy("relread", SPEC)
 
 
 class TestActorElsewhere:

@@ -57,7 +57,3 @@ def test_programs_that_compile_are_missing_until_the_packages_are_there(describe
     )
     monkeypatch.setitem(VERSIONS, "alfworld", "0.4.2")
     assert extras.state("alfworld") == "installed"
-
-
-def test_an_extra_of_extras_is_unfolded(described):
-    assert [each.name for each in extras.requirements("all")] == ["alfworld", "nle"]

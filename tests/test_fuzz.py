@@ -4,14 +4,11 @@
 """
 
 import collections
-import copy
 import inspect
-import json
 import os
 import resource
 import signal
 from importlib.util import find_spec
-from pathlib import Path
 
 import gymnasium
 import pettingzoo
@@ -103,59 +100,3 @@ def test_wrong_arguments_end_in_one_sentence(registries):
     assert said.total() >= DRAWS
     assert said["a result"] < said.total() / 2  # most arguments are wrong
     assert (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024 < MEMORY
-
-
-JUNK = st.one_of(
-    st.sampled_from(
-        [None, True, -1, 0.5, 10**30, "", "{", "}", "{a}", "{A2}", "{ab}", "{{a}}", "fire", "\ud800", "\0"]
-    ),
-    st.text(max_size=8),
-    st.lists(st.sampled_from(["{a} {A}", "{b} {B}", "{team}", "x", 3]), max_size=3),
-    st.dictionaries(st.sampled_from(["text", "said", "denied", "plain", "team", "x"]), st.text(max_size=8), max_size=2),
-)
-
-
-def places(content):
-    """(container, key) of every part of a JSON."""
-    for key, part in list(content.items() if isinstance(content, dict) else enumerate(content)):
-        yield content, key
-        if isinstance(part, dict | list):
-            yield from places(part)
-
-
-@pytest.mark.timeout(300 + DRAWS)
-def test_junk_in_a_file_of_sentences_is_refused_in_one_sentence_or_plays(tmp_path):
-    whole = json.loads((Path(mg.__file__).parent / "examples/sentences.json").read_text(encoding="utf-8"))
-    file, came = tmp_path / "sentences.json", collections.Counter()
-
-    @settings(
-        max_examples=DRAWS, derandomize=True, database=None, deadline=None, suppress_health_check=list(HealthCheck)
-    )
-    @given(st.data())
-    def draw(data):
-        content = copy.deepcopy(whole)
-        for _ in range(data.draw(st.integers(1, 3), "changes")):
-            of, key = data.draw(st.sampled_from(list(places(content))), "place")
-            change = data.draw(st.sampled_from(["replace", "remove", "add"]), "change")
-            if change == "remove":
-                del of[key]
-            elif change == "replace":
-                of[key] = data.draw(JUNK, "junk")
-            elif isinstance(of, dict):
-                of[data.draw(st.sampled_from(["gapping", "goal", "eval", "ab", "zz", ""]), "name")] = data.draw(JUNK)
-            else:
-                of.insert(0, data.draw(JUNK, "junk"))
-        file.write_text(json.dumps(content), encoding="utf-8")
-        try:
-            vec = mg.make_vec("ma_rtfm", 2, stage="s6", templates=str(file))
-            vec.reset(seed=1)
-            assert all(vec.facts(row) for row in range(2))
-            end, sentence = "plays", "-"
-        except mg.MagroundingError as error:
-            end, sentence = "refused", str(error)
-        assert len(sentence.splitlines()) == 1
-        came[end] += 1
-
-    draw()
-    assert came["plays"] > DRAWS / 20
-    assert came["refused"] > DRAWS / 4

@@ -1,4 +1,4 @@
-"""The installed wheel, outside any checkout: every command works, and what is imported is what the wheel holds."""
+"""Installed wheels, outside any checkout: every command works, also with a package of anybody's own beside ours."""
 
 import json
 import os
@@ -16,6 +16,7 @@ import pytest
 from magrounding.play.actor import make_expert
 from magrounding.play.evaluate import evaluate
 from tests.forked import Forked
+from tests.full import in_full
 from tests.wheels import NEEDED, ROOT, bring_kernels, build_wheels, clean_environment, install, run
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900), NEEDED]
@@ -26,13 +27,10 @@ PATIENCE = 300
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory):
-    return build_wheels(tmp_path_factory.mktemp("wheels"), ROOT)["magrounding"]
-
-
-@pytest.fixture(scope="module")
-def programs(wheel, tmp_path_factory):
-    programs = install(tmp_path_factory.mktemp("venv"), wheel)
+def programs(tmp_path_factory):
+    """The programs' folder of a fresh environment with the wheels of the package and of the example."""
+    wheels = build_wheels(tmp_path_factory.mktemp("wheels"), ROOT, ROOT / "examples" / "my_game")
+    programs = install(tmp_path_factory.mktemp("venv"), *wheels.values())
     evaluate(make_expert, GAME[1], {}, 2)  # compiles its kernels here, if nothing has
     bring_kernels(programs)
     return programs
@@ -61,9 +59,9 @@ def command(programs, folder):
 
 
 def test_what_is_imported_is_the_wheel_and_no_torch(programs, tmp_path):
-    code = "import sys, magrounding; print(magrounding.__file__, 'torch' in sys.modules)"
-    file, torch = run(programs / "python", "-c", code, cwd=tmp_path).split()
-    assert Path(file).is_relative_to(programs.parent)
+    code = "import sys, magrounding, my_game; print(magrounding.__file__, my_game.__file__, 'torch' in sys.modules)"
+    *files, torch = run(programs / "python", "-c", code, cwd=tmp_path).split()
+    assert all(Path(file).is_relative_to(programs.parent) for file in files), files
     assert torch == "False"
 
 
@@ -146,3 +144,38 @@ def test_it_serves_a_page_until_it_is_stopped(programs, folder):
         process.kill()
         process.wait()
         process.stdout.close()
+
+
+@pytest.fixture(scope="module", params=in_full(["demo", "reinforce"], ["demo"]))
+def reader(request, command):
+    """The name of a run of the example's game."""
+    options = ("--games", "100", "--budget", "0.2", "--network", "width=48", "--out", f"reader-{request.param}")
+    command("train", "--env", "my_game", "--preset", request.param, *options)
+    return f"reader-{request.param}"
+
+
+def test_a_package_of_ones_own_learns_to_read(reader, folder):
+    assert "my_game" in (folder / reader / "report.md").read_text(encoding="utf-8")
+    lines = map(json.loads, (folder / reader / "metrics.jsonl").read_text(encoding="utf-8").splitlines())
+    ends = [
+        line for line in lines if line["kind"] == "evaluation" and line["when"] == "after" and line["set"] == "eval"
+    ]
+    true = max(line["win_rate"] for line in ends if line["manual"] == "true")
+    wrong = max(line["win_rate"] for line in ends if line["manual"] != "true")
+    assert true >= 0.9, "chance is 4 ** -2"
+    assert wrong < true / 2
+
+
+@pytest.mark.parametrize("reader", ["demo"], indirect=True)
+def test_what_it_trained_can_be_loaded_and_evaluated(reader, programs, command, folder):
+    code = f"import magrounding as mg; policies = mg.load_team({reader!r}).policies"
+    names = "print(policies[0].words.embedding_dim, *(type(policy).__name__ for policy in policies))"
+    found = run(programs / "python", "-c", f"{code}; {names}", cwd=folder).split()
+    assert found == ["48", "Healer", "Healer"], "--network, not the default 32"
+    assert "eval" in command("evaluate", "--run", reader, "--episodes", "50", "--play", "greedy")
+
+
+def test_bad_options_of_its_game_are_one_sentence(command):
+    said = command("train", "--env", "my_game", "--preset", "silg", "--out", "none", succeeds=False)
+    assert "silg" in said
+    assert "Traceback" not in said

@@ -7,11 +7,9 @@ import sys
 from pathlib import Path
 
 import numba
-import numpy as np
 import pytest
 
 import magrounding
-from magrounding import jit
 
 PLAY = """
 import magrounding as mg
@@ -120,18 +118,3 @@ def test_a_change_of_another_file_is_noticed(tmp_path):
     assert call("number + NUMBER", "number - NUMBER") == [1, -3, 5, 3, 1, 0]
     assert call("ONE = 1", "ONE = 2") == [1, 3, 5, 3, 2, 0]
     assert call("first: int\n    second: int", "second: int\n    first: int") == [2, 3, 5, 3, 1, 0]
-
-
-@pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="Python looks at types always")
-def test_types_of_arguments_are_looked_at_once():
-    @jit.cached_njit()
-    def add(numbers, number):
-        for i in range(len(numbers)):
-            numbers[i] += number
-
-    numbers, kernel = np.zeros(3, np.int64), jit.FixedTypes(add)
-    kernel(numbers, 2)
-    kernel._kernel = None  # not asked again
-    kernel(numbers, 3)
-    assert numbers.tolist() == [5, 5, 5]
-    assert len(add.overloads) == 1

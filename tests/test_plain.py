@@ -54,8 +54,6 @@ OPTIONS = [
     ("rtfm", {"size": np.int64(8), "sight": np.float32(3), "shuffle_manual": np.False_, "occupants": np.int64(1)}),
     ("ma_rtfm", {"agents": Three(), "max_cycles": np.uint8(9), "chase_range": np.int32(2)}),
     ("rock_paper_scissors", {"size": Size.SMALL}),
-    ("messenger", {"max_cycles": np.int16(9), "game_id": np.True_}),
-    ("ma_messenger", {"agents": np.int64(2)}),
     ("touchdown", {"patch": np.int64(2), "manual_stop": np.True_}),
 ]
 

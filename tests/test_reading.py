@@ -29,8 +29,6 @@ from magrounding.single.scienceworld.trajectories import read_trajectories
 from magrounding.single.touchdown.files import read_words
 from magrounding.storage import parse_json, parse_toml, read_bytes, read_json, unpacked, write_json
 
-ROOT = Path(__file__).parents[1]
-
 
 def sparse(path):
     with path.open("wb") as file:

@@ -11,7 +11,7 @@ import pytest
 
 from magrounding import registry
 from magrounding.errors import ConfigurationError
-from magrounding.registry import AlgorithmEntry, EnvEntry, Registry
+from magrounding.registry import AlgorithmEntry, Registry
 
 
 def register_broken() -> None:
@@ -24,15 +24,6 @@ def register_whole() -> None:
     with pytest.raises(ConfigurationError):
         registry.ALGORITHMS.find("nothing")
     registry.ALGORITHMS.add(AlgorithmEntry("my_algorithm", "my.package:Config"))
-
-
-def make_game(agents=2, render_mode=None):
-    """Stands for a PettingZoo env that is its own options: it takes `render_mode` as PettingZoo wants it."""
-
-
-def test_how_a_game_is_shown_is_no_option_of_the_game():
-    entry = EnvEntry("my_game", f"{__name__}:make_game")
-    assert entry.options == {"agents": 2}, "saved games, which name every option, would give `make` two of it"
 
 
 def test_a_broken_package_is_named_at_every_look_up(monkeypatch):

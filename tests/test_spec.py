@@ -4,13 +4,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from gymnasium import spaces
 
 import magrounding as mg
 from magrounding.errors import ConfigurationError
 from magrounding.spec import (
     EPISODE,
-    STEP,
     EnvSpec,
     Field,
     FixedActions,
@@ -35,20 +33,8 @@ SPEC = EnvSpec(
 )
 
 
-def without(*names):
-    return tuple(field for field in SPEC.fields if field.name not in names)
-
-
 def resized(name, shape):
     return tuple(replace(field, shape=shape) if field.name == name else field for field in SPEC.fields)
-
-
-def test_fields_are_found_by_name():
-    assert SPEC["manual"].shared
-    assert "position" in SPEC
-    assert "teammates" not in SPEC
-    with pytest.raises(KeyError):
-        SPEC["teammates"]
 
 
 @pytest.mark.parametrize(
@@ -64,27 +50,6 @@ def test_a_spec_refuses_what_no_world_can_be(changes):
         replace(SPEC, **changes)
 
 
-def test_a_text_lasts_an_episode_or_a_step():
-    with pytest.raises(ConfigurationError):
-        Text("manual", (3, 5), 0, 9, lifetime="epsiode")
-
-
-def test_fields_are_found_by_kind():
-    assert SPEC.grid is SPEC["grid"]
-    assert (SPEC.grid.height, SPEC.grid.width) == (4, 6)
-    assert [text.name for text in SPEC.texts] == ["manual", "message"]
-    assert [field.name for field in SPEC.own_fields] == ["grid", "position", "action_mask"]
-    with pytest.raises(ConfigurationError):
-        _ = replace(SPEC, fields=without("grid")).grid
-
-
-def test_shared_texts_are_those_that_all_read_once_an_episode():
-    assert SPEC["message"].lifetime == STEP
-    assert SPEC.shared_texts == ("manual",)
-    own = replace(SPEC["manual"], shared=False)
-    assert replace(SPEC, fields=(*without("manual"), own)).shared_texts == ()
-
-
 def test_buffers_carry_the_agents_where_keys_are_not_shared():
     buffers = SPEC.allocate(7)
     assert {key: array.shape for key, array in buffers.items()} == {
@@ -97,28 +62,6 @@ def test_buffers_carry_the_agents_where_keys_are_not_shared():
     assert buffers["action_mask"].dtype == np.int8
     assert buffers["grid"].dtype == np.int16
     assert not any(array.any() for array in buffers.values())
-
-
-def test_the_space_is_that_of_one_agent():
-    space = SPEC.space()
-    assert set(space.spaces) == {"grid", "position", "manual", "message", "action_mask"}
-    assert space["grid"] == spaces.Box(0, 9, (4, 6, 2), np.int16)
-    assert space["action_mask"] == spaces.Box(0, 1, (5,), np.int8)
-
-
-def test_words_have_ids():
-    assert SPEC.vocabulary_size == 10
-    assert SPEC.vocabulary["a"] == 1
-    assert SPEC.vocabulary_hash == SPEC.vocabulary.hash != replace(SPEC, words=("<pad>", "z")).vocabulary_hash
-    assert replace(SPEC, words=()).vocabulary_size == 10  # as ids in the grid and in texts say
-    assert replace(SPEC, words=(), tokenizer="bytes").vocabulary_hash == "bytes"
-    assert replace(SPEC, words=(), fields=without("grid", "manual", "message")).vocabulary_size == 1
-
-
-def test_the_state_is_laid_out_in_parts():
-    assert SPEC.state_size == 30
-    assert SPEC.state_layout() == {"grid": (slice(0, 24), (4, 6)), "agents": (slice(24, 30), (3, 2))}
-    assert replace(SPEC, state_parts=()).state_size == 0
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 
 from magrounding import storage
-from magrounding.cli.command import run_command
 from magrounding.errors import CheckpointError
 from magrounding.storage import (
     check_place,
@@ -20,14 +19,12 @@ from magrounding.storage import (
     json_text,
     partial_path,
     read_json,
-    reason,
     user_cache,
     write_atomic,
     write_folder,
     write_json,
 )
 
-ROOT = Path(__file__).parents[1]
 NO_NUMBERS = {"a": math.nan, "b": [1.5, -math.inf, {"c": (math.inf, "NaN")}], 3: np.float64("nan"), "d": 0.0}
 NULLS = {"a": None, "b": [1.5, None, {"c": [None, "NaN"]}], "3": None, "d": 0.0}
 
@@ -92,16 +89,6 @@ def test_a_place_is_checked_for_the_name_that_is_written(tmp_path, name):
         check_place(tmp_path / "new" / ("n" * 300) / "file")
     check_place(tmp_path / "new" / ("n" * 200) / "file")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "folder"]
-
-
-def test_what_was_refused_is_one_sentence_with_the_file(capsys):
-    def refused():
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "runs/a/file")
-
-    assert run_command(refused) == 2
-    told = capsys.readouterr().err
-    assert ("runs/a/file" in told, told.count("\n")) == (True, 1)
-    assert reason(OSError("no number")) == "no number"
 
 
 def test_writers_with_one_process_id_do_not_meet(tmp_path):

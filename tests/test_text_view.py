@@ -301,41 +301,6 @@ def test_entities_of_messenger_change_roles_and_the_words_stay(stage):
     assert changed > 5
 
 
-@pytest.mark.parametrize(
-    ("id", "options"), [("ma_rtfm", {"stage": "s5", "agents": 2}), ("babyai", {}), ("nethack", {})]
-)
-@pytest.mark.parametrize("workers", [0, 1])
-def test_a_batch_says_what_single_games_do(id, options, workers):
-    if workers and id == "ma_rtfm":
-        pytest.skip("a world has no workers")
-    try:
-        vec = mg.make_vec(id, 2, workers=workers, max_cycles=6, **options)
-    except MissingExtra as missing:
-        pytest.skip(str(missing))
-    single, rng = mg.make(id, max_cycles=6, **options), np.random.default_rng(0)
-    with pytest.raises(CallOrderError):
-        vec.describe(0, 0)
-    obs, _ = vec.reset(seed=0)
-    single.reset(seed=1)
-    ended = False
-    for _ in range(6):
-        assert [vec.describe(1, k) for k in range(vec.num_agents)] == list(map(single.describe, single.possible_agents))
-        masks = obs["action_mask"]
-        actions = np.array([[rng.choice(np.flatnonzero(mask)) for mask in row] for row in masks])
-        single.step({agent: actions[1, int(agent[-1])] for agent in single.agents})
-        obs, _, _, _, info = vec.step(actions)
-        if info.done[1]:
-            ended = True
-            assert vec.describe(1, 0).endswith(f"{HAPPENED}\nnothing")
-            break
-    assert ended
-    assert "\nthe game is " in single.describe("agent_0")
-    for row, agent in ((2, 0), (0, vec.num_agents), ("x", 0)):
-        with pytest.raises(ConfigurationError):
-            vec.describe(row, agent)
-    vec.close()
-
-
 def test_what_stays_comes_first():
     """A server of language models reuses what two texts have in common at their beginning: all that lasts."""
     env = mg.make("ma_rtfm", stage="s5", agents=2)

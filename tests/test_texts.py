@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from magrounding.spec import CHOICES, EPISODE, EnvSpec, Field, FixedActions, Text
-from magrounding.texts import TextTable, content_keys, flat_choices, gather_texts, text_keys
+from magrounding.texts import TextTable, content_keys, flat_choices, text_keys
 
 SPEC = EnvSpec(
     (
@@ -35,24 +35,6 @@ def test_keys_tell_contents_apart():
     assert len(np.unique(keys)) == len(texts) > 2900
 
 
-def test_keys_depend_on_nothing_but_the_content():
-    texts = some_texts(1, 20, 4)
-    keys = content_keys({"goal": texts})
-    order = np.random.default_rng(0).permutation(20)
-    assert (content_keys({"goal": texts[order]}) == keys[order]).all()
-    assert (content_keys({"goal": texts.astype(np.int64)}) == keys).all()  # whatever holds the ids
-    assert (content_keys({"goal": np.asfortranarray(texts)}) == keys).all()
-    assert (content_keys({"goal": np.concatenate([texts, texts])}) == np.tile(keys, 2)).all()
-
-
-def test_neighbouring_ids_and_places_give_other_keys():
-    """One id more, two ids exchanged, padding: each is another text."""
-    text = np.array([[3, 5, 0, 0]], np.int16)
-    others = [[5, 3, 0, 0], [3, 5, 1, 0], [3, 6, 0, 0], [0, 3, 5, 0], [0, 0, 0, 0]]
-    keys = [int(content_keys({"goal": np.array([row], np.int16)})[0]) for row in [text[0].tolist(), *others]]
-    assert len(set(keys)) == 6
-
-
 def test_what_is_read_together_has_one_key():
     one, two, nothing = some_texts(2, 1, 3), some_texts(3, 1, 3), np.zeros((1, 0), np.int16)
     together = [
@@ -77,15 +59,6 @@ def test_a_table_holds_every_text_once():
         assert len(ids[name]) == 5
 
 
-def test_a_table_keeps_copies():
-    table, texts = TextTable(("goal",)), {"goal": some_texts(6, 3, 3)}
-    before = texts["goal"].copy()
-    index = table.add(content_keys(texts), texts)
-    texts["goal"][:] = 0
-    ids, rank = table.arrays()
-    assert (ids["goal"][rank[index]] == before).all()
-
-
 def test_the_order_does_not_depend_on_what_was_shown_first():
     texts = {"manual": some_texts(7, 30, 2, 3), "goal": some_texts(8, 30, 3)}
     keys, rng, orders = content_keys(texts), np.random.default_rng(0), []
@@ -98,16 +71,6 @@ def test_the_order_does_not_depend_on_what_was_shown_first():
         assert (ids["goal"][rank[index]] == texts["goal"]).all()
         orders.append((ids["manual"].tobytes(), ids["goal"].tobytes(), rank[index].tobytes()))
     assert len(set(orders)) == 1
-
-
-def test_fields_that_a_world_lacks_are_empty():
-    texts = {"goal": some_texts(9, 4, 3)}
-    found = gather_texts(texts, ("manual", "goal"), 4)
-    assert found["manual"].shape == (4, 0)
-    assert found["goal"] is texts["goal"]
-    some = gather_texts(texts, ("manual", "goal"), 4, np.array([3, 1]))
-    assert some["manual"].shape == (2, 0)
-    assert (some["goal"] == texts["goal"][[3, 1]]).all()
 
 
 def test_the_worlds_key_serves_shared_texts_of_an_episode_only():

@@ -14,7 +14,6 @@ import torch
 from magrounding.threads import (
     RowThreads,
     ThreadPlan,
-    active_plan,
     core_limits,
     map_agents,
     map_parts,
@@ -38,10 +37,6 @@ def test_shares_of_the_cores(agents, learners, envs, cores, plan):
     assert plan_threads(agents, envs, learners=learners, threads=cores) == plan
 
 
-def test_a_gpu_computes_minibatches_as_a_whole():
-    assert plan_threads(2, 64, threads=16, cuda=True) == ThreadPlan(cores=16, agents=2, parts=1, world=1)
-
-
 @pytest.mark.parametrize("run", [map_agents, map_parts])
 def test_torch_computes_with_one_thread_in_every_thread_of_a_plan(run):
     before = torch.get_num_threads()
@@ -54,15 +49,6 @@ def test_torch_computes_with_one_thread_in_every_thread_of_a_plan(run):
         assert torch.get_num_threads() == before + 2
     finally:
         torch.set_num_threads(before)
-
-
-def test_without_a_plan_everything_is_computed_here():
-    assert active_plan() == ThreadPlan()
-    with using(ThreadPlan(cores=2, agents=2)):
-        assert active_plan().agents == 2
-        assert set(map_agents(lambda _: threading.get_ident(), range(9))).isdisjoint({threading.get_ident()})
-    assert active_plan() == ThreadPlan()
-    assert {*map_agents(lambda _: threading.get_ident(), range(3))} == {threading.get_ident()}
 
 
 @pytest.mark.parametrize("run", [map_agents, map_parts])

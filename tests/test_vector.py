@@ -53,68 +53,6 @@ def test_a_world_takes_actions_of_any_layout():
             np.testing.assert_array_equal(world.out.illegal, worlds[0].out.illegal)
 
 
-def test_shapes_and_kinds():
-    vec = make(max_cycles=1)
-    vec.reset(seed=0)
-    _, rewards, terminated, truncated, info = vec.step(STAY)
-    for array, kind in ((rewards, np.float32), (terminated, np.bool_), (truncated, np.bool_)):
-        assert array.shape == (6, 2)
-        assert array.dtype == kind
-    assert info["done"].all()
-    for key, shape, kind in (
-        ("won", (6,), np.bool_),
-        ("score", (6,), np.float32),
-        ("length", (6,), np.int32),
-        ("return", (6, 2), np.float32),
-        ("alive", (6, 2), np.bool_),
-        ("illegal", (6, 2), np.bool_),
-        ("document", (6,), np.int64),
-    ):
-        assert info[key].shape == shape
-        assert info[key].dtype == kind
-    rows = info["final_rows"]
-    assert all(len(array) == len(rows) for array in info["final_observation"].values())
-    assert info["fault"] is None
-
-
-def test_without_a_score_of_its_own_a_game_scores_one_where_it_is_won():
-    vec = mg.make_vec("ma_rtfm", 200, stage="s1", agents=1, max_cycles=20)
-    _, info = vec.reset(seed=0)
-    assert not info["score"].any()
-    rng, seen = np.random.default_rng(0), 0
-    for _ in range(60):
-        *_, info = vec.step(rng.integers(0, 5, (200, 1)))
-        assert (info["score"] == info["won"]).all()
-        seen += info["won"].sum()
-    assert seen > 0
-    vec.reset()
-    assert not vec.reset()[1]["score"].any()
-
-
-def test_info_is_a_mapping_and_an_object():
-    vec = make()
-    _, info = vec.reset(seed=0)
-    assert set(info) >= {"done", "won", "score", "length", "return", "alive", "illegal", "document", "final_rows"}
-    assert info["return"] is info.returns
-    assert len(info) == len(list(info))
-    with pytest.raises(KeyError):
-        info["returns"]
-
-
-def test_flags_are_true_in_the_step_of_the_end_only():
-    vec = make(max_cycles=3)
-    vec.reset(seed=0)
-    seen = 0
-    for _ in range(30):
-        _, _, terminated, truncated, info = vec.step(STAY)
-        ended = (terminated | truncated).any(1)
-        assert (ended == info["done"]).all()  # in team mode games end for all at once
-        assert not (terminated & truncated).any()
-        assert not (info["won"] & ~info["done"]).any()
-        seen += ended.sum()
-    assert seen >= 60
-
-
 @pytest.mark.parametrize(
     "actions",
     [

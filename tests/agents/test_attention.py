@@ -1,6 +1,5 @@
 """What networks tell of the statements that they rely on is their own attention, computed here one thing at a time."""
 
-import numpy as np
 import pytest
 import torch
 
@@ -8,9 +7,6 @@ import magrounding as mg
 from magrounding.agents.building import make_policy
 from magrounding.agents.modules import masked_softmax
 from magrounding.agents.policy import ATTENTION
-from magrounding.play.lineup import MixedActor
-from magrounding.play.scripted import RandomTeam
-from magrounding.play.team import Team
 from tests.agents.samples import batch_of, documents_of, make_sample, make_spec, narrow_options, seen_by
 
 TXT2PI = ("txt2pi", "txt2pi_no_task_attn", "txt2pi_no_vis_attn")
@@ -86,14 +82,3 @@ def test_txt2pi_tells_the_mean_of_all_its_attention():
         for statement, weight in zip(words, attention, strict=False):  # behind the words stands a terminator
             share[statement] += weight.detach()
         torch.testing.assert_close(found[b], share / share.sum())
-
-
-def test_a_mixed_team_hands_on_what_its_networks_tell():
-    vec = mg.make_vec("ma_rtfm", 3, stage="s2", agents=2)
-    team = Team([make_policy("relread", vec.spec) for _ in range(2)], vec.spec)
-    actor = MixedActor([RandomTeam(2, 5), team], [1, 0])
-    memory, (obs, info) = actor.initial_memory(3), vec.reset(seed=0)
-    _, memory = actor.act(obs, memory, info, rows=np.arange(3), explain=True)
-    first, second = actor.aux(memory)
-    assert first[ATTENTION].shape == obs["manual"].shape[:2]
-    assert second == {}

@@ -11,10 +11,8 @@ import magrounding as mg
 from magrounding.agents.building import make_policy
 from magrounding.agents.language import Words
 from magrounding.agents.running_text import edges_kernels
-from magrounding.agents.running_text.edges import Edges
 from magrounding.agents.running_text.edges_kernels import groups_of
 from magrounding.agents.running_text.edges_learning import learn_edges
-from magrounding.errors import ConfigurationError
 from magrounding.experiment import segmenting
 from magrounding.experiment.config import make_config
 from magrounding.experiment.segmenting import learn_edges_from_games, shared_pieces
@@ -94,22 +92,6 @@ def test_rows_that_have_the_words_of_a_statement_are_the_pieces(edges):
             text[0, :] = text[1, :]  # the words of one stand in two rows, and others are missing
             with pytest.raises(AssertionError):
                 np.testing.assert_array_equal(groups_of(text, scorer), found)
-
-
-def test_weights_that_change_are_read_anew(edges):
-    vec, manual = games(4)
-    spec = vec.spec
-    copy, text = Edges(spec), torch.from_numpy(manual)
-    with pytest.raises(ConfigurationError):
-        copy(text)
-    copy.load_state_dict(edges.state_dict())
-    first = copy(text)
-    assert torch.equal(first.ids, edges(text).ids)
-    assert first.row_of.any(2).sum() == 7 * 4
-    with torch.no_grad():
-        copy.out.weight.neg_()
-    copy.load_state_dict(copy.state_dict())
-    assert not torch.equal(copy(text).ids, first.ids)
 
 
 def test_relread_reads_facts_whose_words_stand_in_several_rows(edges):

@@ -146,19 +146,6 @@ def test_the_maps_are_those_of_a_slow_loop(env, options, mask_pad):
             torch.testing.assert_close(cell, (told + agents) / (1 + n), rtol=1e-4, atol=1e-5)
 
 
-def test_the_order_of_sentences_and_padding_behind_them_change_nothing():
-    spec, (frame, *_), texts = play("messenger", stage="s3")
-    policy, rows = network(spec), torch.arange(6)
-    with torch.no_grad():
-        expected = policy.respond(Inputs(frame, policy.encode_text(*texts), rows))
-        manual = F.pad(texts[0][:, [3, 0, 5, 1, 4, 2]], (0, SMALL["tokens"] - texts[0].shape[2], 0, 2))
-        got = policy.respond(Inputs(frame, policy.encode_text(manual, texts[1]), rows))
-        others = policy.respond(Inputs(frame, policy.encode_text(texts[0].roll(1, 0), texts[1]), rows))
-    torch.testing.assert_close(got.logits, expected.logits, rtol=0, atol=1e-6)
-    torch.testing.assert_close(got.value, expected.value, rtol=0, atol=1e-6)
-    assert not torch.allclose(others.value, expected.value, atol=1e-4)
-
-
 @pytest.mark.parametrize(
     ("agent", "env", "options"),
     [*(("emma", *world) for world in WORLDS), ("emma_game_id", "ma_messenger", {"stage": "s3", "game_id": True})],
@@ -181,16 +168,6 @@ def test_looking_at_occupied_cells_only_is_the_dense_convolution(agent, env, opt
     assert all(g.any() for name, g in gradients[1].items() if not name.endswith("score.bias"))
     for name, gradient in gradients[0].items():
         torch.testing.assert_close(gradient, gradients[1][name], rtol=1e-3, atol=1e-5, msg=name)
-
-
-def test_a_map_without_anybody():
-    spec, (frame, *_), texts = play("messenger", stage="s2")
-    nobody = frame | {"grid": torch.zeros_like(frame["grid"])}
-    values = []
-    for sparse in (True, False):
-        policy = network(spec, sparse=sparse)
-        values.append(policy.respond(Inputs(nobody, policy.encode_text(*texts), torch.arange(6))).value)
-    torch.testing.assert_close(*values)
 
 
 def test_the_loss_is_that_of_a_slow_loop():

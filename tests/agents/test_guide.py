@@ -10,7 +10,7 @@ import torch
 
 from magrounding.agents.guide import Guide, load_guide, save_guide
 from magrounding.agents.guide.encoder import HashedEncoder, LanguageModelEncoder, hashed_features
-from magrounding.agents.guide.learning import GuideLearning, contrastive_loss, examples_of, learn_guide
+from magrounding.agents.guide.learning import GuideLearning, contrastive_loss, learn_guide
 from magrounding.agents.guide.metrics import guide_metrics
 from magrounding.errors import CheckpointError, ConfigurationError, Diverged
 from magrounding.single.scienceworld.trajectories import Trajectory
@@ -71,18 +71,6 @@ def test_a_guide_that_diverges_is_refused():
     assert all(each.isfinite().all() for each in guide.parameters())
 
 
-def test_examples_are_gold_actions_and_their_negatives_are_none():
-    examples = examples_of([trajectory("water"), trajectory("lead")])
-    assert len(examples) == 6
-    assert {each.action for each in examples if "water" in each.text} == set(trajectory("water").commands)
-    assert "eat lead" in examples[0].negatives
-    with pytest.raises(ConfigurationError):
-        examples_of([])
-    bare = Trajectory("melt", "train", 1, "melt it", ("focus",), (True,), 100, {})
-    with pytest.raises(ConfigurationError):
-        examples_of([trajectory("water"), bare])
-
-
 class TestOnDisk:
     def test_it_comes_back(self, tmp_path):
         guide = Guide(small().encoder, 0.1)
@@ -121,11 +109,3 @@ class TestLanguageModel:
         save_guide(tmp_path / "guide", guide, {})
         again = load_guide(tmp_path / "guide")
         assert np.array_equal(again.score("the mage flees", ["carrying messages", "the mage"]), after)
-
-    def test_the_head_is_for_learning_alone(self, folder):
-        guide = Guide(LanguageModelEncoder(folder))
-        embedded = guide.embed(["the mage flees"])
-        with torch.no_grad():
-            guide.encoder.head.weight.zero_()
-            assert torch.equal(guide.embed(["the mage flees"]), embedded)
-            assert not torch.allclose(guide.train()(["the mage flees"]), embedded)

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from magrounding.agents.language import TextEncoder, distinct_rows, join_statements
+from magrounding.agents.language import TextEncoder, join_statements
 from tests.agents.samples import make_sample
 
 
@@ -47,10 +47,3 @@ def test_states_are_those_of_packed_sequences(kind):
     )
     for a, b in zip(got, wanted, strict=True):
         torch.testing.assert_close(a, b, rtol=1e-5, atol=1e-5)
-
-
-def test_distinct_rows():
-    rows = torch.tensor([[3, 4], [0, 0], [3, 4], [1, 9], [0, 0]], dtype=torch.int16)
-    distinct, which = distinct_rows(rows)
-    assert len(distinct) == 3
-    assert torch.equal(distinct[which], rows)

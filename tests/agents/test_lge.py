@@ -145,16 +145,6 @@ class TestCandidates:
         assert 0.3 < guided < 0.7
 
 
-class TestDraws:
-    def test_or_all_games_have_one(self, folder):
-        policy = make(folder)
-        policy.together.fill_(True)
-        drawn = policy.draw_record((3, 6), torch.Generator().manual_seed(1))["guidance"]
-        assert drawn.shape == (3, 6)
-        assert [len(step.unique()) for step in drawn] == [1, 1, 1]
-        assert len(drawn.unique()) == 3
-
-
 class TestLearning:
     @pytest.mark.parametrize(
         ("options", "expected"),

@@ -2,7 +2,7 @@
 
 import torch
 
-from magrounding.agents.choiceread import COUNTS, SLOTS, follow, mean_by_key, pair_keys
+from magrounding.agents.choiceread import COUNTS, SLOTS, follow, pair_keys
 
 ROLE = 3
 
@@ -16,13 +16,6 @@ def test_a_key_is_that_of_a_word_and_the_one_before_it():
     assert first[2] == second[2]
     assert first[1] != second[1]
     assert pair_keys(torch.tensor([[7, 5]]))[0, 1] != first[1], "the order counts"
-
-
-def test_equal_keys_of_a_text_say_their_mean_and_padding_nothing():
-    keys, mask = torch.tensor([[3, 8, 3, 0], [3, 0, 0, 0]]), torch.tensor([[True] * 3 + [False], [True] + [False] * 3])
-    said = torch.arange(8.0).view(2, 4, 1).expand(-1, -1, ROLE)
-    mean = mean_by_key(keys, mask, said)
-    assert mean[:, :, 0].tolist() == [[1.0, 1.0, 1.0, 0.0], [4.0, 0.0, 0.0, 0.0]]
 
 
 def test_what_is_found_is_the_last_mention_how_fresh_it_is_and_how_often_there_was_one():
@@ -47,12 +40,3 @@ def test_an_episode_forgets_the_one_before_and_unrolls_go_on():
     torch.testing.assert_close(follow(halves, keys[1:], mask[1:], said[1:], going[1:]).tables(), whole.tables()[1:])
     again = follow(none(1), keys, mask, said, torch.tensor([[True], [True]]))
     assert again.tables()[1, 0, 5].tolist() == [0.0] * (ROLE + 2)
-
-
-def test_a_mention_learns_from_whoever_looks_it_up():
-    keys, mask = torch.tensor([[[5, 0]], [[6, 0]]]), torch.tensor([[[True, False]], [[True, False]]])
-    said = torch.zeros(2, 1, 2, ROLE, requires_grad=True)
-    mentions = follow(none(1), keys, mask, said, torch.zeros(2, 1, dtype=torch.bool))
-    mentions.look_up(torch.tensor([1]), torch.tensor([[5]])).sum().backward()
-    assert said.grad is not None
-    assert said.grad[:, 0, :, 0].tolist() == [[1.0, 0.0], [0.0, 0.0]]

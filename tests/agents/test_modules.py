@@ -7,7 +7,6 @@ import torch
 
 from magrounding.agents.modules import (
     DocumentAttention,
-    FiLM2,
     distance_map,
 )
 
@@ -48,14 +47,3 @@ def test_attention_by_tiles_is_attention_by_copies(document):
     expected_gradients = torch.autograd.grad((expected * weight).sum(), (states, queries))
     for a, b in zip(got_gradients, expected_gradients, strict=True):
         torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-5)
-
-
-def test_fused_maps_start_as_separate_ones_would():
-    """PyTorch's initial bound is 1 / sqrt(fan in), whatever the number of outputs."""
-    layer = FiLM2(text_width=260, in_channels=66, channels=64)
-    for third in layer.conv.weight.chunk(3):
-        assert third.abs().max() <= (66 * 9) ** -0.5
-        assert third.abs().max() > 0.99 * (66 * 9) ** -0.5
-    for third in layer.text.weight.chunk(3):
-        assert third.abs().max() <= 260**-0.5
-        assert third.abs().max() > 0.99 * 260**-0.5

@@ -1,7 +1,5 @@
 """Motion: things are followed from frame to frame, and what looks the same reads differently as it moves."""
 
-import itertools
-
 import numpy as np
 import torch
 
@@ -52,16 +50,6 @@ def test_a_step_is_judged_by_where_agents_were_before_it():
     assert follow(thing, [[(5, 2)], [(5, 0)]])[1][0] == [gait(1, 1, 1)]
     assert follow(thing, [[(5, 2), (5, 0)], [(5, 2), (5, 0)]])[1][0] == [gait(-1, 1, 1)]
     assert follow(thing, [[(5, 2), (-1, -1)], [(5, 2), (-1, -1)]])[1][0] == [gait(1, 1, 1)]
-
-
-def test_who_stays_in_a_cell_that_two_shared_is_who_has_moved_less():
-    """The same word twice: one stands, the other walks over it. Slots change in every frame."""
-    walk = [(7, 0, column) for column in (0, 1, 2, 3, 4)]
-    stand = (7, 0, 2)
-    for order in itertools.product((1, -1), repeat=5):
-        seen = follow([[step, stand][::way] for step, way in zip(walk, order, strict=True)], [[(0, 9)]] * 5)
-        last = seen[-1][0][:: order[-1]]
-        assert last == [gait(2, 1, 3), gait(0, 0, 3)]
 
 
 def test_what_appears_jumps_or_is_one_too_many_is_new():
@@ -140,15 +128,3 @@ def test_every_weight_of_motion_learns_from_actions_or_from_foreseeing():
     about = {"reader.symbols.weight", "reader.words.weight", "reader.sharpness"}
     learned = {name for name, parameter in policy.named_parameters() if parameter.grad is not None}
     assert learned == foreseeing | about
-
-
-def test_only_what_is_new_in_sight_is_foreseen():
-    vec = mg.make_vec("messenger", 4, copy=True, stage="s1")
-    board, texts = standing(vec)
-    policy = network(vec.spec)
-    text, memory, foreseen = policy.encode_text(*texts), None, []
-    for _ in range(FRAMES + 2):
-        output = policy.respond(Inputs(board, text, torch.arange(4)), memory)
-        memory = output.memory
-        foreseen.append(bool(foresight(policy, board, text, output).any()))
-    assert foreseen == [False] + [True] * (FRAMES - 1) + [False, False]

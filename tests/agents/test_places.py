@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from magrounding.agents.building import make_policy
-from magrounding.agents.places import BANDS, OUT_OF_REACH, REGIONS, Found, Places
+from magrounding.agents.places import BANDS, OUT_OF_REACH, REGIONS, Places
 from magrounding.agents.policy import Batch, Reading
 from magrounding.single.babyai import BabyAI
 from magrounding.single.babyai.words import VIEW, VOCABULARY
@@ -166,15 +166,6 @@ def test_maps_and_ways_are_those_of_a_slow_search(level):
     assert len(bands) > 4
 
 
-def test_an_empty_memory_begins_an_episode():
-    memory, steps = Places(SPEC), anything()[0]
-    begun = memory.follow(steps, None)
-    steps.restarts[0] = False
-    for maps in (None, torch.zeros(GAMES, memory.size)):
-        for one, other in zip(memory.follow(steps, maps), begun, strict=True):
-            assert torch.equal(one, other)
-
-
 def test_what_was_seen_counts_until_the_episode_ends():
     policy, (steps, goal) = make(), anything()
     with torch.no_grad():
@@ -187,36 +178,6 @@ def test_what_was_seen_counts_until_the_episode_ends():
     changed = (before.value - after.value).abs() > 1e-6
     assert changed[:, 2].all()
     assert not changed[:, [0, 1, 3]].any()
-
-
-def test_missions_say_where_things_lie_from_the_beginning():
-    """Of two missions and two sectors, each has its own."""
-    policy, steps, nothing = make(), torch.arange(4), torch.zeros(4, dtype=torch.int64)
-    found = Found(torch.empty(0), steps, nothing[:, None], nothing, nothing, torch.tensor([3, 3, 8, 3]))
-    summary, mission = torch.randn(2, policy.config.role), torch.tensor([0, 0, 0, 1])
-    one, same, elsewhere, other = policy.ways.locate(found, torch.zeros(4, 16), summary, mission)
-    assert torch.equal(one, same)
-    assert not torch.equal(one, elsewhere)
-    assert not torch.equal(one, other)
-
-
-def test_things_know_others_that_share_a_word():
-    policy, words = make(), [VOCABULARY[word] for word in ("red", "blue", "key", "door", "locked", "ball")]
-    red, blue, key, door, locked, ball = words
-    features, nothing = torch.randn(2, 16), torch.zeros(1, 3, dtype=torch.int64)
-
-    def related(other, held=nothing, step=(0, 0)):
-        symbol, zeros = torch.tensor([[key, red, 0], other]), torch.zeros(2, dtype=torch.int64)
-        found = Found(torch.empty(0), torch.tensor(step), symbol, zeros, zeros, torch.zeros(1, dtype=torch.int64))
-        return policy.ways.relate(found, features, held, torch.ones(len(held), 16))[0]
-
-    alone = related([door, blue, locked])
-    assert not torch.equal(related([door, red, locked]), alone)
-    assert torch.equal(related([ball, blue, 0]), alone)
-    two = nothing.expand(2, 3)
-    assert torch.equal(related([door, red, locked], two, (0, 1)), alone)  # not of the same step
-    assert not torch.equal(related([door, blue, locked], torch.tensor([[ball, red, 0]])), alone)
-    assert torch.equal(related([door, blue, locked], torch.tensor([[ball, blue, 0]])), alone)
 
 
 def test_every_parameter_learns():

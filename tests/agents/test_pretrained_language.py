@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import json
 import shutil
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,13 +12,12 @@ import torch
 
 import magrounding as mg
 from magrounding.agents import pretrained_language
-from magrounding.agents.building import freeze, make_policy
+from magrounding.agents.building import make_policy
 from magrounding.agents.document_policy import Inputs
 from magrounding.agents.language import join_statements
 from magrounding.agents.pretrained_language import LanguageModel, PretrainedStates
 from magrounding.agents.weights import save_weights
 from magrounding.errors import ConfigurationError
-from magrounding.experiment.config import make_config
 from tests.agents.language_models import tiny_bert
 from tests.agents.samples import documents_of, seen_by
 
@@ -143,19 +141,6 @@ def test_emma_reads_with_it_and_does_not_train_it(model, tmp_path):
     assert policy.key.weight.grad.any()
 
 
-@pytest.mark.parametrize(("env", "agent"), [("messenger", "emma"), ("ma_messenger", "endi_num_emma")])
-def test_emmas_published_preset_takes_a_language_model(model, tmp_path, env, agent):
-    """From S2 on it freezes the reader, which has nothing to freeze then, and what else it names."""
-    config = make_config(env, agent, preset="paper")
-    config = replace(config, network={**config.network, "language_model": str(model), "cache": str(tmp_path)})
-    policy = config.make_network()
-    freeze(policy, config.of_stage("s2")[0].frozen)
-    stays = {name.removeprefix("emma.").split(".")[0] for name, p in policy.named_parameters() if not p.requires_grad}
-    assert stays == {"symbols", "key", "key_attention"}
-    with pytest.raises(ConfigurationError):
-        freeze(policy, ["writer"])
-
-
 def without(model, tmp_path, *names):
     """A copy of the model that lacks some files."""
     folder = tmp_path / "broken"
@@ -170,13 +155,6 @@ def test_folders_that_lack_something(model, tmp_path, missing):
     with pytest.raises(ConfigurationError):
         reader(without(model, tmp_path, missing), tmp_path / "kept")
     assert not (tmp_path / "kept").exists()
-
-
-def test_pickles_are_refused(model, tmp_path):
-    folder = without(model, tmp_path, "model.safetensors")
-    torch.save({}, folder / "pytorch_model.bin")
-    with pytest.raises(ConfigurationError):
-        reader(folder, tmp_path / "kept")
 
 
 def test_weights_that_are_damaged_or_of_another_network(model, tmp_path):

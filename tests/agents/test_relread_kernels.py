@@ -108,14 +108,6 @@ def test_phrases_that_a_goal_shares_with_statements(monkeypatch, shape, dtype):
         assert found[i, j, k] == any(pair in pairs and 0 not in pair for pair in beside)
 
 
-def test_nothing_in_sight_of_anybody_is_no_error():
-    spec, observation, texts = observe(stage="s1", agents=1)
-    observation = {**observation, "grid": torch.zeros_like(observation["grid"])}
-    outputs = everything(fresh(spec), observation, texts)
-    assert torch.isfinite(outputs[0]).all()
-    assert not outputs[2]["where.weight"].any()
-
-
 def test_other_precisions_are_left_to_torch():
     spec, observation, texts = observe(stage="s5", agents=2)
     policy = fresh(spec)

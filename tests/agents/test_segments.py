@@ -1,6 +1,5 @@
 """Running text is cut into the statements that it was made of; behind that, relread reads what it read of rows."""
 
-from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -11,7 +10,6 @@ import magrounding as mg
 from magrounding.agents.building import make_policy
 from magrounding.agents.document_policy import Inputs
 from magrounding.agents.policy import ATTENTION
-from magrounding.agents.remapping import remap_embeddings
 from magrounding.agents.running_text import segments_kernels
 from magrounding.agents.running_text.edges import make_segments
 from magrounding.agents.running_text.segments import SEGMENTS, Segmenter
@@ -161,41 +159,3 @@ def test_a_trained_network_decides_as_if_it_read_rows(teams, kind, layouts):
             torch.testing.assert_close(told, wanted.aux[ATTENTION](), rtol=1e-3, atol=1e-4)
     read = act(teams["rows"], layouts[-1]).logits
     assert (read.argmax(1) != wanted.logits.argmax(1)).any()
-
-
-@pytest.mark.parametrize("agent", ["relread", "qmix_relread", "endi_dis_relread"])
-def test_only_relread_s_own_weights_learn(agent, segmenter):
-    spec = games(rows=1)[0].spec
-    policy = make_policy(agent, spec, segments="learnt")
-    own = {name for name, each in policy.named_parameters() if not each.requires_grad}
-    assert {name.rpartition("segments.")[2] for name in own} == set(segmenter.state_dict())
-    assert set(policy.state_dict()) >= own
-    assert policy.depends_on_names
-
-
-@pytest.mark.parametrize(
-    ("env", "options", "segments"),
-    [
-        ("ma_rtfm", {"layout": "merged"}, "rows"),
-        ("ma_rtfm", {"layout": "stream"}, "edges"),
-        ("messenger", {"stage": "s3"}, "rows"),
-        ("messenger", {"stage": "s3", "layout": "paragraph"}, "learnt"),
-        ("ma_messenger", {"stage": "s4", "layout": "stream"}, "learnt"),
-    ],
-)
-def test_what_a_single_row_is_read_by_is_what_can_be_learnt_of_it(env, options, segments):
-    spec = mg.ENVS[env].describe(**options)
-    assert make_policy("relread", spec).config.segments == segments
-
-
-def test_what_was_learnt_of_a_word_goes_with_its_spelling(teams):
-    vec, observation = games("eval", 4, layout="stream")
-    spec, own = vec.spec, teams["learnt"]
-    order = np.concatenate(([0], 1 + np.random.default_rng(0).permutation(len(spec.words) - 1)))
-    other = replace(spec, words=tuple(spec.words[k] for k in order))
-    new_id = np.argsort(order)
-    manual = observation["manual"].astype(np.int64)
-    np.testing.assert_array_equal(
-        remap_embeddings(own, other).segments(torch.from_numpy(new_id[manual])).ids.numpy(),
-        new_id[own.segments(torch.from_numpy(manual)).ids.numpy()],
-    )

@@ -12,10 +12,10 @@ from torch import Tensor
 import magrounding as mg
 from magrounding.agents.building import make_policy
 from magrounding.agents.document_policy import Inputs
-from magrounding.agents.modules import distance_map, embed_cells
+from magrounding.agents.modules import distance_map
 from magrounding.agents.policy import Batch, Reading
 from magrounding.agents.sir.network import Sir
-from magrounding.spec import EnvSpec, Grid, Text
+from magrounding.spec import EnvSpec, Text
 from tests.agents.samples import (
     NARROW_SIR,
     VOCABULARY,
@@ -181,16 +181,6 @@ def test_a_text_of_a_step_is_read_like_an_inventory_of_the_same_words():
     torch.testing.assert_close(got.value[0], expected.value, rtol=0, atol=1e-6)
 
 
-@torch.no_grad()
-def test_where_there_is_no_manual_the_goal_is_the_joint_text():
-    policy, batch = narrow(spec=without(make_spec(), "manual")), make_sample(6, 2)
-    bare = batch._replace(manual=batch.manual.flatten(1)[:, :0])
-    expected = policy.encode_text(batch.goal.unsqueeze(1), batch.goal)
-    got = policy.encode_text(bare.manual, bare.goal)
-    assert all(torch.equal(got[name], expected[name]) for name in expected)
-    assert act(policy, bare).value.isfinite().all()
-
-
 def play(env: str, rows: int = 4, **options):
     """Spec, observations of the first agent, manual and goal of the first step of some games."""
     vec = mg.make_vec(env, rows, copy=True, **options)
@@ -214,40 +204,3 @@ def test_statements_are_fields_of_messenger_whatever_their_number(agent):
         torch.testing.assert_close(shuffled.summary, fields.summary[:, [3, 0, 5, 1, 4, 2]], rtol=0, atol=1e-6)
         others = act(policy, batch._replace(manual=batch.manual.roll(1, 0)))
         assert not torch.isclose(others.value, act(policy, batch).value, atol=1e-6).all()
-
-
-@pytest.mark.parametrize("agent", VARIANTS)
-@torch.no_grad()
-def test_symbols_of_messenger_may_have_a_table_of_their_own(agent):
-    """One row for each id, 0 included; of a cell that shows one thing, the other places add the row of 0."""
-    spec, batch = play("messenger", stage="s1")
-    policy, words = narrow(agent, spec=spec, symbol_table=True), narrow(agent, spec=spec)
-    width, table = words.config.cells, policy.symbols.weight
-    assert table.shape == (19, width)
-    assert table[0].any()
-    counts = [sum(p.numel() for p in network.parameters()) for network in (policy, words)]
-    assert counts[0] - counts[1] == 19 * width
-    # A table of the same words, with zeros for 0, is no difference.
-    policy.load_state_dict(words.state_dict(), strict=False)
-    table.copy_(words.reader.words.weight[:19])
-    expected = act(words, batch)
-    torch.testing.assert_close(act(policy, batch).logits, expected.logits, rtol=0, atol=1e-6)
-    table[0] = 0.1
-    other = act(policy, batch)
-    assert not torch.isclose(other.value, expected.value, atol=1e-6).all()
-    if agent == "sir":
-        cells = embed_cells(policy.symbols, batch.observation["grid"])
-        summed = table[batch.observation["grid"].long()].sum(3).permute(0, 3, 1, 2)
-        torch.testing.assert_close(cells, summed)
-
-
-def test_without_a_place_there_is_no_map_of_distances():
-    batch = make_sample(3, 1)
-    nowhere = {name: tensor for name, tensor in batch.observation.items() if name != "position"}
-    policy = narrow(spec=without(make_spec(), "position"))
-    fields = (replace(each, egocentric=True) if isinstance(each, Grid) else each for each in make_spec().fields)
-    turning = replace(make_spec(), fields=tuple(fields))
-    bare = batch._replace(observation=nowhere)
-    torch.testing.assert_close(act(narrow(spec=turning), batch).value, act(policy, bare).value)
-    batch.observation["position"][:] = -1
-    torch.testing.assert_close(act(policy, batch._replace(observation=nowhere)).value, act(policy, batch).value)

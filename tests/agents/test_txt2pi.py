@@ -84,12 +84,9 @@ def by_the_book(policy: Txt2Pi, observation: dict[str, Tensor], manual: Tensor, 
         {"task_attention": False},
         {"visual_attention": False},
         {"text_modulation": False},
-        {"profile": "code", "task_attention": False},
         {"channels": [6, 8, 8]},
-        {"channels": [6, 6, 8]},
         {"channels": [6]},
         {"channels": [6, 6]},
-        {"channels": [4, 5, 6, 6, 6]},
     ],
 )
 def test_equations(options):

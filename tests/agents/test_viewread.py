@@ -1,7 +1,6 @@
 """viewread matches cells with the words of the mission, and remembers within an episode."""
 
 import numpy as np
-import pytest
 import torch
 
 from magrounding.agents.building import make_policy
@@ -65,21 +64,6 @@ def assert_same(one, other):
     torch.testing.assert_close(one.value, other.value, rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("planes", [1, 2, 3])
-@pytest.mark.parametrize("options", [{}, {"remember": False}, {"attention": True}, {"convolutions": 2}])
-def test_it_acts_on_any_number_of_planes(planes, options):
-    policy, seen = make(make_spec(planes), **options), observe(planes)
-    output = play(policy, seen, policy.initial_memory(GAMES))
-    assert output.logits.shape == (STEPS, GAMES, ACTIONS)
-    assert output.value.shape == (STEPS, GAMES)
-    assert (output.logits.softmax(-1)[seen[0]["action_mask"] == 0] == 0).all()
-    if options.get("remember", True):
-        assert output.memory.shape == (STEPS, GAMES, 128)
-    else:
-        assert output.memory is None
-        assert policy.initial_memory(GAMES) is None
-
-
 def test_other_names_for_all_words_change_nothing():
     """Words in grid and mission are renamed and the tables that know them likewise: nothing else knows a word."""
     policy, seen = make(), observe()
@@ -115,12 +99,3 @@ def test_the_running_mean_of_views_is_learnt_with_gradients_and_kept_with_the_we
     play(policy, observe(), policy.initial_memory(GAMES))
     assert policy.usual.any()
     assert "usual" in policy.state_dict()
-
-
-def test_direction_and_last_action_are_seen():
-    policy, (observation, goal, index, restarts, last) = make(), observe()
-    value = play(policy, (observation, goal, index, restarts, last)).value
-    turned = {**observation, "direction": (observation["direction"] + 1) % 4}
-    assert not torch.allclose(play(policy, (turned, goal, index, restarts, last)).value, value, atol=1e-3)
-    other = play(policy, (observation, goal, index, restarts, (last + 1) % ACTIONS)).value
-    assert not torch.allclose(other, value, atol=1e-3)

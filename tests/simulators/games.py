@@ -163,26 +163,6 @@ class Trouble(gymnasium.Env):
         return np.array([self.seed, self.steps]), 1.0, self.steps == 6, False, {}
 
 
-class Busy(gymnasium.Env):
-    """Computes for some microseconds of a core a step; never ends."""
-
-    observation_space = spaces.Box(-1, 1, (16,), np.float32)
-    action_space = spaces.Discrete(2)
-
-    def __init__(self, microseconds=0):
-        self.seconds = microseconds / 1e6
-        self.seen = np.zeros(16, np.float32)
-
-    def reset(self, *, seed=None, options=None):
-        return self.seen, {}
-
-    def step(self, action):
-        end = time.thread_time() + self.seconds
-        while time.thread_time() < end:
-            pass
-        return self.seen, 0.0, False, False, {}
-
-
 class Marking(gymnasium.Env):
     """Leaves a file of its process id when it is closed."""
 

@@ -29,7 +29,7 @@ def twin_of(request):
 
 @pytest.mark.parametrize("make", [Walk, Guess, cart_pole])
 @pytest.mark.parametrize("copy_arrays", [False, True])
-@pytest.mark.parametrize("steps", [0, 4, 30])
+@pytest.mark.parametrize("steps", [0, 30])
 def test_a_copy_goes_on_alike(make, copy_arrays, steps, twin_of):
     vec, rng = vectorize(make, 3, copy=copy_arrays), np.random.default_rng(steps)
     vec.reset(seed=6)
@@ -56,16 +56,8 @@ def test_copies_before_a_reset_and_after_the_end(twin_of):
         twin.step(np.zeros((2, 3), int))
 
 
-def test_copies_keep_what_is_held(twin_of):
-    vec = vectorize(Guess, 2)
-    seen, _ = vec.reset(seed=0)
-    vec.step(seen["observation"].copy())
-    vec.hold(np.array([True, False]))
-    assert twin_of(vec).step([[0], [0]])[4].length.tolist() == vec.step([[0], [0]])[4].length.tolist()
-
-
 @pytest.mark.parametrize("mode", [AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP])
-@pytest.mark.parametrize("steps", [0, 3, 9, 10, 11])
+@pytest.mark.parametrize("steps", [0, 10])
 def test_the_face_of_gymnasium_goes_on_alike(mode, steps, twin_of):
     env = GymnasiumVectorEnv(vectorize(Guess, 3), mode)
     env.reset(seed=2)

@@ -269,15 +269,3 @@ print(len(vec.faults))
 """)
     out, err = parent.communicate(timeout=600)
     assert (parent.returncode, out, err) == (0, "0\n", "")
-
-
-def test_where_linux_does_not_help_the_end_of_the_pipe_ends_a_worker():
-    ours, theirs = os.pipe()
-    code = f"from magrounding.simulators import bootstrap as b; b._GRACE_SECONDS = 0.1; b.die_with_pipe({ours})"
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
-    child = subprocess.Popen([sys.executable, "-c", code], pass_fds=(ours,), env=environment)
-    os.close(ours)
-    with pytest.raises(subprocess.TimeoutExpired):
-        child.wait(1.0)
-    os.close(theirs)
-    assert child.wait(5.0) == 1

@@ -114,15 +114,6 @@ def test_faults_from_within_a_step(action, reason):
         assert len(vec.faults) == 1
 
 
-def test_both_workers_at_once():
-    with vectorize(Trouble, 2, 2) as vec:
-        vec.reset(seed=0)
-        hurt(vec, 0, signal.SIGKILL)
-        hurt(vec, 1, signal.SIGKILL)
-        assert vec.step([[0], [0]])[4].fault.all()
-        assert not vec.step([[0], [0]])[4].fault.any()
-
-
 def test_a_fault_in_one_half_is_shown_in_the_step_of_each_half():
     with vectorize(Trouble, 4, 2) as vec:  # worker 0: rows 0 and 2, worker 1: rows 1 and 3
         vec.reset(seed=0)
@@ -143,18 +134,6 @@ def test_a_fault_in_one_half_is_shown_in_the_step_of_each_half():
         obs, _, _, _, info = vec.step(np.zeros((4, 1), int))
         assert obs["observation"][:, 0, 1].tolist() == [2, 3, 1, 2]
         assert not info.fault.any()
-
-
-def test_a_fault_while_both_halves_are_being_played():
-    with vectorize(Trouble, 4, 2) as vec:
-        vec.reset(seed=0)
-        vec.send([[0], [DIE]], 0)
-        vec.send([[0], [0]], 1)
-        assert vec.receive(0)[4].fault.tolist() == [False, True]
-        obs, _, _, _, info = vec.receive(1)
-        assert info.fault.tolist() == [False, True]
-        assert obs["observation"][:, 0, 1].tolist() == [1, 0]
-        assert len(vec.faults) == 1
 
 
 def test_a_fault_at_a_question_is_shown_in_the_next_step():

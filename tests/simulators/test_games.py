@@ -67,18 +67,6 @@ def test_a_row_is_the_env_played_by_hand(mask):
     assert min(deaths, wins, truncations, illegal, ends - wins) > 0
 
 
-def test_lengths_and_returns_are_final_where_done():
-    vec, rng = vectorize(Walk, 4), np.random.default_rng(1)
-    vec.reset(seed=0)
-    length, total = np.zeros(4, int), np.zeros((4, 3))
-    for _ in range(60):
-        _, rewards, _, _, info = vec.step(rng.integers(0, 3, (4, 3)))
-        length, total = length + 1, total + rewards
-        np.testing.assert_array_equal(info.length, length)
-        np.testing.assert_allclose(info["return"], total, rtol=1e-5)
-        length[info.done], total[info.done] = 0, 0
-
-
 def test_a_gymnasium_env_with_scores_and_success_and_actions_from_ten():
     vec = vectorize(Guess, 5)
     obs, info = vec.reset(seed=3)

@@ -18,10 +18,6 @@ def cart_pole():
     return gymnasium.make("CartPole-v1")
 
 
-def taxi():
-    return gymnasium.make("Taxi-v3")
-
-
 def play(make, steps, workers=2):
     rng = np.random.default_rng(0)
     with vectorize(make, 3, workers) as vec:
@@ -42,11 +38,6 @@ def test_cart_pole():
         assert found["observation"].shape == (3, 1, 4)
         ends += found["terminated"].sum()
     assert ends > 5
-
-
-def test_taxi_masks_by_its_infos():
-    seen = [found["action_mask"] for _, found in play(taxi, 20)]
-    assert 0 < np.mean(seen) < 1
 
 
 def test_rock_paper_scissors_of_pettingzoo():

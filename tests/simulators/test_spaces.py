@@ -6,7 +6,7 @@ import pytest
 from gymnasium import spaces
 
 from magrounding.errors import ConfigurationError
-from magrounding.simulators.spaces import UNKNOWN_LIMIT, spec_of
+from magrounding.simulators.spaces import spec_of
 from magrounding.simulators.vectorize import vectorize
 from magrounding.spec import EnvSpec, Field, FixedActions, Mask
 from tests.simulators.games import Guess, Walk
@@ -35,13 +35,6 @@ def test_a_dict_of_boxes_and_a_mask():
         capabilities=frozenset({"expert", "state"}),
         state_parts=(("state", (6,)),),
     )
-
-
-def test_a_lone_observation_gets_a_name_and_a_mask():
-    spec = spec_of(Guess())
-    assert spec.fields == (Field("observation", (), 0, 3, "int64"), Mask("action_mask", (4,)))
-    assert spec.max_cycles == UNKNOWN_LIMIT == 0
-    assert spec.capabilities == frozenset()
 
 
 @pytest.mark.parametrize(
@@ -86,15 +79,6 @@ def test_a_limit_that_is_no_number_is_refused(limit):
         vectorize(lambda: Walk(limit=limit), 1)
 
 
-def test_an_env_may_have_no_names_of_actions_but_not_no_agents():
-    env = Walk()
-    env.action_names = None
-    assert spec_of(env).actions.names == ("0", "1", "2")
-    env.possible_agents = []
-    with pytest.raises(ConfigurationError):
-        spec_of(env)
-
-
 def test_what_is_no_env_is_refused():
     with pytest.raises(ConfigurationError):
         vectorize(lambda: "env", 2)
@@ -125,18 +109,3 @@ def test_a_given_spec_must_fit_the_env():
         other = EnvSpec((field,), 3, spec.actions, (), 12)
         with pytest.raises(ConfigurationError):
             vectorize(Walk, 2, spec=other).reset(seed=0)
-
-
-def test_capabilities_are_what_the_vector_env_has():
-    class Own(Walk):
-        spec = EnvSpec(
-            spec_of(Walk()).fields,
-            3,
-            FixedActions(("stay", "walk", "run")),
-            (),
-            12,
-            capabilities=frozenset({"expert", "snapshot", "places", "scene", "score"}),
-        )
-
-    assert vectorize(Own, 2).spec.capabilities == {"expert", "score"}
-    assert vectorize(Own, 2).spec.actions.names == ("stay", "walk", "run")

@@ -1,11 +1,9 @@
 """Workers: the same arrays as in one process, in halves too; and how games are shared."""
 
-import threading
-
 import numpy as np
 import pytest
 
-from magrounding.errors import CallOrderError, ConfigurationError, DataNotFound, MissingExtra
+from magrounding.errors import CallOrderError, ConfigurationError, MissingExtra
 from magrounding.simulators.faults import SimulatorError
 from magrounding.simulators.vectorize import vectorize
 from tests.simulators.games import Guess, Walk
@@ -136,10 +134,7 @@ def raising(error):
     [
         lambda: ConfigurationError("there is no level 'x'; choose another"),
         lambda: MissingExtra("NetHack", "nethack"),
-        lambda: ModuleNotFoundError("No module named 'nle'", name="nle"),
         lambda: FileNotFoundError(2, "No such file", "games.zip"),
-        lambda: DataNotFound("games.zip is not where it was looked for"),
-        lambda: UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid start byte"),
         lambda: SyntaxError("invalid syntax", ("game.py", 3, 1, "def")),
         lambda: Odd(3, extra="more"),
     ],
@@ -152,16 +147,6 @@ def test_what_make_env_raises_reaches_the_caller_as_it_is(make):
     assert "in a worker process" in caught.value.__notes__[0]
     for name in ("extra", "name", "filename"):
         assert getattr(caught.value, name, None) == getattr(error, name, None)
-
-
-def test_an_error_that_cannot_travel_is_described():
-    def make():
-        error = RuntimeError("with a lock")
-        error.lock = threading.Lock()
-        raise error
-
-    with pytest.raises(SimulatorError):
-        vectorize(make, 1, 1)
 
 
 def test_a_worker_that_dies_at_its_start_is_no_hang():

@@ -1,4 +1,4 @@
-"""How fast ALFWorld is beside the stock engine, and with two workers: `python -m tests.single.alfworld_speed`."""
+"""The stock engine of ALFWorld, and how fast ours is beside it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from importlib import import_module
 import magrounding as mg
 from magrounding.single.alfworld import package
 from magrounding.single.alfworld.games import game_of, shipped_scenes
-from tests.simulators.speed import say_two_workers
 
 
 class Stock:
@@ -60,10 +59,3 @@ def _time(act):
     start = time.process_time()
     act()
     return (time.process_time() - start) * 1e3
-
-
-if __name__ == "__main__":
-    for what, (stock, ours) in zip(("reset", "step"), beside_the_stock_engine(8, 10), strict=True):
-        print(f"{what}: stock {stock:.1f} ms, ours {ours:.1f} ms of CPU: {stock / ours:.1f} times")
-    # A worker translates each scene when it first meets it, as slowly as 50 steps: these have all been met.
-    say_two_workers("alfworld", 16, 50, 9, warm=1500, split="valid")

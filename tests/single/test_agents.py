@@ -9,8 +9,6 @@ import torch
 
 import magrounding as mg
 from magrounding.agents.building import make_policy
-from magrounding.experiment.config import make_config
-from magrounding.experiment.presets import find_preset
 from magrounding.play.actor import make_expert
 from magrounding.play.evaluate import play
 from magrounding.play.player import Player
@@ -64,14 +62,3 @@ def test_it_plays_and_learns(id, agent, network, options):
             assert all(name.startswith("grounding") for name in still if before[name].dim() > 1)
         result = play(Team([policy], vec.spec), vec, GAMES, seed=3)
         assert (result.length <= 4).all()
-
-
-@pytest.mark.parametrize("id", ["nethack", "touchdown"])
-@pytest.mark.parametrize("preset", ["quick", "quick_rl", "paper"])
-@pytest.mark.parametrize("agent", [None, "sir_state"])
-def test_every_preset_makes_the_network_that_is_asked_for(id, preset, agent):
-    settings = make_config(id, agent=agent, preset=preset)
-    assert settings.agent == (agent or find_preset(preset, id).agent)
-    policy = settings.make_network()
-    if preset == "paper":  # SIR's sizes there are SILG's, whatever its variant
-        assert (policy.config.embedding, policy.config.hidden, policy.config.state) == (30, 100, agent is not None)

@@ -41,15 +41,6 @@ def test_splits_are_found_at_any_depth(tmp_path, below):
     assert (len(games), games.name(0), games.data(0)["pddl_problem"]) == (2, "trial", "p")
 
 
-def test_our_own_names_and_the_downloads_stand_side_by_side(tmp_path):
-    for name in ("train", "valid", "valid_seen", "test", "valid_unseen"):
-        write(tmp_path / "one" / name, f"{name}/trial")
-    write(tmp_path / "two" / "train", "other/trial")
-    assert tasks(tmp_path, "train") == ["train", "other"]
-    assert tasks(tmp_path, "valid") == ["valid", "valid_seen"]
-    assert tasks(tmp_path, "test") == ["test", "valid_unseen"]
-
-
 @pytest.mark.parametrize("split", SPLITS)
 def test_a_folder_of_one_split_serves_for_no_other(tmp_path, split):
     download(tmp_path)
@@ -114,22 +105,6 @@ def test_a_game_that_links_put_into_two_splits_is_refused(tmp_path, link):
             find_games(str(tmp_path), split)
 
 
-def test_a_link_that_is_broken_is_named(tmp_path):
-    (tmp_path / "train" / "a").mkdir(parents=True)
-    (tmp_path / "train" / "a" / "game.tw-pddl").symlink_to(tmp_path / "nowhere")
-    with pytest.raises(ConfigurationError):
-        find_games(str(tmp_path), "train")
-
-
-def test_a_folder_is_found_from_the_current_one(tmp_path, monkeypatch):
-    for name in ("one", "two"):
-        write(tmp_path / name / "games" / "train", f"{name}/trial")
-        monkeypatch.chdir(tmp_path / name)
-        assert tasks("games", "train") == [name]
-    monkeypatch.setenv("HOME", str(tmp_path / "one"))
-    assert tasks("~/games", "train") == ["one"]
-
-
 def test_folders_without_games_are_refused(tmp_path):
     with pytest.raises(DataNotFound):
         find_games(str(tmp_path), "train")
@@ -144,15 +119,11 @@ def test_folders_without_games_are_refused(tmp_path):
     [
         b"{",
         b"\xff\xfe{",
-        b"[" * 100_000,
-        b'{"a": ' + b"1" * 5000 + b"}",
         b"[]",
         b'{"pddl_domain": "d", "grammar": null, "pddl_problem": "p"}',
-        b'{"pddl_domain": "d", "grammar": ["g"], "pddl_problem": 1e999}',
-        b'{"pddl_domain": "d", "grammar": "\\ud800", "pddl_problem": "p"}',
         b'{"pddl_domain": "d", "grammar": "g", "pddl_problem": "p", "solvable": "no"}',
     ],
-    ids=range(9),
+    ids=range(5),
 )
 def test_files_that_are_no_games_end_in_a_sentence(tmp_path, content):
     write(tmp_path, "train/x")

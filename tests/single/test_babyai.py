@@ -48,14 +48,6 @@ def test_limits_missions_and_spaces(minigrid, level):
         assert max(limits) == spec.max_cycles
 
 
-def test_put_next_is_the_papers(minigrid):
-    env = BabyAI("PutNext").make_env()
-    env.reset(seed=0)
-    things = [thing for thing in env.game.grid.grid if thing is not None and thing.type in ("key", "ball", "box")]
-    assert (env.game.num_rows, env.game.num_cols, len(things), env.game.max_steps) == (3, 3, 18, 1152)
-    assert env.game.mission.startswith("put the ")
-
-
 @pytest.mark.parametrize("level", ["Unlock", "GoToImpUnlock"])
 def test_a_key_to_the_locked_room_lies_outside_and_other_games_are_minigrids_own(minigrid, level):
     from minigrid.envs.babyai import goto, unlock
@@ -152,17 +144,3 @@ def test_the_scene_is_what_the_agent_sees(minigrid):
         observations, *_ = env.step({"agent_0": int(rng.integers(7))})
     assert hidden > 0
     env.close()
-
-
-def test_the_generator_is_silenced(minigrid, capsys):
-    from magrounding.single.babyai.env import make_game
-
-    env, game, seeds = BabyAI("UnblockPickup").make_env(), make_game("UnblockPickup"), []
-    capsys.readouterr()
-    for seed in range(10):
-        env.reset(seed=seed)
-        seeds.append(env.game_seed)
-    assert capsys.readouterr() == ("", "")
-    for seed in seeds:
-        game.reset(seed=seed)
-    assert "rejected" in capsys.readouterr().out

@@ -101,11 +101,3 @@ def test_an_opened_box_ends_the_advice():
     assert "expert_failed" not in infos[AGENT]
     assert env.best_actions().sum() == 1
     assert env.expert_failures == 1
-
-
-def test_after_the_end_there_is_nothing_to_learn():
-    env = BabyAI("GoToObj", max_cycles=1).make_env()
-    env.reset(seed=0)
-    assert env.best_actions().sum() == 1
-    env.step({AGENT: 6})
-    assert env.best_actions().all()

@@ -13,7 +13,6 @@ import pytest
 import magrounding as mg
 from magrounding.errors import ConfigurationError
 from magrounding.single.nethack import ACTIONS, SPLITS, TASKS, THRESHOLDS, NetHack
-from magrounding.single.nethack import expert as explorer
 from magrounding.single.nethack.cells import DOWN, KICKS
 from magrounding.single.nethack.level import FLOOR, STEP, Level
 from magrounding.single.nethack.options import SEEDS
@@ -27,8 +26,6 @@ from magrounding.single.nethack.words import (
     UNMARKED,
     all_words,
     first_ids,
-    status_text,
-    tokenizer,
 )
 from magrounding.single.one_agent import AGENT
 from magrounding.single.tokenizer import split as words_of
@@ -41,8 +38,8 @@ from nle import nethack
 from nle.env import tasks
 
 from tests.single.nethack_games import RECORDED, digest, random_games, random_wins
-from tests.single.nethack_speed import SHOWN, beside_nle, two_workers
 
+SHOWN = ("glyphs", "chars", "colors", "blstats", "message")
 NLES = {"gold": tasks.NetHackGold, "scout": tasks.NetHackScout, "score": tasks.NetHackScore}
 
 
@@ -115,26 +112,6 @@ def test_what_is_shown():
         assert plain_text(env.spec.words, seen[name]) == " ".join(words_of(text[name]))
     assert text["status"].startswith("dlvl 1 $ 0 hp ")
     assert mg.make("nethack", task="eat").reset(seed=0)[0][AGENT]["grid"].shape == (21, 79, 1)
-
-
-def test_the_status_names_what_nethack_names():
-    numbers = [7, 3, 14, 2, 40, 1, 5, -4, 2, 20, 3, 1, 1 << 5 | 1 << 8]
-    expected = "dlvl 2 $ 40 hp 3 ( 14 ) pw 1 ( 5 ) ac -4 xp 2 / 20 score 7 weak burdened blind confused"
-    assert status_text(numbers) == expected
-    assert nethack.BL_MASK_BLIND == 1 << 5
-    assert nethack.BL_MASK_CONF == 1 << 8
-
-
-def test_nearly_every_word_of_random_games_is_known(env):
-    spelt = words = longest = 0
-    for result in random_games(env, range(in_full(200, 10)), chooser=1):
-        for text in result[-1][AGENT]["text"].values():
-            found = words_of(text)
-            words += len(found)
-            spelt += sum(word not in tokenizer().vocabulary for word in found)
-            longest = max(longest, tokenizer().count(text))
-    assert spelt < words / 1000
-    assert longest <= env.spec["message"].shape[0]
 
 
 def test_the_actions_are_nles(env):
@@ -245,19 +222,6 @@ def test_the_explorer_wins_most_games_and_keeps_its_word():
         mg.make("nethack", task="eat").best_actions()
 
 
-def test_the_explorer_goes_on_from_where_another_player_has_led():
-    env, rng, won = mg.make("nethack", task="silg_scout", max_cycles=100), np.random.default_rng(0), 0
-    for seed in range(12):
-        env.reset(seed=seed)
-        while env.agents:
-            stray = len(env.played) < 20
-            action = int(rng.integers(23)) if stray else int(env.best_actions().argmax())
-            infos = env.step({AGENT: action})[4]
-        won += infos[AGENT]["won"]
-    assert won >= 9
-    env.close()
-
-
 def test_a_crop_is_what_lies_around_the_agent():
     whole, near = (mg.make("nethack", characters=True, crop=crop) for crop in (0, 9))
     for seed in range(4):
@@ -353,17 +317,6 @@ def test_marks_of_a_locked_door_that_is_kicked_until_it_opens():
     assert level.marks()[5, 4] == UNMARKED
 
 
-def test_a_door_is_given_up_where_the_game_refuses_to_kick():
-    expert, screen = explorer.Expert("scout"), np.full((21, 79), FLOOR)
-    screen[5, 5] = BLANK + 15
-    expert.look(screen, 5, 4, 1, "", None)
-    expert.look(screen, 5, 4, 1, "This door is locked.", STEP + 1)
-    for _ in range(KICKS):
-        assert expert.action() == ACTIONS.index("kick")
-        expert.look(screen, 5, 4, 1, "Your legs are in no shape for kicking.", ACTIONS.index("kick"))
-    assert expert.action() != ACTIONS.index("kick")
-
-
 @in_the_full_suite("a thousand games at random")
 def test_a_random_policy_wins_as_often_as_it_did_in_another_program():
     wins, games = random_wins(1200, "test")
@@ -371,20 +324,3 @@ def test_a_random_policy_wins_as_often_as_it_did_in_another_program():
         pooled = (wins[prompt] + won) / (games[prompt] + played)
         deviation = np.sqrt(pooled * (1 - pooled) * (1 / games[prompt] + 1 / played))
         assert abs(wins[prompt] / games[prompt] - won / played) < 3 * deviation, prompt
-
-
-@pytest.mark.alone
-@in_the_full_suite("speeds, which others' work disturbs")
-def test_nearly_as_fast_as_nle_alone_and_two_workers_count():
-    assert min(beside_nle(60)) >= 0.85
-    assert two_workers()[0] >= 1.6
-
-
-def test_walls_beyond_the_maps_edge_are_no_cells():
-    expert, floor = explorer.Expert("scout"), np.full((21, 79), FLOOR)
-    for row, column in ((20, 78), (0, 0)):
-        expert.look(floor, row, column, 1, "", None)
-        for action in [STEP + d for d in range(8)] * 3:
-            expert.look(floor, row, column, 1, "", action)
-        assert 0 <= expert.action() < len(ACTIONS)
-        assert all(0 <= r < 21 and 0 <= c < 79 for r, c in expert.level.vain)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from magrounding.errors import ConfigurationError
-from magrounding.single.tokenizer import UNKNOWN, ChoiceTable, Tokenizer, split
+from magrounding.single.tokenizer import ChoiceTable, Tokenizer, split
 from magrounding.vocabulary import plain_text
 
 TOKENIZER = Tokenizer(["look", "at", "the", "cup", "10"])
@@ -35,10 +35,6 @@ def test_any_text_is_written(text):
     assert 0 <= row.min() <= row.max() <= TOKENIZER.last
 
 
-def test_a_sign_that_nobody_knows():
-    assert [TOKENIZER.words[i] for i in TOKENIZER.ids("the ∞ cup")] == ["the", UNKNOWN, "cup"]
-
-
 def test_choices_are_rows_in_their_order():
     table = ChoiceTable(TOKENIZER, 4, 3)
     choices, mask = table.rows(["look at the cup", "cup", "look"])
@@ -49,10 +45,3 @@ def test_choices_are_rows_in_their_order():
     assert plain_text(TOKENIZER.words, table.rows(["cup"])[0][0]) == "cup"
     with pytest.raises(ConfigurationError):
         table.rows(["cup"] * 5)
-
-
-def test_a_table_that_is_full_begins_anew():
-    table, plain = ChoiceTable(TOKENIZER, 4, 6, remembered=5), ChoiceTable(TOKENIZER, 4, 6)
-    for number in range(30):
-        texts = [f"look at the cup {number + k}" for k in range(4)]
-        np.testing.assert_array_equal(table.rows(texts)[0], plain.rows(texts)[0])

@@ -134,14 +134,6 @@ def test_the_expert_stays_where_no_way_begins_and_the_goal_is_elsewhere(tmp_path
     np.testing.assert_array_equal(env.best_actions()[0], seen["action_mask"])
 
 
-def test_the_expert_walks_a_route_that_ends_where_it_begins(tmp_path):
-    env = tiny_city(tmp_path / "city", ["AB", "BC", "CA"], "ABCA")
-    results = walk(env, 0, follow)
-    assert env.visited == [0, 1, 2, 0]
-    assert results[-1][4][AGENT]["won"]
-    assert not any("illegal" in result[-1][AGENT] for result in results)
-
-
 @pytest.mark.parametrize("patch", [1, 2, 4, 8])
 def test_a_turned_panorama_has_the_heading_in_its_middle(patch):
     plain, turned = (mg.make("touchdown", turned=turned, patch=patch) for turned in (False, True))
@@ -161,18 +153,6 @@ def test_a_turned_panorama_has_the_heading_in_its_middle(patch):
             a, b = (
                 env.step({AGENT: [end for _, end, _ in env._ways].index(label)})[0][AGENT] for env in (plain, turned)
             )
-
-
-def test_coarse_patches_are_decided_by_the_papers_vote():
-    city = load_city(files.SHIPPED)
-    counts = np.bincount(np.asarray(city._panoramas).ravel(), minlength=len(CLASSES))
-    for place in (0, 17):
-        fine, coarse = city.panorama(place), city.panorama(place, 4)
-        assert coarse.shape == (12, 32)
-        for row, column in ((5, 3), (7, 20), (11, 31)):
-            block = fine[row * 4 : row * 4 + 4, column * 4 : column * 4 + 4]
-            votes = [np.sum(block == k) / max(1, counts[k]) for k in range(len(CLASSES))]
-            assert coarse[row, column] == int(np.argmax(votes))
 
 
 def test_the_areas_of_the_splits_have_no_place_in_common():

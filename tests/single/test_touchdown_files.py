@@ -8,24 +8,18 @@ import pytest
 from magrounding.errors import ConfigurationError, DataNotFound
 from magrounding.single.alfworld.games import find_games
 from magrounding.single.touchdown import Touchdown, files
-from tools.touchdown.statistics import graph_statistics, route_statistics
-from tools.touchdown.statistics import main as statistics_command
 
 ROUTE = '{"route_panoids": ["p", "q"], "navigation_text": "", "start_heading": %s}'
 WRONG = [
     ("nodes.txt", ""),
-    ("nodes.txt", "a,1,2\n"),
     ("nodes.txt", "a,north,2,3\n"),
     ("links.txt", "nowhere,1,AxA\n"),
     ("train.json", "[1]\n"),
     ("train.json", "\n"),
     ("train.json", ROUTE % 1),
-    ("train.json", ROUTE % ("1" + "0" * 400)),
-    ("train.json", ROUTE % ("1" * 5000)),
     ("train.json", ROUTE % "NaN"),
     ("words.json", "{}"),
     ("words.json", '{"words": [], "longest": true}'),
-    ("words.json", '{"words": [], "longest": ' + "[" * 100_000),
     ("panoids.txt", "a\n"),
     ("panoramas.npz", "x"),
 ]
@@ -70,14 +64,6 @@ def test_an_array_of_objects_is_not_opened(small_city):
     np.save(small_city / "panoramas.npy", np.array([{"a": 1}], dtype=object), allow_pickle=True)
     with pytest.raises(ConfigurationError):
         Touchdown(data=str(small_city)).make_env()
-
-
-def test_statistics_of_the_shipped_city(capsys):
-    assert statistics_command([]) == 0
-    assert statistics_command([str(files.SHIPPED), "--public"]) == 2
-    shipped = graph_statistics(files.SHIPPED)
-    assert (shipped.least, shipped.most) == (2, 5)
-    assert all(numbers["within the limit"] == numbers["routes"] for numbers in route_statistics(files.SHIPPED).values())
 
 
 def test_packed_routes_are_the_same_routes(small_city):

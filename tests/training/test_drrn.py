@@ -188,15 +188,6 @@ class TestReplay:
         counts = {int((draw(replay, 8, seed)[1].reward > 0).sum()) for seed in range(20)}
         assert counts == {expected}
 
-    def test_as_code_has_half_of_everything(self):
-        replay = replay_of(40, 0.5, as_code=True)
-        replay.add(trajectory_of([1] * 30, [0] * 30))
-        assert (replay.positive, len(replay)) == (0, 20), "half of the places"
-        assert sorted(set(np.concatenate([draw(replay, 8, seed)[0] for seed in range(50)]).tolist())) == list(
-            range(10, 30)
-        )
-        assert len(draw(replay, 8)[0]) == 4, "half of a batch"
-
     def test_rings_forget_the_oldest_and_texts_that_nothing_refers_to(self):
         replay = replay_of(8)
         for seed in range(30):
@@ -213,21 +204,6 @@ class TestReplay:
         again, kept = draw(replay, 8)
         assert (again == message).all()
         assert np.array_equal(kept.texts[CHOICES][CHOICES][kept.offered], drawn.texts[CHOICES][CHOICES][drawn.offered])
-
-    def test_what_was_snapped_is_drawn_again(self):
-        one, other = replay_of(16), replay_of(16)
-        for seed in range(7):
-            one.add(trajectory_of([0, 1, 0, 0, 2], [0, 0, 1, 0, 0], seed))
-        other.restore({name: array.copy() for name, array in one.snapshot().items()})
-        for seed in range(7, 12):
-            for replay in (one, other):
-                replay.add(trajectory_of([0, 1, 0, 0, 2], [0, 0, 1, 0, 0], seed))
-            ours, theirs = (replay.sample(8, np.random.default_rng(seed)) for replay in (one, other))
-            for name in ("state", "following"):
-                assert np.array_equal(getattr(ours, name)["message"], getattr(theirs, name)["message"])
-            assert np.array_equal(ours.texts[CHOICES][CHOICES], theirs.texts[CHOICES][CHOICES])
-            assert np.array_equal(ours.offered, theirs.offered)
-            assert np.array_equal(ours.reward, theirs.reward)
 
 
 @pytest.mark.parametrize("agent", AGENTS)
@@ -271,17 +247,6 @@ def test_a_target_network_reads_each_text_once_and_mistakes_none_for_another():
         torch.testing.assert_close(learner.loss(drawn)[0], fresh.loss(drawn)[0], atol=0, rtol=1e-5)
         read, fresh.target.encoded = fresh.target.encoded, 0
     assert read == 0, "the second time nothing is left to read"
-
-
-def test_temperature_falls_and_ends_with_the_rollout():
-    config = replace(FEW, temperature=2.0, final_temperature=0.5, exploration=100)
-    learner, worker = make(TextGames(2, 1), config)
-    assert learner.policy.temperature == 0.5
-    for steps, expected in ((0, 2.0), (50, 1.25), (1000, 0.5)):
-        learner.explore(steps)
-        assert learner.policy.temperature == pytest.approx(expected)
-        assert iterate(learner, worker, steps)["temperature"] == pytest.approx(expected)
-        assert learner.policy.temperature == 0.5
 
 
 @pytest.mark.parametrize(

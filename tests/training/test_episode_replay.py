@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from magrounding.errors import ConfigurationError
 from magrounding.training.qmix import EpisodeReplay
 
 B, LONGEST = 3, 5
@@ -73,26 +72,6 @@ def test_episodes_come_back_whole_and_old_ones_are_forgotten(steps):
         assert kept == expected
 
 
-@pytest.mark.parametrize("steps", [0, 4, 12, 13, 40])
-def test_it_goes_on_from_a_snapshot(steps):
-    replay, stream = EpisodeReplay(40, B, LONGEST), Stream()
-    stream.play(replay, steps)
-    other = EpisodeReplay(40, B, LONGEST)
-    other.restore({name: array.copy() for name, array in replay.snapshot().items()})
-    twin = Stream()
-    twin.play(EpisodeReplay(40, B, LONGEST), steps)
-    for more in (6, 5, 9, 30):
-        stream.play(replay, more)
-        twin.play(other, more)
-        ours, theirs = (r.sample(4, np.random.default_rng(more)) for r in (replay, other))
-        assert (ours.real == theirs.real).all()
-        assert (ours.seen["tag"] == theirs.seen["tag"]).all()
-        assert ours.reward.dtype == theirs.reward.dtype
-    first, second = replay.snapshot(), other.snapshot()
-    assert first.keys() == second.keys()
-    assert all((first[name] == second[name]).all() for name in first)
-
-
 @pytest.mark.parametrize("steps", [4, 12, 13, 40])
 def test_it_goes_on_from_what_checkpoints_held_before(steps):
     """The replay was a buffer of tianshou, and its rings' own counters were in the file."""
@@ -132,8 +111,3 @@ def test_episodes_left_open_are_dropped_where_games_begin_anew(steps):
         assert new.items() <= stream.lengths.items()
         assert {key: length for key, length in found.items() if key not in new}.items() <= before.items()
     assert len(new) > B
-
-
-def test_it_has_to_hold_an_episode():
-    with pytest.raises(ConfigurationError):
-        EpisodeReplay(17, B, LONGEST)

@@ -101,9 +101,3 @@ def test_rewards_are_clipped(policy):
     one, _ = updated(policy, rollout)
     rollout.trajectories[0].reward[:] = 50.0
     assert torch.equal(one, updated(policy, rollout)[0])
-
-
-def test_the_rate_falls_linearly_to_nothing():
-    learner = ImpalaLearner(ToyPolicy(), ImpalaConfig(learning_rate=0.005, anneal_steps=1e8))
-    rates = [learner.rate(steps) for steps in (0, 15_000_000, 50_000_000, 100_000_000, 200_000_000)]
-    assert rates == pytest.approx([0.005, 0.00425, 0.0025, 0.0, 0.0])

@@ -180,14 +180,3 @@ def test_a_phase_learns_from_files_of_the_games_that_it_plays(taught, tmp_path, 
     with pytest.raises(CheckpointError):
         learn_from(8)
     assert not (tmp_path / "run_8").exists()
-
-
-@pytest.mark.parametrize("recorded", [0, 5])
-def test_agents_that_share_a_network_carry_no_memory(taught, tmp_path, recorded):
-    """Neither of files nor of games that the run itself records."""
-    learner = replace(IMITATION, carry_memory=True, demonstrations=recorded)
-    taught = replace(taught, demonstrations={} if recorded else taught.demonstrations)
-    shared = replace(taught, phases=phases_of({"*": Promotion(steps=60)}, learner), share_parameters=True)
-    with pytest.raises(ConfigurationError):
-        run_curriculum(shared, tmp_path / "run", display=quiet())
-    assert not (tmp_path / "run").exists()

@@ -44,13 +44,6 @@ def trajectory_of(policy, vec, needs, teacher=None):
             ImitationConfig(minibatches=1, epochs=1, cost_to_go=1.0),
         ),
         ("ma_rtfm", {"stage": "s2", "death": "individual"}, "endi_dis_relread", {}, PPOConfig(minibatches=1, epochs=1)),
-        (
-            "messenger",
-            {"stage": "s2"},
-            "relread",
-            SYMBOLS,
-            PPOConfig(minibatches=1, epochs=1, weights={"contrast": 1.0}),
-        ),
         ("messenger", {"stage": "s2"}, "relread", SYMBOLS, ImpalaConfig(chunk=8, weights={"contrast": 1.0})),
     ],
 )
@@ -82,18 +75,6 @@ def test_parts_have_the_gradient_and_the_log_of_the_whole(env, options, agent, n
     assert other == pytest.approx(one, rel=1e-4, abs=1e-6)  # the accuracy is of fewer steps, but weighed by all
     if whole.memory is not None:
         assert torch.equal(whole.memory, divided.memory)
-
-
-def test_parts_repeat_themselves_bit_for_bit():
-    def gradients():
-        with closing(make_vec("rtfm", GAMES, task="simple")) as vec, using(ThreadPlan(cores=2, parts=2)):
-            torch.manual_seed(3)
-            policy = make_policy("relread", vec.spec)
-            learner = PPOConfig(minibatches=1).make_learner(policy, vec.spec, GAMES, 0)
-            learner.update(trajectory_of(policy, vec, frozenset()), 0)
-            return [weight.detach().clone() for weight in policy.parameters()]
-
-    assert all(torch.equal(one, other) for one, other in zip(gradients(), gradients(), strict=True))
 
 
 def test_networks_that_look_at_a_batch_as_a_whole_are_not_divided():

@@ -81,17 +81,6 @@ def test_team_reward_mixes_own_and_mean_of_the_living():
     np.testing.assert_allclose(np.stack([trajectory.reward for trajectory in mixed.trajectories]), expected, atol=1e-6)
 
 
-def test_values_learn_normalised_returns_in_messengers_flavour(policy):
-    """With nothing else to learn from, the value comes close to the normalised returns, whatever the rewards' scale."""
-    rollout = collect(ToyGames(num_envs=32, end=0.5), [policy, ToyPolicy()])
-    rollout.trajectories[0].reward *= 100
-    plain, flavoured = (
-        updated(policy, rollout, replace(CONFIG, normalised_returns=on, gae_lambda=1.0))[1]["value_loss"]
-        for on in (False, True)
-    )
-    assert flavoured < 3 < 100 < plain
-
-
 @pytest.mark.parametrize("recurrent", [False, True])
 def test_segments_are_the_same_steps_and_begin_with_the_memory_of_acting(recurrent):
     torch.manual_seed(0)

@@ -57,25 +57,6 @@ def test_a_trajectory_has_every_text_that_was_shown(policies):
     assert np.mean(changes) > 0.5
 
 
-def test_texts_of_true_last_observations_are_kept(policies):
-    rollout, pages = played(policies, end=0.05)
-    found = 0
-    for i, trajectory in enumerate(rollout.trajectories):
-        cuts = trajectory.truncations
-        assert cuts.texts["message"].shape == cuts.where[0].shape
-        assert cuts.texts[CHOICES].shape == (len(cuts), OFFERED)
-        for f, (t, b) in enumerate(zip(*cuts.where, strict=True)):
-            _, _, info, final = pages[t + 1]
-            row = info["final_rows"].tolist().index(b)
-            for name in OWN:
-                text = trajectory.texts[name]
-                assert (text.ids[name][cuts.texts[name][f]] == final[name][row, i]).all()
-            goal = trajectory.texts["goal"]
-            assert (goal.ids["goal"][cuts.texts["goal"][f]] == final["goal"][row]).all()
-            found += int((final["message"][row, i] != pages[t + 1][0]["message"][b, i]).any())
-    assert found > 10  # the next game's texts are others
-
-
 def learners_of(policy):
     return PPOLearner(policy, PPOConfig()), ImpalaLearner(policy, ImpalaConfig())
 
@@ -161,13 +142,3 @@ def test_what_is_needed_is_recorded_and_nothing_else(needs, who):
             lengths = np.stack([page[2]["length"] * ~page[2]["done"] for page in vec.pages[:T]])
             assert (trajectory.extras[STATE][:-1, :, 0] == lengths).all()
             assert not trajectory.extras[STATE][-1].any()
-
-
-def test_what_was_done_before_is_recorded(policies):
-    rollout, _ = played(policies, end=0.2)
-    for trajectory in rollout.trajectories:
-        restarts = trajectory.restarts
-        assert (trajectory.last_action[restarts] == -1).all()
-        goes_on = ~restarts[1:]
-        assert (trajectory.last_action[1:][goes_on] == trajectory.action[goes_on]).all()
-        assert restarts[1:].any()

@@ -58,13 +58,6 @@ def test_vtrace_is_the_papers_sum(seed, clip_rho, clip_c):
     torch.testing.assert_close(result.advantage, advantage)
 
 
-def test_an_impossible_ratio_stays_finite():
-    given = unroll(2)
-    for extreme in (-1e4, 1e4):
-        result = vtrace(torch.full((T, B), extreme), *given[1:])
-        assert all(part.isfinite().all() for part in result)
-
-
 def test_dead_steps_learn_nothing():
     given = unroll(4, dead=0.5)
     alive = given[-1]
@@ -87,11 +80,6 @@ def test_gae_is_the_papers_sum(seed):
                 weight *= discount[t, b] * 0.8
             assert result.advantage[s, b].item() == pytest.approx(float(total), rel=1e-4, abs=1e-5)
     torch.testing.assert_close(result.target, value + result.advantage)
-
-
-def test_returns_carry_no_gradient():
-    given = [x.clone().requires_grad_() if x.is_floating_point() else x for x in unroll(5)]
-    assert not any(part.requires_grad for part in (*vtrace(*given), *gae(*given[1:])))
 
 
 @pytest.mark.parametrize("seed", range(4))
