@@ -24,10 +24,9 @@ from magrounding.errors import check_choice
 from magrounding.experiment.config import read_config
 from magrounding.play.actor import Actor, make_expert
 from magrounding.play.episodes import quotas
-from magrounding.play.evaluate import play
+from magrounding.play.evaluate import ShuffledManuals, play
 from magrounding.play.loading import load_team
 from magrounding.play.scripted import random_team
-from magrounding.play.shuffled_manuals import ShuffledManuals
 from magrounding.single.alfworld import SPLITS, TASKS, ALFWorld
 from magrounding.single.alfworld.games import shipped_scenes
 from magrounding.vector import VectorEnv

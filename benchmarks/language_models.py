@@ -31,10 +31,9 @@ from magrounding.experiment.reports.match import calls_text, check_replies, summ
 from magrounding.experiment.statistics import Interval
 from magrounding.experiment.tables import Cell, Table, page, percent, with_interval
 from magrounding.play.actor import begin_memory, has_expert
-from magrounding.play.evaluate import REASSIGNED
+from magrounding.play.evaluate import REASSIGNED, other_document
 from magrounding.play.language_models.models import read_models
 from magrounding.play.lineup import LLM, ORACLE, RANDOM, Lineup
-from magrounding.play.shuffled_manuals import other_document
 from magrounding.pretrained import PREFIX, find_run, pretrained_names
 from magrounding.registry import EnvEntry, env_entry
 from magrounding.storage import check_place, write_atomic, write_json

@@ -18,9 +18,8 @@ from magrounding.agents.building import make_policy
 from magrounding.envs.gymnasium_vector import make_gymnasium_vec
 from magrounding.envs.single_agent import make_single_agent
 from magrounding.play.actor import has_expert, make_expert
-from magrounding.play.evaluate import evaluate
+from magrounding.play.evaluate import ShuffledManuals, evaluate
 from magrounding.play.scripted import RandomTeam
-from magrounding.play.shuffled_manuals import ShuffledManuals
 from magrounding.play.team import mixed_team
 from magrounding.pretrained import find_run, pretrained_names
 from magrounding.registry import agent_entry, algorithm_entry, env_entry

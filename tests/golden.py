@@ -38,8 +38,7 @@ from magrounding.agents.guide import Guide, save_guide
 from magrounding.agents.guide.encoder import HashedEncoder
 from magrounding.experiment.config import RunConfig, make_config, read_config
 from magrounding.experiment.curriculum import run_curriculum
-from magrounding.experiment.evaluation_config import EvaluationConfig
-from magrounding.experiment.phase import Phase, Promotion, Ramp
+from magrounding.experiment.phase import EvaluationConfig, Phase, Promotion, Ramp
 from magrounding.experiment.progress import Display
 from magrounding.play.evaluate import OTHER_GAME, TRUE_MANUAL, evaluate
 from magrounding.pretrained import find_run, pretrained_names

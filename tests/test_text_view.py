@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 import magrounding as mg
-from magrounding.envs.messenger.arrays import KIND, PRESENT, ROLE, X, Y
-from magrounding.envs.messenger.entities import ENTITIES, FIRST_SYMBOL
+from magrounding.envs.messenger.arrays import ENTITIES, FIRST_SYMBOL, KIND, PRESENT, ROLE, X, Y
 from magrounding.envs.messenger.kernels import show_games
 from magrounding.errors import CallOrderError, ConfigurationError, MissingExtra
 from magrounding.single.babyai.words import COLOURS, STATES, TYPES

@@ -8,9 +8,9 @@ from typing import Any
 
 from benchmarks.tables.layout import Cell, Row, Table, Training
 from magrounding.experiment import tables
-from magrounding.experiment.curves import plot_comparison
 from magrounding.experiment.evaluate import PLAYERS
 from magrounding.experiment.markdown import code, shown
+from magrounding.experiment.plots import plot_comparison
 from magrounding.experiment.progress import duration
 from magrounding.experiment.reports import HOW_TO_READ
 from magrounding.experiment.reports.compare import about_curves, shared_stages

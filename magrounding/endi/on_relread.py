@@ -20,9 +20,8 @@ from torch import Tensor, nn
 
 from magrounding.agents.document_policy import Inputs
 from magrounding.agents.policy import ATTENTION, Auxiliary, PolicyOutput
-from magrounding.agents.relread.egocentric import Things, border_distances, look, with_presence
 from magrounding.agents.relread.motion import Motion
-from magrounding.agents.relread.network import Relread, RelreadConfig
+from magrounding.agents.relread.network import Relread, RelreadConfig, Things, border_distances, look, with_presence
 from magrounding.agents.remapping import within
 from magrounding.endi.agent import Decision, EnDi, EnDiOnPolicy, EnDiOptions, Survey
 from magrounding.endi.division import Places, distance_to_nearest

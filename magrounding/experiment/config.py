@@ -13,8 +13,7 @@ from magrounding.agents.building import build_policy, make_policy
 from magrounding.agents.policy import CONTRAST, Policy
 from magrounding.agents.remapping import reads_any_words
 from magrounding.errors import CheckpointError, ConfigurationError, RegistrationError, check_choice
-from magrounding.experiment.evaluation_config import EvaluationConfig
-from magrounding.experiment.phase import Phase
+from magrounding.experiment.phase import EvaluationConfig, Phase
 from magrounding.experiment.presets import find_preset
 from magrounding.play.evaluate import OTHER_GAME, REASSIGNED
 from magrounding.play.run_folder import RunFolder

@@ -10,7 +10,7 @@ From Python, functions and actors of one's own play as well:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 
 from magrounding.brief import brief
-from magrounding.errors import ConfigurationError, did_you_mean
+from magrounding.errors import ConfigurationError, InvalidAction, did_you_mean
+from magrounding.play.action_names import action_name
 from magrounding.play.actor import begin_memory, make_expert
-from magrounding.play.function import FunctionTeam
 from magrounding.play.language_models.calls import CALLS_FILE, Calls, CallTotals
 from magrounding.play.language_models.player import LanguageModels, LanguageTeam, ModelPlayer
 from magrounding.play.loading import load_team
@@ -28,7 +28,9 @@ from magrounding.play.script import Script, ScriptedTeam
 from magrounding.play.scripted import OverlapTeam, random_team
 from magrounding.play.team import Team, mixed_team
 from magrounding.pretrained import PREFIX
-from magrounding.vector import VectorEnv
+from magrounding.spec import CHOICES, EnvSpec
+from magrounding.vector import VectorEnv, observation_of
+from magrounding.vocabulary import plain_text
 
 HUMAN, ORACLE, RANDOM, OVERLAP = "human", "oracle", "random", "overlap"
 RUN, SCRIPT, LLM, PYTHON = "run", "script", "llm", "python"
@@ -247,3 +249,77 @@ def keep_calls(lineups: Iterable[Lineup], folder: Path) -> Calls:
         calls.check(player.name, player.settings_hash)
         player.models.calls = calls
     return calls
+
+
+MoveFunction = Callable[[dict[str, np.ndarray], dict[str, int], dict[str, Any]], Any]
+"""(observation, legal_actions, info) → action, see `FunctionTeam`."""
+
+
+class FunctionTeam:
+    """Agents whose moves a Python function chooses: a heuristic, a search, a client of a language model.
+
+    The function is called as `function(observation, legal_actions, info)`, once in each step for each agent that it
+    plays and that is alive, in the order of games and agents.
+
+    * `observation`: the agent's own arrays by field, copies; shared texts among them.
+    * `legal_actions`: name → number; where actions are texts to choose from, these are the names.
+    * `info`: `agent` and `game`, their numbers; `step`, counted from 0; `score` so far; `text`, the text fields but the
+      choices in words: a string each, or a list of strings for a field with rows, such as a manual.
+
+    It returns a number or a name in `legal_actions`. The number of an action that is not legal now is played all the
+    same, and does nothing. Agents other than `agents` get action 0.
+    """
+
+    accepts_rows = True
+
+    def __init__(self, function: MoveFunction, spec: EnvSpec, agents: Sequence[int]) -> None:
+        self._function, self._spec, self._agents = function, spec, tuple(agents)
+
+    def act(
+        self,
+        obs: Mapping[str, np.ndarray],
+        memory: Any = None,
+        info: Any = None,
+        greedy: bool = True,
+        rows: np.ndarray | None = None,
+    ) -> tuple[np.ndarray, None]:
+        """Return actions [B, n] int64 for a vector env's observation; InvalidAction where the function returns none."""
+        mask = obs["action_mask"]
+        alive = np.ones(mask.shape[:2], np.bool_) if info is None else info["alive"]
+        actions = np.zeros(mask.shape[:2], np.int64)
+        for game in range(len(mask)) if rows is None else rows.tolist():
+            for agent in self._agents:
+                if alive[game, agent]:
+                    actions[game, agent] = self._ask(obs, info, game, agent)
+        return actions, None
+
+    def _ask(self, obs: Mapping[str, np.ndarray], info: Any, game: int, agent: int) -> int:
+        own = observation_of(self._spec, obs, game, agent)
+        legal: dict[str, int] = {}
+        for action in np.flatnonzero(obs["action_mask"][game, agent]).tolist():
+            legal.setdefault(action_name(self._spec, obs, game, agent, action), action)
+        # The length and score of a game that has just ended are those of its end; the next one has begun.
+        if info is None or info["done"][game]:
+            step, score = 0, 0.0
+        else:
+            step, score = int(info["length"][game]), float(info["score"][game])
+        facts = {"agent": agent, "game": game, "step": step, "score": score, "text": self._texts(own)}
+        chosen = self._function({name: array.copy() for name, array in own.items()}, legal, facts)
+        action = legal.get(chosen) if isinstance(chosen, str) else chosen
+        count = self._spec.num_actions
+        if isinstance(action, bool | np.bool_) or not isinstance(action, int | np.integer) or not 0 <= action < count:
+            name = getattr(self._function, "__name__", type(self._function).__name__)
+            raise InvalidAction(
+                f"{name} chose {chosen!r} for agent {agent}: a legal action's name, or 0 to {count - 1}"
+            )
+        return int(action)
+
+    def _texts(self, own: Mapping[str, np.ndarray]) -> dict[str, str | list[str]]:
+        words = self._spec.words
+        return {
+            each.name: plain_text(words, own[each.name].tolist())
+            if own[each.name].ndim == 1
+            else [plain_text(words, row.tolist()) for row in own[each.name] if row.any()]
+            for each in self._spec.texts
+            if each.name != CHOICES
+        }

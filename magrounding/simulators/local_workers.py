@@ -18,8 +18,7 @@ import cloudpickle
 from magrounding.simulators.arena import Arena, anonymous_file, arena_bytes, read_file, write_file
 from magrounding.simulators.faults import Failure
 from magrounding.simulators.handle import WorkerHandle
-from magrounding.simulators.scratch import Scratch
-from magrounding.simulators.spawner import spawn
+from magrounding.simulators.spawner import Scratch, spawn
 from magrounding.simulators.worker import FAILED, Recipe
 from magrounding.spec import EnvSpec
 

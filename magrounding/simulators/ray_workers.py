@@ -24,8 +24,7 @@ from magrounding.ray_cluster import RAY, RayConnection, own_variables
 from magrounding.simulators.arena import Arena
 from magrounding.simulators.faults import Failure, pack_error
 from magrounding.simulators.handle import WorkerHandle
-from magrounding.simulators.scratch import Scratch
-from magrounding.simulators.spawner import ONE_THREAD
+from magrounding.simulators.spawner import ONE_THREAD, Scratch
 from magrounding.simulators.worker import LABEL, RESET, STATE, STEP_GROUP, Recipe, Simulators
 from magrounding.spec import EnvSpec
 

@@ -7,8 +7,7 @@ import magrounding as mg
 from magrounding.agents.building import make_policy
 from magrounding.agents.policy import Batch, Reading
 from magrounding.agents.relread.network import Relread
-from magrounding.envs.messenger.arrays import KIND
-from magrounding.envs.messenger.entities import ENTITIES
+from magrounding.envs.messenger.arrays import ENTITIES, KIND
 from magrounding.envs.messenger.manual import CELLS, our_corpus
 from magrounding.envs.messenger.sentences import triples
 from tests.agents.samples import documents_of, seen_by

@@ -8,9 +8,8 @@ from magrounding.agents.level import ShownLevel
 from magrounding.agents.policy import Batch
 from magrounding.agents.ways import BANDS, OUT_OF_REACH
 from magrounding.single.nethack import NetHack
-from magrounding.single.nethack.cells import BLOCKED, KINDS
 from magrounding.single.nethack.expert import find_ways
-from magrounding.single.nethack.words import SHUT, UNMARKED, first_ids
+from magrounding.single.nethack.words import BLOCKED, KINDS, SHUT, UNMARKED, first_ids
 
 SPEC = NetHack(level=True, crop=9).describe()
 PER_MOVE = OUT_OF_REACH + 1

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from magrounding.endi.agent import modelling_loss
-from magrounding.endi.diagnostics import diagnose
+from magrounding.endi.agent import diagnose, modelling_loss
 from magrounding.endi.division import Places, cells, dis, distance_to_nearest, divide, draw_noise, num, shown_entities
 
 

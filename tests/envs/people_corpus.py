@@ -3,7 +3,7 @@
 import json
 from itertools import product
 
-from magrounding.envs.messenger.entities import ENTITIES, ROLES
+from magrounding.envs.messenger.arrays import ENTITIES, ROLES
 from magrounding.envs.messenger.manual import TEXTS, our_corpus
 from magrounding.envs.messenger.sentences import triples
 

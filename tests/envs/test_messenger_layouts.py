@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import magrounding as mg
-from magrounding.envs.messenger.entities import ENTITIES
+from magrounding.envs.messenger.arrays import ENTITIES
 from magrounding.envs.messenger.manual import LAYOUTS, without_punctuation
 from tests.envs.people_corpus import small_corpus, write_corpus
 from tests.envs.test_equality import record

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 import magrounding as mg
-from magrounding.envs.messenger.arrays import KIND, MOVEMENT, ROLE
-from magrounding.envs.messenger.entities import ENTITIES, FIRST_SYMBOL, MOVEMENTS, ROLES
+from magrounding.envs.messenger.arrays import ENTITIES, FIRST_SYMBOL, KIND, MOVEMENT, MOVEMENTS, ROLE, ROLES
 from magrounding.envs.messenger.manual import CELLS, TEXTS, our_corpus
 from magrounding.envs.messenger.sentences import SPLITS, triples
 from magrounding.errors import DataNotFound

@@ -5,8 +5,7 @@ import pytest
 
 import magrounding as mg
 from magrounding.agents.building import make_policy
-from magrounding.envs.messenger.arrays import GOAL, HOLDS, KIND, MESSAGE, ROLE
-from magrounding.envs.messenger.entities import ENTITIES
+from magrounding.envs.messenger.arrays import ENTITIES, GOAL, HOLDS, KIND, MESSAGE, ROLE
 from magrounding.envs.messenger.manual import LAYOUTS, find_corpus, without_punctuation
 from magrounding.play.player import Player, shown_to
 

@@ -9,10 +9,9 @@ import pytest
 
 import magrounding as mg
 from magrounding.envs.drawing import rgb_array
-from magrounding.envs.drawing.pen import AGENT_COLOURS, ELEMENTS, hashed, quality_colour
 from magrounding.envs.drawing.picture import _BACKGROUND, HEIGHT, WIDTH, _text_block
-from magrounding.envs.drawing.sprites import figures, sprite
-from magrounding.envs.messenger.entities import ENTITIES
+from magrounding.envs.drawing.sprites import AGENT_COLOURS, ELEMENTS, figures, hashed, quality_colour, sprite
+from magrounding.envs.messenger.arrays import ENTITIES
 from magrounding.envs.render import Figure, Scene, ansi
 from magrounding.envs.rtfm import ontology
 from tests.full import in_the_full_suite

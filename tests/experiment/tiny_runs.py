@@ -14,9 +14,8 @@ from magrounding.agents.weights import load_weights
 from magrounding.experiment import curriculum, seed_run
 from magrounding.experiment import evaluate as evaluation
 from magrounding.experiment.config import RunConfig
-from magrounding.experiment.evaluation_config import EvaluationConfig
 from magrounding.experiment.metrics import read_metrics
-from magrounding.experiment.phase import Phase, Promotion
+from magrounding.experiment.phase import EvaluationConfig, Phase, Promotion
 from magrounding.experiment.progress import Display
 from magrounding.experiment.reports import run as report
 from magrounding.play.run_folder import METRICS_FILE

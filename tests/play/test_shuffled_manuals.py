@@ -5,8 +5,8 @@ import pytest
 
 import magrounding as mg
 from magrounding.agents.building import build_policy
+from magrounding.play.evaluate import ShuffledManuals
 from magrounding.play.scripted import RandomTeam
-from magrounding.play.shuffled_manuals import ShuffledManuals
 from magrounding.play.team import Team
 
 OPTIONS = {"stage": "s5", "agents": 2, "max_cycles": 12}

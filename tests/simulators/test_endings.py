@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from magrounding.simulators import scratch, worker_pool
+from magrounding.simulators import spawner, worker_pool
 from magrounding.simulators.vectorize import vectorize
 from tests.simulators.games import HANG, Marking, Trouble
 
@@ -232,12 +232,12 @@ def test_a_command_that_is_ended_by_a_signal_leaves_nothing(tmp_path, signum):
 
 def test_what_a_killed_process_has_left_goes_with_the_next(tmp_path, monkeypatch):
     """Folders of others, of those that live, and what only bears such a name, stay."""
-    monkeypatch.setattr(scratch.tempfile, "tempdir", str(tmp_path))
-    mine = scratch.Scratch()
+    monkeypatch.setattr(spawner.tempfile, "tempdir", str(tmp_path))
+    mine = spawner.Scratch()
     elsewhere = tmp_path / "elsewhere"
     (elsewhere / "kept").mkdir(parents=True)
-    (tmp_path / f"{scratch._PREFIX}link").symlink_to(elsewhere)
-    (tmp_path / f"{scratch._PREFIX}file").write_text("")
+    (tmp_path / f"{spawner._PREFIX}link").symlink_to(elsewhere)
+    (tmp_path / f"{spawner._PREFIX}file").write_text("")
     stays = set(tmp_path.iterdir())
     parent = run(STARTED, tmp_path)
     read_pids(parent)
@@ -246,7 +246,7 @@ def test_what_a_killed_process_has_left_goes_with_the_next(tmp_path, monkeypatch
     parent.kill()
     parent.communicate()
     assert len(set(tmp_path.iterdir()) - stays) == 2
-    nexts = scratch.Scratch()
+    nexts = spawner.Scratch()
     assert set(tmp_path.iterdir()) - stays == {nexts.path}
     assert (elsewhere / "kept").exists()
     nexts.remove()

@@ -13,13 +13,14 @@ import pytest
 import magrounding as mg
 from magrounding.errors import ConfigurationError
 from magrounding.single.nethack import ACTIONS, SPLITS, TASKS, THRESHOLDS, NetHack
-from magrounding.single.nethack.cells import DOWN, KICKS
 from magrounding.single.nethack.level import FLOOR, STEP, Level
 from magrounding.single.nethack.options import SEEDS
 from magrounding.single.nethack.words import (
     BEEN,
     BLANK,
+    DOWN,
     HERO,
+    KICKS,
     LOCKED,
     MARKS,
     SHUT,

@@ -9,8 +9,7 @@ import torch
 
 from magrounding.experiment.config import RunConfig, read_config
 from magrounding.experiment.curriculum import run_curriculum
-from magrounding.experiment.evaluation_config import EvaluationConfig
-from magrounding.experiment.phase import Phase, Promotion
+from magrounding.experiment.phase import EvaluationConfig, Phase, Promotion
 from magrounding.play.loading import load_team
 from magrounding.training.ppo import PPOConfig
 from tests.experiment.tiny_runs import killed_run, quiet

@@ -10,8 +10,20 @@ from itertools import pairwise
 import numpy as np
 from PIL import Image, ImageDraw
 
-from magrounding.envs.drawing.pen import ELEMENTS, INK, PAPER, Colour, font, mix, quality_colour
-from magrounding.envs.drawing.sprites import LETTERS_ON_STONE, agent_colour, pill, ring, sprite
+from magrounding.envs.drawing.sprites import (
+    ELEMENTS,
+    INK,
+    LETTERS_ON_STONE,
+    PAPER,
+    Colour,
+    agent_colour,
+    font,
+    mix,
+    pill,
+    quality_colour,
+    ring,
+    sprite,
+)
 from magrounding.envs.render import Figure, Scene
 from magrounding.errors import ConfigurationError
 

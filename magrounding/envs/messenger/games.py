@@ -14,15 +14,19 @@ from magrounding import spec
 from magrounding.envs.messenger.arrays import (
     ACTION_NAMES,
     AGENT_WIDTH,
+    ALLY_ID,
+    ALLY_WITH_MESSAGE_ID,
     CHASING,
     FLEEING,
     IMMOVABLE,
+    ME_ID,
+    ME_WITH_MESSAGE_ID,
+    ROLES,
     SIZE,
     STARTING_CELLS,
     TEAMMATE_WIDTH,
     WANDERING,
 )
-from magrounding.envs.messenger.entities import ALLY_ID, ALLY_WITH_MESSAGE_ID, ME_ID, ME_WITH_MESSAGE_ID, ROLES
 from magrounding.envs.messenger.manual import LAYOUTS, STATEMENTS, STREAM, Corpus, find_corpus
 from magrounding.envs.messenger.sentences import SPLITS, sentences_of
 from magrounding.errors import ConfigurationError

@@ -7,7 +7,7 @@ from numba import njit
 
 from magrounding.envs.compiled import RUNNING, copy_row, document_key, shuffled_place
 from magrounding.envs.messenger import arrays
-from magrounding.envs.messenger.entities import FIRST_SYMBOL
+from magrounding.envs.messenger.arrays import FIRST_SYMBOL
 from magrounding.jit import inner_njit
 from magrounding.seeding import LAYOUT, NUM_STREAMS, TASK, TEXT, below, hash64, stream_key
 

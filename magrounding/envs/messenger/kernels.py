@@ -3,9 +3,23 @@
 from __future__ import annotations
 
 from magrounding.envs.compiled import copy_document, show_teammates
-from magrounding.envs.messenger.arrays import CELL, EPISODE, HOLDS, KIND, PRESENT, SIZE, STEP, X, Y
+from magrounding.envs.messenger.arrays import (
+    ALLY_ID,
+    ALLY_WITH_MESSAGE_ID,
+    CELL,
+    EPISODE,
+    FIRST_SYMBOL,
+    HOLDS,
+    KIND,
+    ME_ID,
+    ME_WITH_MESSAGE_ID,
+    PRESENT,
+    SIZE,
+    STEP,
+    X,
+    Y,
+)
 from magrounding.envs.messenger.dynamics import can_move, play_games
-from magrounding.envs.messenger.entities import ALLY_ID, ALLY_WITH_MESSAGE_ID, FIRST_SYMBOL, ME_ID, ME_WITH_MESSAGE_ID
 from magrounding.envs.messenger.generate import start_games
 from magrounding.jit import cached_njit, inner_njit
 from magrounding.seeding import ORDER, below

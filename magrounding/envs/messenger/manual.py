@@ -22,7 +22,7 @@ import msgspec
 import numpy as np
 
 from magrounding.brief import brief
-from magrounding.envs.messenger.entities import ENTITIES, FIRST_WORD, MOVEMENTS, ROLES
+from magrounding.envs.messenger.arrays import ENTITIES, FIRST_WORD, MOVEMENTS, ROLES
 from magrounding.errors import DataNotFound
 from magrounding.storage import parse_json, require_bytes, text_of, user_path
 from magrounding.vocabulary import Vocabulary, without_punctuation

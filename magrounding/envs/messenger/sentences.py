@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from magrounding.brief import brief
-from magrounding.envs.messenger.arrays import ENEMY, GOAL, IMMOVABLE, MESSAGE, UNKNOWN
-from magrounding.envs.messenger.entities import ENTITIES, MOVEMENTS, ROLES
+from magrounding.envs.messenger.arrays import ENEMY, ENTITIES, GOAL, IMMOVABLE, MESSAGE, MOVEMENTS, ROLES, UNKNOWN
 from magrounding.envs.messenger.manual import CELLS, TEXTS, Cell, Corpus, find_corpus, missing_sentences
 
 _MANY = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from magrounding.envs.messenger.entities import (
+from magrounding.envs.messenger.arrays import (
     ALLY_ID,
     ALLY_WITH_MESSAGE_ID,
     ENTITIES,

@@ -6,7 +6,7 @@ import numpy as np
 
 from magrounding.envs.compiled import OUTCOME_NAMES, CompiledWorld, added, salt_of
 from magrounding.envs.messenger import arrays, kernels
-from magrounding.envs.messenger.entities import ENTITIES
+from magrounding.envs.messenger.arrays import ENTITIES
 from magrounding.envs.messenger.games import MessengerGame
 from magrounding.envs.messenger.manual import STATEMENTS, STREAM, find_corpus, sentence_tables
 from magrounding.envs.messenger.sentences import SPLITS, sentences_of, triples

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from magrounding.experiment.config import REMAINING_STAGES, RunConfig
-from magrounding.experiment.evaluation_config import EvaluationConfig
-from magrounding.experiment.phase import Phase, Promotion
+from magrounding.experiment.phase import EvaluationConfig, Phase, Promotion
 from magrounding.experiment.presets.published import as_silg
 from magrounding.training.imitation import ImitationConfig
 

@@ -8,8 +8,7 @@ from magrounding.agents.building import build_policy
 from magrounding.agents.policy import Policy
 from magrounding.errors import MagroundingError
 from magrounding.experiment.config import REMAINING_STAGES, RunConfig
-from magrounding.experiment.evaluation_config import EvaluationConfig
-from magrounding.experiment.phase import Phase, Promotion
+from magrounding.experiment.phase import EvaluationConfig, Phase, Promotion
 from magrounding.experiment.presets import GENERAL
 from magrounding.play.player import Player, shown_to
 from magrounding.registry import AGENTS, describe, env_entry, is_simulator

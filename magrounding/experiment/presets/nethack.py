@@ -6,8 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from magrounding.experiment.config import REMAINING_STAGES, RunConfig
-from magrounding.experiment.evaluation_config import CHOSEN_ON_VALID, EvaluationConfig
-from magrounding.experiment.phase import Phase, Promotion
+from magrounding.experiment.phase import CHOSEN_ON_VALID, EvaluationConfig, Phase, Promotion
 from magrounding.experiment.presets.published import as_silg
 from magrounding.training.imitation import ImitationConfig
 from magrounding.training.ppo import PPOConfig

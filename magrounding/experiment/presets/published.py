@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from magrounding.experiment.config import REMAINING_STAGES, RunConfig
-from magrounding.experiment.evaluation_config import EvaluationConfig
-from magrounding.experiment.phase import Phase, Promotion
+from magrounding.experiment.phase import EvaluationConfig, Phase, Promotion
 from magrounding.training.impala import ImpalaConfig
 from magrounding.training.ppo import PPOConfig
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 
 from magrounding.errors import ConfigurationError
-from magrounding.experiment.curves import plot_comparison
 from magrounding.experiment.markdown import code, shown
+from magrounding.experiment.plots import plot_comparison
 from magrounding.experiment.progress import duration
 from magrounding.experiment.reports import HOW_TO_READ
 from magrounding.experiment.results import TEXT, RunResults

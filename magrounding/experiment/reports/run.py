@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from magrounding.experiment.amendment import facts_of
-from magrounding.experiment.curves import plot_curves
 from magrounding.experiment.evaluate import PLAYERS
 from magrounding.experiment.markdown import code
 from magrounding.experiment.phase import Phase, Promotion
+from magrounding.experiment.plots import plot_curves
 from magrounding.experiment.progress import duration
 from magrounding.experiment.reports import HOW_TO_READ
 from magrounding.experiment.results import TEXT, RunResults, read_results

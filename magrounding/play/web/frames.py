@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from magrounding.envs.drawing.pen import AGENT_COLOURS
-from magrounding.envs.drawing.sprites import sprite
+from magrounding.envs.drawing.sprites import AGENT_COLOURS, sprite
 from magrounding.envs.render import Figure, Scene
 from magrounding.play.diagnosis import NOTHING, pursued
 from magrounding.play.session import Session, View

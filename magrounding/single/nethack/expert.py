@@ -9,7 +9,9 @@ from __future__ import annotations
 import numpy as np
 
 from magrounding.jit import cached_njit
-from magrounding.single.nethack.cells import (
+from magrounding.single.nethack.level import KICK, MONSTERS, STEP, Level
+from magrounding.single.nethack.options import ACTIONS
+from magrounding.single.nethack.words import (
     BLOCKED,
     CLOSED_DOORS,
     DIRECTIONS,
@@ -17,16 +19,16 @@ from magrounding.single.nethack.cells import (
     DOWN,
     FREE,
     GOLD,
+    HEIGHT,
+    HERO,
     HOLE,
     KICKS,
     KINDS,
     PATIENCE,
     TRAP_DOOR,
     UNKNOWN,
+    WIDTH,
 )
-from magrounding.single.nethack.level import KICK, MONSTERS, STEP, Level
-from magrounding.single.nethack.options import ACTIONS
-from magrounding.single.nethack.words import HEIGHT, HERO, WIDTH
 
 _STEP, _RUN = 1, 9
 """The actions that go north and run north; the other directions follow."""

@@ -6,9 +6,22 @@ from collections import Counter
 
 import numpy as np
 
-from magrounding.single.nethack.cells import CLOSED_DOORS, DIRECTIONS, KICKS, PATIENCE, stays
 from magrounding.single.nethack.options import ACTIONS
-from magrounding.single.nethack.words import BEEN, BLANK, HEIGHT, LOCKED, REFUSED, SHUT, UNMARKED, WIDTH
+from magrounding.single.nethack.words import (
+    BEEN,
+    BLANK,
+    CLOSED_DOORS,
+    DIRECTIONS,
+    HEIGHT,
+    KICKS,
+    LOCKED,
+    PATIENCE,
+    REFUSED,
+    SHUT,
+    UNMARKED,
+    WIDTH,
+    stays,
+)
 
 MONSTERS = 381
 """Bound of the glyphs of monsters that are no pets."""

@@ -12,12 +12,15 @@ from msgspec import Meta
 from magrounding.errors import ConfigurationError
 from magrounding.options import SimulatorOptions
 from magrounding.schema import Count, OneOf
-from magrounding.single.nethack.cells import DIRECTIONS, DOOR, FREE, KINDS
 from magrounding.single.nethack.words import (
     BEEN,
     BLANK,
+    DIRECTIONS,
+    DOOR,
+    FREE,
     HEIGHT,
     HERO,
+    KINDS,
     MAP_END,
     MARKS,
     SHUT,
