@@ -81,13 +81,3 @@ def test_nothing_but_the_manual_differs(env, options, layout):
         if "document" in before:
             assert not np.isin(before["document"], after["document"]).any(), "a cache must not take one for the other"
     assert any(frame["done"].any() for frame in usual[1:])
-
-
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_weights_of_one_layout_and_split_are_those_of_every_other(layout):
-    for id in ("messenger", "ma_messenger"):
-        entry = mg.ENVS[id]
-        assert entry.layouts == LAYOUTS
-        specs = [entry.describe(stage="s3", split=split, layout=layout) for split in ("train", "val", "test")]
-        assert len({spec["manual"].shape for spec in specs}) == 1
-        assert specs[0].vocabulary_hash == entry.describe().vocabulary_hash

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import magrounding as mg
-from magrounding.envs.rtfm import constructions, splits
+from magrounding.envs.rtfm import splits
 from magrounding.envs.rtfm.arrays import (
     ELEMENT,
     ELEMENT_DIVISION,
@@ -24,7 +24,6 @@ from magrounding.envs.rtfm.tasks import EVAL, SPLITS
 from magrounding.play.evaluate import play
 from tests.envs.test_equality import record
 from tests.envs.test_rtfm_templates import MEANINGFUL
-from tests.full import in_full
 
 S6 = {"stage": "s6", "agents": 2}
 HELD_OUT = ("respectively", "exception")
@@ -65,22 +64,6 @@ def test_paraphrases_have_templates_and_classes_of_their_own():
     seen, held_out = our_sentences(True).classes["train"], our_sentences(True).classes["eval_paraphrase"]
     assert seen.keys() == held_out.keys()
     assert all(not {*seen[name]} & {*held_out[name]} for name in seen)
-
-
-@pytest.mark.parametrize("paraphrase", [False, True])
-def test_templates_are_well_formed(paraphrase):
-    classes = our_sentences(True).classes["eval_paraphrase" if paraphrase else "train"]
-    for template in all_templates(paraphrase):
-        for word in template.text.split():
-            name = word.strip("{}")
-            if word.startswith("{"):
-                assert name.rstrip("2") in {"a", "b", "ab", "A", "B"} or name in classes
-            else:
-                assert word in (".", ",") or (word.isascii() and word.isalpha() and word.islower() and len(word) > 1)
-        assert template.text.endswith(" .")
-        # Each of its groups is said to be beaten by, or to have, its own members, once.
-        said = [claim for claim in template.claims if claim.polarity == constructions.STATED]
-        assert sorted(claim.group for claim in said) == [*range(template.groups)]
 
 
 def test_words_of_constructions_come_behind_the_others_and_mean_nothing_in_the_world():
@@ -138,16 +121,15 @@ def test_a_text_fits_one_template(split):
     assert used["filler"] > 30
 
 
-@pytest.mark.parametrize("agents", in_full([1, 2, 3], [2]))
-def test_twins_have_the_same_words_in_every_sentence_and_opposite_meaning(agents):
-    vec = mg.make_vec("ma_rtfm", 600, stage="s6", agents=agents, split="eval_minimal", layout="paragraph")
+def test_twins_have_the_same_words_in_every_sentence_and_opposite_meaning():
+    vec = mg.make_vec("ma_rtfm", 300, **S6, split="eval_minimal", layout="paragraph")
     observation, info = vec.reset(seed=40)
     world, spec = vec.world, vec.spec
     kinds = Counter()
     for key, array in observation.items():
         if key != "manual":
             np.testing.assert_array_equal(array[::2], array[1::2], err_msg=key)
-    for b in range(0, 600, 2):
+    for b in range(0, 300, 2):
         one, other = (world.text(row)["manual"][0] for row in (b, b + 1))
         assert one != other
         bags = [Counter(tuple(sorted(s.split())) for s in sentences(text)) for text in (one, other)]
@@ -174,9 +156,9 @@ def test_twins_have_the_same_words_in_every_sentence_and_opposite_meaning(agents
             assert (entities[0, :, TARGET] != entities[1, :, TARGET]).sum() == 2
         same = [column for column in range(NUM_COLUMNS) if column not in (ELEMENT, TARGET)]
         np.testing.assert_array_equal(entities[0][:, same], entities[1][:, same])
-    assert min(kinds.values()) > 60
+    assert min(kinds.values()) > 30
     assert len(kinds) == 2
-    assert len(np.unique(info["document"])) == 600
+    assert len(np.unique(info["document"])) == 300
     assert spec["manual"].shape[0] == 1
 
 
@@ -223,13 +205,6 @@ def test_the_oracle_plays_s6_as_s5():
         results.append(play(Oracle(vec), vec, 200, seed=3))
     np.testing.assert_array_equal(results[0].won, results[1].won)
     np.testing.assert_array_equal(results[0].length, results[1].length)
-
-
-def test_names_may_be_joined_by_plus_or_commas_in_any_order():
-    parse = constructions.parse_constructions
-    assert parse("passive+gapping") == parse("gapping, passive") == ("gapping", "passive")
-    assert parse("all") == CONSTRUCTIONS
-    assert parse("none") == parse("") == ()
 
 
 @pytest.mark.parametrize("layout", ["statements", "merged", "paragraph", "stream"])

@@ -13,7 +13,7 @@ from magrounding.errors import ConfigurationError
 from tests.envs.test_rtfm_constructions import HELD_OUT
 from tests.full import in_full
 
-GAMES = in_full(250, 80)
+GAMES = in_full(250, 50)
 
 
 def truth(world, row):
@@ -59,7 +59,7 @@ def check(options, env="ma_rtfm", games=GAMES):
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("split", ["train", "eval_new", "eval_paraphrase", "eval_construction", "eval_minimal"])
+@pytest.mark.parametrize("split", ["train", "eval_new", "eval_construction", "eval_minimal"])
 def test_spans_tell_the_facts_of_the_game_with_all_constructions(layout, split):
     wanted = {"said", "denied", "retracted"}
     assert check({"stage": "s6", "agents": 2, "layout": layout, "split": split}) == wanted
@@ -70,7 +70,7 @@ def test_spans_tell_the_facts_of_the_game_with_each_construction(name):
     split = "eval_construction" if name in HELD_OUT else "train"
     told = {"not_but": {"said", "denied"}, "exception": {"said", "denied"}, "retraction": {"said", "retracted"}}
     options = {"stage": "s5", "agents": 2, "layout": "stream", "constructions": name, "split": split}
-    assert check(options, games=100) == told.get(name, {"said"})
+    assert check(options, games=50) == told.get(name, {"said"})
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)

@@ -13,7 +13,6 @@ from magrounding.envs.rtfm.constructions import CONSTRUCTIONS
 from magrounding.envs.rtfm.games import prose_vocabulary, rtfm_vocabulary
 from magrounding.envs.rtfm.oracle import Oracle
 from magrounding.envs.rtfm.sentences import find_sentences, our_sentences, template_set
-from magrounding.envs.rtfm.text import LAYOUTS
 from magrounding.errors import CheckpointError, ConfigurationError, DataNotFound, MagroundingError
 from magrounding.play.evaluate import evaluate, play
 from magrounding.play.loading import load_team
@@ -32,29 +31,22 @@ def write(folder, content):
     return str(path)
 
 
-def test_the_example_has_forty_sentences_and_seventy_words_of_its_own():
-    sentences = find_sentences(FILE, language=True)
-    assert len(sentences.templates) == 40
-    assert len({*sentences.words} - {*prose_vocabulary().words}) == 70
-
-
-@pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("split", ["train", "eval_new", "eval_paraphrase", "eval_construction", "eval_minimal"])
-def test_spans_are_of_the_facts_of_the_game(layout, split):
+def test_spans_are_of_the_facts_of_the_game(split):
     wanted = {"said"} if split == "eval_paraphrase" else {"said", "denied", "retracted"}
-    options = {"stage": "s6", "agents": 2, "layout": layout, "split": split, "templates": FILE}
-    assert check(options, games=100) == wanted
+    options = {"stage": "s6", "agents": 2, "layout": "merged", "split": split, "templates": FILE}
+    assert check(options, games=60) == wanted
 
 
 @pytest.mark.parametrize("split", ["train", "eval_paraphrase", "eval_construction"])
 @pytest.mark.parametrize("author", ["wiki", "storyteller"])
 def test_spans_are_of_the_facts_in_the_sentences_of_other_authors(author, split):
     options = {"stage": "s6", "agents": 2, "split": split, "templates": f"example:{author}.json"}
-    assert "said" in check(options, games=100)
+    assert "said" in check(options, games=40)
     assert len(find_sentences(f"example:{author}.json", language=True).templates) == 44
 
 
-@pytest.mark.parametrize("task", ["simple_stationary", "simple_nl", "group", "nl"])
+@pytest.mark.parametrize("task", ["simple_stationary", "nl"])
 @pytest.mark.parametrize(
     "options", [{}, {"layout": "stream", "constructions": "all"}, {"resample_text": True}], ids=str
 )
@@ -155,14 +147,6 @@ def test_games_are_saved_with_the_files_hash_and_played_again_with_it_alone(tmp_
     assert "source" not in to_text(plain, [])
 
 
-def test_a_single_game_shows_the_sentences():
-    env = mg.make("ma_rtfm", stage="s6", agents=2, templates=FILE)
-    _, infos = env.reset(seed=1)
-    vec = mg.make_vec("ma_rtfm", 1, stage="s6", agents=2, templates=FILE)
-    vec.reset(seed=1)
-    assert next(iter(infos.values()))["text"]["goal"] == vec.world.text(0)["goal"]
-
-
 def plain(content, kind):
     return content["train"]["plain"][kind]
 
@@ -173,41 +157,27 @@ def add(content, construction, kind, entry, split="train"):
 
 BROKEN = {
     "an unknown part": lambda c: c.update(tain={}),
-    "an unknown construction": lambda c: c["train"].update(gaping={}),
     "an unknown kind": lambda c: c["train"]["plain"].update(teams=[]),
-    "a goal elsewhere": lambda c: add(c, "passive", "goal", "x"),
     "no list": lambda c: c["train"]["plain"].update(team="x"),
-    "a number": lambda c: plain(c, "team").append(3),
-    "an unknown entry": lambda c: add(c, "not_but", "team", {"text": "x", "deny": []}),
     "an empty text": lambda c: plain(c, "goal").append(" "),
     "a long text": lambda c: plain(c, "team").append("{a} {A}" + " x" * 59),
     "an unknown slot": lambda c: plain(c, "team").append("{a} {C}."),
-    "a stray brace": lambda c: plain(c, "team").append("{a} {A} {"),
     "a class of another split": lambda c: add(c, "passive", "modifier", "{A} {pack} hate {a}", "eval_paraphrase"),
-    "a class in a plain sentence": lambda c: plain(c, "team").append("{a} {kit} {A}"),
     "a slot twice": lambda c: plain(c, "team").append("{a} , {a} {A}"),
-    "a slot without a claim": lambda c: add(c, "passive", "team", "{a} {A} {B}"),
     "no name": lambda c: plain(c, "modifier").append("{modifiers} do."),
-    "no list of members": lambda c: plain(c, "modifier").append("{element} dies."),
     "one list for two": lambda c: add(c, "gapping", "team", "{a} {A}"),
-    "two lists in a plain one": lambda c: plain(c, "team").append("{a} {A} {b} {B}"),
-    "a claim of no form": lambda c: add(c, "not_but", "team", {"text": "{a} {A} {B}", "denied": ["B a"]}),
     "a false claim that is said": lambda c: add(
         c, "gapping", "team", {"text": "{a} {A} {b} {B}", "said": ["a B", "b A"]}
     ),
     "a true claim that is denied": lambda c: add(c, "not_but", "team", {"text": "{a} {A} {B}", "denied": ["a A"]}),
-    "nothing said of a list": lambda c: add(c, "gapping", "team", {"text": "{a} {A} {b} {B}", "said": ["a A"]}),
     "nothing denied": lambda c: add(c, "not_but", "team", "{a} {A}"),
     "a goal with a list": lambda c: plain(c, "goal").append("{team} {a}"),
-    "a filler with a slot": lambda c: add(c, "filler", "filler", "{A}"),
     "one filler": lambda c: c["train"].update(filler={"filler": ["x"]}),
     "a name of the game": lambda c: plain(c, "team").append("{a} fire {A}"),
     "a sentence in two splits": lambda c: add(c, "plain", "goal", plain(c, "goal")[0], "eval_paraphrase"),
     "no plain sentence": lambda c: c["train"]["plain"].pop("team"),
     "twins of other words": lambda c: add(c, "gapping", "team", "{a} {A} . {b} {B}", "eval_minimal"),
-    "a class with a slot's name": lambda c: c["classes"]["train"].update(ab2=["x"]),
     "a class without words": lambda c: c["classes"]["train"].update(kit=[]),
-    "a class with two words": lambda c: c["classes"]["train"].update(kit=["a b"]),
 }
 
 
@@ -222,7 +192,7 @@ def test_a_broken_file_is_refused_in_a_sentence_that_names_it(tmp_path, fault):
     assert "\n" not in str(refused.value)
 
 
-@pytest.mark.parametrize("content", ["{", "[]", "[" * 99])
+@pytest.mark.parametrize("content", ["{", "[]"])
 def test_what_is_no_dictionary_is_refused(tmp_path, content):
     for path in (write(tmp_path, content), "nowhere"):
         with pytest.raises(DataNotFound):

@@ -9,7 +9,7 @@ import magrounding as mg
 from magrounding.envs.rtfm.oracle import Oracle
 from magrounding.play.evaluate import play
 from tests.envs.rtfm_games import document_of
-from tests.envs.test_equality import record, same
+from tests.envs.test_equality import record
 
 MONSTERS = [
     ("rtfm", {"task": "simple_stationary_single_item"}),
@@ -74,12 +74,6 @@ def test_the_same_games_are_told_in_the_same_words(env, options):
     assert any(frame["done"].any() for frame in truth[1:])
 
 
-@pytest.mark.parametrize("env", ["rtfm", "ma_rtfm", "rock_paper_scissors"])
-def test_manuals_are_true_unless_asked_otherwise(env):
-    default, truth = (record(mg.make_vec(env, 16, **options), 3, 5) for options in ({}, {"manual": "true"}))
-    same(default, truth)
-
-
 def test_all_exchanges_are_drawn_alike():
     """One exchange for all games could be learnt, and undone."""
     truth, lie = both("rtfm", {"task": "simple"}, games=1200)
@@ -95,37 +89,11 @@ def test_all_exchanges_are_drawn_alike():
     assert min(exchanges.values()) > 150  # 200 expected
 
 
-def test_other_words_every_step_still_tell_the_same_lie():
-    vec = mg.make_vec("rtfm", 32, task="nl", size=10, resample_text=True, manual="reassigned")
-    vec.reset(seed=6)
-    first = [document_of(vec.world, b) for b in range(32)]
-    playing = np.ones(32, np.bool_)
-    for _ in range(4):
-        *_, info = vec.step(np.zeros((32, 1), np.int64))
-        playing &= ~info["done"]
-        for b in np.flatnonzero(playing):
-            now = document_of(vec.world, b)
-            assert (now.beats, now.team_of, now.names) == (first[b].beats, first[b].team_of, first[b].names)
-    assert playing.any()
-
-
 @pytest.mark.parametrize(("env", "options"), MONSTERS + LETTERS, ids=str)
 def test_true_and_reassigned_documents_have_keys_of_their_own(env, options):
     truth, lie = both(env, options)
     assert not set(truth.world.out.document.tolist()) & set(lie.world.out.document.tolist())
     assert len(set(lie.world.out.document.tolist())) == GAMES
-
-
-@pytest.mark.parametrize(("env", "options"), [MONSTERS[1], MONSTERS[4], LETTERS[0]], ids=str)
-def test_rows_and_threads_and_single_games_are_the_same(env, options):
-    options = options | {"manual": "reassigned"}
-    batch = record(mg.make_vec(env, 64, **options), 100, 12)
-    assert any(frame["done"].any() for frame in batch[1:])
-    same(batch, record(mg.make_vec(env, 64, num_threads=3, **options), 100, 12))
-    for row in (0, 63):
-        same(batch, record(mg.make_vec(env, 1, **options), 100 + row, 12), slice(row, row + 1))
-        single = mg.make(env, **options).reset(seed=100 + row)[0]["agent_0"]
-        np.testing.assert_array_equal(single["manual"], batch[0]["manual"][row])
 
 
 @pytest.mark.parametrize(
