@@ -15,7 +15,7 @@ import numpy as np
 
 import magrounding as mg
 from magrounding.cli.command import CommandLine, items, program
-from magrounding.experiment.markdown import table
+from magrounding.experiment.tables import table
 from magrounding.registry import env_entry
 
 

@@ -23,13 +23,11 @@ from magrounding.cli.game_arguments import EvaluationArguments, LanguageModelArg
 from magrounding.envs.make import make_vec
 from magrounding.errors import ConfigurationError, check_choice
 from magrounding.experiment.config import read_config
-from magrounding.experiment.markdown import code
 from magrounding.experiment.match import Results, play_match
 from magrounding.experiment.progress import Display
-from magrounding.experiment.reports import HOW_TO_READ
 from magrounding.experiment.reports.match import calls_text, check_replies, summaries
 from magrounding.experiment.statistics import Interval
-from magrounding.experiment.tables import Cell, Table, page, percent, with_interval
+from magrounding.experiment.tables import HOW_TO_READ, Cell, Table, code, page, percent, with_interval
 from magrounding.play.actor import begin_memory, has_expert
 from magrounding.play.evaluate import REASSIGNED, other_document
 from magrounding.play.language_models.models import read_models

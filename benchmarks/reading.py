@@ -30,11 +30,10 @@ from magrounding.agents.running_text.edges_learning import (
 from magrounding.cli.command import CommandLine, items, program
 from magrounding.errors import check_choice
 from magrounding.experiment.config import read_config
-from magrounding.experiment.markdown import table
 from magrounding.experiment.segmenting import ENGLISH_FILE, first_game, renderings_of
 from magrounding.experiment.shared_runs import GAMES as MANUALS
 from magrounding.experiment.shared_runs import NAMES, read_by_overlap
-from magrounding.experiment.tables import percent
+from magrounding.experiment.tables import percent, table
 from magrounding.play.evaluate import OTHER_GAME, REASSIGNED, TRUE_MANUAL, evaluate
 from magrounding.play.loading import load_team
 from magrounding.pretrained import find_run

@@ -10,9 +10,8 @@ import numpy as np
 
 from benchmarks.sample_efficiency.page import Demonstrations, Episodes, Level, draw, entry_of, points_of, range_of
 from benchmarks.sample_efficiency.posterior import CREDIBLE, LOWEST, TARGET
-from magrounding.experiment.markdown import code
 from magrounding.experiment.plots import COLOURS, make_figure, to_png
-from magrounding.experiment.tables import Table, page
+from magrounding.experiment.tables import Table, code, page
 
 PAPER_PRETRAINED: Mapping[tuple[tuple[str, ...], str], tuple[float, float]] = {
     (("GoToLocal",), "GoTo"): (183_000, 216_000),

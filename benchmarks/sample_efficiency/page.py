@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from benchmarks.sample_efficiency.posterior import CREDIBLE, LOWEST, TARGET, Curve
-from magrounding.experiment.markdown import code
 from magrounding.experiment.plots import COLOURS, make_figure, to_png
-from magrounding.experiment.tables import Table, page
+from magrounding.experiment.tables import Table, code, page
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

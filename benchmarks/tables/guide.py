@@ -15,8 +15,7 @@ from magrounding.agents.guide.metrics import GuideMetrics, evaluate, guide_metri
 from magrounding.cli import guide as guide_command
 from magrounding.cli.command import CommandLine
 from magrounding.errors import CheckpointError
-from magrounding.experiment.markdown import code, table
-from magrounding.experiment.tables import page
+from magrounding.experiment.tables import code, page, table
 from magrounding.single.scienceworld.trajectories import Trajectory, learnable
 from magrounding.storage import write_atomic, write_json
 

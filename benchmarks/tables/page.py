@@ -9,14 +9,12 @@ from typing import Any
 from benchmarks.tables.layout import Cell, Row, Table, Training
 from magrounding.experiment import tables
 from magrounding.experiment.evaluate import PLAYERS
-from magrounding.experiment.markdown import code, shown
 from magrounding.experiment.plots import plot_comparison
 from magrounding.experiment.progress import duration
-from magrounding.experiment.reports import HOW_TO_READ
 from magrounding.experiment.reports.compare import about_curves, shared_stages
 from magrounding.experiment.results import TEXT, RunResults
 from magrounding.experiment.statistics import Reached, statistics_of
-from magrounding.experiment.tables import AFTER, TRAINING, page, percent, reached, text_of
+from magrounding.experiment.tables import AFTER, HOW_TO_READ, TRAINING, code, page, percent, reached, shown, text_of
 from magrounding.play.evaluate import PLAYS, TRUE_MANUAL
 
 NOT_RUN = "not run"

@@ -13,7 +13,7 @@ from magrounding.cli.command import CommandLine, derived
 from magrounding.errors import ConfigurationError
 from magrounding.experiment.config import read_config
 from magrounding.experiment.jobs.seeds import seed_words
-from magrounding.experiment.markdown import CONTROL
+from magrounding.experiment.tables import CONTROL
 from magrounding.play.run_folder import RunFolder
 from magrounding.schema import Count
 

@@ -18,10 +18,10 @@ from magrounding.cli.game_arguments import (
 )
 from magrounding.cli.options import choose_workers, configure, first_seed
 from magrounding.errors import ConfigurationError
-from magrounding.experiment.markdown import say
 from magrounding.experiment.match import MATCH_SEED, play_match
 from magrounding.experiment.progress import Display
 from magrounding.experiment.reports.match import check_replies, match_report, plot_match, to_json
+from magrounding.experiment.tables import say
 from magrounding.play.lineup import Lineup
 from magrounding.registry import describe
 from magrounding.schema import Count, Natural

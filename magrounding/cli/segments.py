@@ -16,7 +16,6 @@ from magrounding.cli.command import CommandLine, derived
 from magrounding.cli.options import chosen_team
 from magrounding.errors import CheckpointError, ConfigurationError, check_choice
 from magrounding.experiment.config import RunConfig, read_config
-from magrounding.experiment.markdown import table
 from magrounding.experiment.presets import find_preset
 from magrounding.experiment.progress import duration
 from magrounding.experiment.segmenting import (
@@ -29,7 +28,7 @@ from magrounding.experiment.segmenting import (
     statements_found,
 )
 from magrounding.experiment.shared_runs import NAMES, Reading, read_by_overlap
-from magrounding.experiment.tables import percent
+from magrounding.experiment.tables import percent, table
 from magrounding.play.loading import load_team
 from magrounding.play.owner import owned
 from magrounding.play.run_folder import CONFIG_FILE, RunFolder

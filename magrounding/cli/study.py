@@ -9,8 +9,8 @@ from typing import Annotated
 import tyro
 
 from magrounding.cli.command import CommandLine, derived
-from magrounding.experiment.markdown import say
 from magrounding.experiment.reports.study import read_study, study_report
+from magrounding.experiment.tables import say
 from magrounding.storage import check_place, write_atomic
 
 

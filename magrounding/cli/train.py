@@ -32,11 +32,11 @@ from magrounding.experiment.curriculum import check_costs_to_go, run_curriculum
 from magrounding.experiment.jobs.job import check_outcomes
 from magrounding.experiment.jobs.runner import run_jobs
 from magrounding.experiment.jobs.seeds import seed_jobs
-from magrounding.experiment.markdown import say
 from magrounding.experiment.presets import default_preset
 from magrounding.experiment.progress import Display
 from magrounding.experiment.reports.run import outcome_table
 from magrounding.experiment.results import RunResults, find_results
+from magrounding.experiment.tables import say
 from magrounding.play.demonstrations import digests
 from magrounding.play.run_folder import RunFolder
 from magrounding.schema import NonNegative, Positive, assign, diff, has

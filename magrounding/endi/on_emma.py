@@ -14,8 +14,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from magrounding.agents.document_policy import Inputs
-from magrounding.agents.emma.network import Emma
-from magrounding.agents.emma.symbols import EmmaConfig, Occupied, action_head, initialize
+from magrounding.agents.emma.network import Emma, EmmaConfig, Occupied, action_head, initialize
 from magrounding.agents.policy import ATTENTION, TextEncoding
 from magrounding.endi.agent import Decision, EnDiOnPolicy, EnDiOptions, Survey
 from magrounding.endi.division import cells, shown_entities

@@ -210,19 +210,6 @@ def shuffled_place(key, k, count):
 
 
 @inner_njit
-def show_teammates(slot, n, views):
-    """Show each agent of a game where its teammates are, in agent order, and what they hold."""
-    place, held = views.position.shape[2], views.inventory.shape[2]
-    for a in range(n):
-        for k in range(n - 1):
-            other = k if k < a else k + 1
-            for i in range(place):
-                views.teammates[slot, a, k, i] = views.position[slot, other, i]
-            for i in range(held):
-                views.teammates[slot, a, k, place + i] = views.inventory[slot, other, i]
-
-
-@inner_njit
 def copy_document(source, b, target, slot):
     """target[slot] = source[b] of manuals [B, S, L]: by index, as views of lines take longer than copying."""
     for line in range(source.shape[1]):

@@ -16,7 +16,7 @@ from magrounding.envs.messenger.games import STAGES as MESSENGER_STAGES
 from magrounding.envs.messenger.games import TEAM_STAGES
 from magrounding.envs.messenger.sentences import triples
 from magrounding.envs.rtfm import splits
-from magrounding.envs.rtfm.tasks import ROCK_PAPER_SCISSORS, STAGES, TASKS
+from magrounding.envs.rtfm.ontology import ROCK_PAPER_SCISSORS, STAGES, TASKS
 from magrounding.envs.vector import WorldVectorEnv
 
 CASES = {

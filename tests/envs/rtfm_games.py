@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from magrounding.envs.rtfm import tasks
+from magrounding.envs.rtfm import ontology
 from magrounding.envs.rtfm.arrays import COLUMN, ELEMENT, HELD, MOVE, PRESENT, ROW, TURN, WORD_1, WORD_2
 from magrounding.envs.rtfm.sentences import template_set
 from magrounding.envs.rtfm.world import RTFMWorld
 from tests.envs.reference_rtfm import Being, Document, ReferenceGame, read_document, read_letters
 
-STAGES = [name for name, task in tasks.STAGES.items() if task.layout == "statements"]
+STAGES = [name for name, task in ontology.STAGES.items() if task.layout == "statements"]
 """The stages whose manuals the reference can read; S6 is played as S5 (`test_rtfm_constructions`)."""
 
 

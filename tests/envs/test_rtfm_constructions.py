@@ -17,10 +17,9 @@ from magrounding.envs.rtfm.arrays import (
 )
 from magrounding.envs.rtfm.constructions import CONSTRUCTIONS, PLAIN, words_of
 from magrounding.envs.rtfm.games import prose_vocabulary, rtfm_vocabulary
-from magrounding.envs.rtfm.ontology import ELEMENTS, TEAMS
+from magrounding.envs.rtfm.ontology import ELEMENTS, EVAL, SPLITS, TEAMS
 from magrounding.envs.rtfm.oracle import Oracle
 from magrounding.envs.rtfm.sentences import our_sentences
-from magrounding.envs.rtfm.tasks import EVAL, SPLITS
 from magrounding.play.evaluate import play
 from tests.envs.test_equality import record
 from tests.envs.test_rtfm_templates import MEANINGFUL

@@ -15,8 +15,7 @@ from scipy.stats import chisquare
 
 import magrounding as mg
 from magrounding.envs.rtfm.arrays import COLUMN, HELD, PRESENT, ROW, TARGET
-from magrounding.envs.rtfm.ontology import TRAINING, UNSEEN
-from magrounding.envs.rtfm.tasks import TASKS
+from magrounding.envs.rtfm.ontology import TASKS, TRAINING, UNSEEN
 from tests.envs.reference_rtfm import ELEMENTS, TEAMS, Document
 from tests.envs.rtfm_games import STAGES, being, counts, document_of
 

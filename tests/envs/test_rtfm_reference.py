@@ -5,7 +5,7 @@ import pytest
 
 import magrounding as mg
 from magrounding.envs.rtfm.arrays import COLUMN, HELD, PRESENT, ROW, TARGET, TARGETS_LEFT
-from magrounding.envs.rtfm.tasks import TASKS
+from magrounding.envs.rtfm.ontology import TASKS
 from tests.envs.reference_rtfm import encode
 from tests.envs.rtfm_games import STAGES, chance_of, counts, meddlesome_actions, reference_game
 from tests.full import in_full

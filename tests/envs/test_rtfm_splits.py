@@ -10,7 +10,7 @@ from numba import njit
 import magrounding as mg
 from magrounding.envs.rtfm import splits
 from magrounding.envs.rtfm.arrays import ELEMENT_DIVISION, TEAM_DIVISION
-from magrounding.envs.rtfm.tasks import PROSE_SPLITS
+from magrounding.envs.rtfm.ontology import PROSE_SPLITS
 from tests.envs.reference_rtfm import ELEMENTS, TEAMS
 from tests.envs.rtfm_games import document_of
 

@@ -7,7 +7,7 @@ import pytest
 
 import magrounding as mg
 from magrounding.envs.rtfm.games import rtfm_vocabulary
-from magrounding.envs.rtfm.tasks import TASKS
+from magrounding.envs.rtfm.ontology import TASKS
 from tests.envs.reference_rtfm import ELEMENTS, TEAMS, read_document
 from tests.envs.rtfm_games import STAGES, being, counts, document_of
 

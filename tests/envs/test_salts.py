@@ -6,7 +6,7 @@ import pytest
 
 from magrounding.envs.compiled import salt_of
 from magrounding.envs.messenger.games import MaMessenger, Messenger
-from magrounding.envs.rtfm import tasks
+from magrounding.envs.rtfm import ontology
 from magrounding.envs.rtfm import world as rtfm
 from magrounding.envs.rtfm.games import MaRtfm, RockPaperScissors, Rtfm
 
@@ -32,7 +32,7 @@ class BrightMessenger(MaMessenger):
 
 
 @dataclass(frozen=True)
-class Task(tasks.Task):
+class Task(ontology.Task):
     brightness: float = 1
 
 
@@ -51,5 +51,5 @@ def test_an_option_more_counts_only_where_it_is_not_at_its_default(game, bright)
 
 
 def test_so_does_a_field_more_of_a_task():
-    before, now = (salt_of(each(moving=True), rtfm._TASK, 1) for each in (tasks.Task, Task))
+    before, now = (salt_of(each(moving=True), rtfm._TASK, 1) for each in (ontology.Task, Task))
     assert before == now != salt_of(replace(Task(moving=True), brightness=0.5), rtfm._TASK, 1)

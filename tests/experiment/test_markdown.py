@@ -4,8 +4,8 @@ import pytest
 from markdown_it import MarkdownIt
 from matplotlib.figure import Figure
 
-from magrounding.experiment.markdown import code, shown, table
 from magrounding.experiment.plots import plain
+from magrounding.experiment.tables import code, shown, table
 
 NAMES = (
     *("relread", "lr_1", "with a prior", "RTFM (ours)", "größe 2", "lr$1_$2", "a > b", "a|b", "*", "**a**", "_x_"),

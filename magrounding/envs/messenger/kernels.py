@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from magrounding.envs.compiled import copy_document, show_teammates
+from magrounding.envs.compiled import copy_document
 from magrounding.envs.messenger.arrays import (
     ALLY_ID,
     ALLY_WITH_MESSAGE_ID,
@@ -47,7 +47,12 @@ def show_games(first, last, every, done, slots, rules, games, views):
             for move in range(views.action_mask.shape[2]):
                 views.action_mask[slot, a, move] = can_move(entities, a, move)
             views.inventory[slot, a, 0] = ME_WITH_MESSAGE_ID if holds else 0
-        show_teammates(slot, n, views)
+        for a in range(n):
+            for k in range(n - 1):
+                other = k if k < a else k + 1
+                views.teammates[slot, a, k, 0] = views.position[slot, other, 0]
+                views.teammates[slot, a, k, 1] = views.position[slot, other, 1]
+                views.teammates[slot, a, k, 2] = views.inventory[slot, other, 0]
 
 
 @inner_njit

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from magrounding.envs.published import PublishedResult, PublishedResults
-from magrounding.envs.rtfm.tasks import PROSE_SPLITS, ROCK_PAPER_SCISSORS, STAGES, TASKS
+from magrounding.envs.rtfm.ontology import PROSE_SPLITS, ROCK_PAPER_SCISSORS, STAGES, TASKS
 from magrounding.envs.rtfm.text import LAYOUTS
 from magrounding.evaluation_plan import EvaluationPlan, by_split
 from magrounding.registry import EnvEntry

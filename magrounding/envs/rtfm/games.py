@@ -22,18 +22,24 @@ from magrounding.envs.rtfm.ontology import (
     EMPTY_ID,
     FOG_ID,
     GRID_WORDS,
+    LETTER_SPLITS,
     LETTERS,
     ME_ID,
+    PROSE_SPLITS,
+    ROCK_PAPER_SCISSORS,
+    SPLITS,
+    STAGES,
     STOP,
+    TASKS,
     TEAMS,
     TRAINING,
     UNSEEN,
     WALL_ID,
+    Task,
     num_statements,
     statement_of_letters,
 )
 from magrounding.envs.rtfm.sentences import Sentences, find_sentences, longest, our_sentences, prose_shape
-from magrounding.envs.rtfm.tasks import LETTER_SPLITS, PROSE_SPLITS, ROCK_PAPER_SCISSORS, SPLITS, STAGES, TASKS, Task
 from magrounding.envs.rtfm.text import COMMA, LAYOUTS, layout_shape
 from magrounding.errors import ConfigurationError, DataNotFound, check_choice
 from magrounding.options import WorldOptions

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from magrounding.envs.compiled import copy_document, copy_row, document_key, show_teammates
+from magrounding.envs.compiled import copy_document, copy_row, document_key
 from magrounding.envs.rtfm.arrays import COLUMN, EPISODE, HELD, PRESENT, ROW, STEP, WORD_1, WORD_2
 from magrounding.envs.rtfm.dynamics import play_games
 from magrounding.envs.rtfm.generate import first_draw, salt_of, shifts_of, start_games, write_text
@@ -43,7 +43,13 @@ def show_games(first, last, every, done, slots, rules, background, entities, vie
             held = actors[a, HELD] if alive else -1
             views.inventory[slot, a, 0] = actors[held, WORD_1] if held >= 0 else 0
             views.inventory[slot, a, 1] = actors[held, WORD_2] if held >= 0 else 0
-        show_teammates(slot, n, views)
+        for a in range(n):
+            for k in range(n - 1):
+                other = k if k < a else k + 1
+                views.teammates[slot, a, k, 0] = views.position[slot, other, 0]
+                views.teammates[slot, a, k, 1] = views.position[slot, other, 1]
+                views.teammates[slot, a, k, 2] = views.inventory[slot, other, 0]
+                views.teammates[slot, a, k, 3] = views.inventory[slot, other, 1]
 
 
 @inner_njit

@@ -13,7 +13,7 @@ from itertools import combinations, permutations
 
 import numpy as np
 
-from magrounding.envs.rtfm.tasks import ALL, EVAL, SPLITS, TRAIN
+from magrounding.envs.rtfm.ontology import ALL, EVAL, SPLITS, TRAIN
 from magrounding.jit import inner_njit
 from magrounding.seeding import below, hash64
 

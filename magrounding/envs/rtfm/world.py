@@ -10,9 +10,8 @@ from magrounding.envs.render import Figure, Scene, sorted_figures
 from magrounding.envs.rtfm import arrays, kernels
 from magrounding.envs.rtfm.facts import MOST_FACTS, RELATIONS, Fact, fact_accuracy, name_facts
 from magrounding.envs.rtfm.games import RtfmGame
-from magrounding.envs.rtfm.ontology import ELEMENTS, TEAMS, TRAINING, UNSEEN, num_statements
+from magrounding.envs.rtfm.ontology import ELEMENTS, PROSE_SPLITS, SPLITS, TEAMS, TRAINING, UNSEEN, num_statements
 from magrounding.envs.rtfm.tables import make_claims, make_tables
-from magrounding.envs.rtfm.tasks import PROSE_SPLITS, SPLITS
 from magrounding.envs.rtfm.text import LAYOUTS
 from magrounding.vocabulary import PAD
 

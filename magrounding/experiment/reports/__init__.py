@@ -1,3 +1,1 @@
-"""The reports: which rows and columns each has. How to read them is in docs/reading_reports.md."""
-
-HOW_TO_READ = "How to read this report: docs/reading_reports.md of magrounding."
+"""Reports: what runs, matches, sweeps and studies have come to, as pages of Markdown with figures."""

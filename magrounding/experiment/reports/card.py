@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from magrounding.experiment.config import RunConfig
-from magrounding.experiment.markdown import code, shown, table
-from magrounding.experiment.tables import percent
+from magrounding.experiment.tables import code, percent, shown, table
 from magrounding.pretrained.hub import HUB
 from magrounding.storage import json_text
 

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 
 from magrounding.errors import ConfigurationError
-from magrounding.experiment.markdown import code, shown
 from magrounding.experiment.plots import plot_comparison
 from magrounding.experiment.progress import duration
-from magrounding.experiment.reports import HOW_TO_READ
 from magrounding.experiment.results import TEXT, RunResults
 from magrounding.experiment.statistics import Statistics
-from magrounding.experiment.tables import AFTER, Summary, Table, interval, page
+from magrounding.experiment.tables import AFTER, HOW_TO_READ, Summary, Table, code, interval, page, shown
 from magrounding.experiment.zero_shot import check_same_world
 from magrounding.play.evaluate import MANUALS, SAMPLED, TRUE_MANUAL
 from magrounding.play.lineup import ORACLE, RANDOM

@@ -8,13 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from magrounding.experiment.markdown import code, shown
 from magrounding.experiment.match import Results, ratings
 from magrounding.experiment.plots import SCORES, WIN_RATES, Scale, beside, draw_estimate, make_figure, save
-from magrounding.experiment.reports import HOW_TO_READ
 from magrounding.experiment.reports.run import listed
 from magrounding.experiment.statistics import RESAMPLES, Interval, mean_interval
-from magrounding.experiment.tables import Cell, Table, page, percent, with_interval
+from magrounding.experiment.tables import HOW_TO_READ, Cell, Table, code, page, percent, shown, with_interval
 from magrounding.play.language_models.calls import CallTotals
 from magrounding.play.language_models.endpoint import EndpointFailed
 from magrounding.play.saved_games import SavedEpisode

@@ -8,14 +8,12 @@ from typing import Any
 
 from magrounding.experiment.amendment import facts_of
 from magrounding.experiment.evaluate import PLAYERS
-from magrounding.experiment.markdown import code
 from magrounding.experiment.phase import Phase, Promotion
 from magrounding.experiment.plots import plot_curves
 from magrounding.experiment.progress import duration
-from magrounding.experiment.reports import HOW_TO_READ
 from magrounding.experiment.results import TEXT, RunResults, read_results
 from magrounding.experiment.statistics import Statistics
-from magrounding.experiment.tables import Cell, Table, interval, page, percent, text_of
+from magrounding.experiment.tables import HOW_TO_READ, Cell, Table, code, interval, page, percent, text_of
 from magrounding.play.evaluate import FAULTS, GREEDY, PLAYS, TRUE_MANUAL
 from magrounding.play.lineup import ORACLE, RANDOM
 from magrounding.play.run_folder import CURVES_FILE, RunFolder

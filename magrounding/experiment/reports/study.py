@@ -9,10 +9,8 @@ from pathlib import Path
 import numpy as np
 
 from magrounding.errors import CheckpointError, DataNotFound
-from magrounding.experiment.markdown import shown
-from magrounding.experiment.reports import HOW_TO_READ
 from magrounding.experiment.statistics import mean_interval
-from magrounding.experiment.tables import Cell, Table, page, with_interval
+from magrounding.experiment.tables import HOW_TO_READ, Cell, Table, page, shown, with_interval
 from magrounding.play.web.records import FILES, PlayedGame, Record, read_record
 
 _LONGEST_LIST = 6

@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from magrounding.experiment.markdown import code, shown
 from magrounding.experiment.plots import COLOURS, Scale, beside, draw_estimate, make_figure, plain, save, scale_of
 from magrounding.experiment.results import RunResults
 from magrounding.experiment.statistics import Statistics, statistics_of
 from magrounding.experiment.sweep.axis import Axis, Values
 from magrounding.experiment.sweep.record import Point, Sweep, SweepFolder, evaluations, reached, scores
-from magrounding.experiment.tables import NUMBERS, Table, page, shown_as, with_interval
+from magrounding.experiment.tables import NUMBERS, Table, code, page, shown, shown_as, with_interval
 from magrounding.storage import write_atomic
 
 if TYPE_CHECKING:

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from magrounding.experiment.markdown import code, shown
 from magrounding.experiment.plots import PLACE_WIDTH, Scale, beside, draw_estimate, make_figure, plain, save, scale_of
-from magrounding.experiment.reports import HOW_TO_READ
 from magrounding.experiment.reports.run import listed, lost_games
 from magrounding.experiment.results import TEXT
-from magrounding.experiment.tables import Cell, Table, interval, page
+from magrounding.experiment.tables import HOW_TO_READ, Cell, Table, code, interval, page, shown
 from magrounding.experiment.zero_shot import PLACE, EvaluatedRun, Result, ZeroShot
 from magrounding.play.lineup import ORACLE, RANDOM
 
