@@ -1,7 +1,5 @@
 """`python -m magrounding`: the console command where its script is not on the path."""
 
-from __future__ import annotations
-
 import sys
 
 from magrounding.cli.main import main

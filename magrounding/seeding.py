@@ -6,8 +6,6 @@ that draws more often (a new template, say) never moves what another stream deci
 The hash is the finaliser of SplitMix64 (Steele, Lea, Flood 2014, "Fast splittable pseudorandom number generators").
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numba import njit
 from numba.core import config

@@ -82,7 +82,7 @@ def core_limits(root: Path = Path("/")) -> dict[str, int]:
     return limits
 
 
-def divide_cores(jobs: int, threads: int | None = None) -> tuple[int, int]:
+def divide_cores(jobs: int, threads: int | None) -> tuple[int, int]:
     """Share this process's cores between processes that run side by side.
 
     Args:

@@ -1,7 +1,5 @@
 """The agents of this package."""
 
-from __future__ import annotations
-
 from magrounding.registry import AgentEntry
 
 _TXT2PI = "magrounding.agents.txt2pi:make_txt2pi"

@@ -69,7 +69,7 @@ def divide(logits: Tensor, places: Places, noise: Tensor | None = None) -> Divis
     return Division(places, difference, own, others)
 
 
-def draw_noise(shape: tuple[int, ...], generator: torch.Generator | None = None) -> Tensor:
+def draw_noise(shape: tuple[int, ...], generator: torch.Generator | None) -> Tensor:
     """Draw logistic noise, rounded to float16, as it is recorded."""
     return torch.rand(shape, generator=generator).logit(_SMALLEST).half()
 

@@ -1,7 +1,5 @@
 """Assignment of tasks to agents at the least total cost."""
 
-from __future__ import annotations
-
 import numpy as np
 from numba import njit
 

@@ -69,7 +69,7 @@ def may_amend(run: RunFolder, before: RunConfig, after: RunConfig) -> bool:
     return bool(divergences(run.config())) and all(_can_change(after, path) for path in _changed(before, after))
 
 
-def amend(run: RunFolder, settings: RunConfig, command: str = "") -> None:
+def amend(run: RunFolder, settings: RunConfig, command: str) -> None:
     """Go on with other settings, which `config.json` has from now on, and the amendment with the values of before.
 
     Args:

@@ -19,13 +19,13 @@ from magrounding.experiment.amendment import amend, amendments, note_divergence
 from magrounding.experiment.config import RunConfig, parse_config
 from magrounding.experiment.device import resolve_device
 from magrounding.experiment.evaluate import compared, play_missing
-from magrounding.experiment.initial import initial_policies
 from magrounding.experiment.interrupt import StopRequest
 from magrounding.experiment.phase import Phase
 from magrounding.experiment.progress import Display
 from magrounding.experiment.reports.run import write_report
 from magrounding.experiment.results import TEXT
 from magrounding.experiment.seed_run import SeedRun
+from magrounding.experiment.stage import initial_policies
 from magrounding.experiment.tracking import Sender, tracking_of
 from magrounding.play.actor import check_oracle, has_expert, make_expert
 from magrounding.play.demonstrations import find_demonstrations

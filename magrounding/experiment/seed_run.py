@@ -22,12 +22,11 @@ from magrounding.experiment.checkpoint import load_checkpoint, save_checkpoint, 
 from magrounding.experiment.config import RunConfig
 from magrounding.experiment.divergence import explained
 from magrounding.experiment.evaluate import Evaluations
-from magrounding.experiment.initial import initial_policies
 from magrounding.experiment.interrupt import StopRequest
 from magrounding.experiment.metrics import MetricsLog
 from magrounding.experiment.phase import Phase
 from magrounding.experiment.progress import Display, duration
-from magrounding.experiment.stage import StageSession
+from magrounding.experiment.stage import StageSession, initial_policies
 from magrounding.experiment.tracking import Sender
 from magrounding.play.evaluate import REASSIGNED, TRUE_MANUAL
 from magrounding.play.run_folder import SeedFolder
@@ -86,7 +85,7 @@ class SeedRun:
         display: Display,
         stop: StopRequest,
         send: Callable[[int, SeedFolder, bool], Sender],
-        before: Collection[str] = (),
+        before: Collection[str],
     ) -> None:
         self.settings, self.seed, self.folder, self.device = settings, seed, folder, device
         self._digests = {settings.digest, *before}

@@ -15,9 +15,11 @@ from torch import Tensor
 
 from magrounding.agents.building import build_policy, freeze
 from magrounding.agents.own_defaults import own_defaults
-from magrounding.agents.policy import evaluating
+from magrounding.agents.policy import Policy, evaluating
+from magrounding.agents.weights import fit_weights
 from magrounding.envs.make import make_vec
 from magrounding.envs.vector import WorldVectorEnv
+from magrounding.errors import CheckpointError, ConfigurationError
 from magrounding.experiment.checkpoint import (
     pack_arrays,
     pack_learners,
@@ -27,17 +29,20 @@ from magrounding.experiment.checkpoint import (
     unpack_players,
 )
 from magrounding.experiment.compiling import Task, call_expert, call_network, compiled_beside
-from magrounding.experiment.config import RunConfig
+from magrounding.experiment.config import RunConfig, read_config
 from magrounding.experiment.divergence import check_answers, check_losses
 from magrounding.experiment.progress import Display
 from magrounding.experiment.segmenting import learn_segments_of, segmenters_of
 from magrounding.play.actor import make_expert
 from magrounding.play.demonstrations import Demonstrations, find_demonstrations
 from magrounding.play.evaluate import TRUE_MANUAL, Evaluation, ProgressCallback, evaluate
+from magrounding.play.loading import load_team
 from magrounding.play.player import Player
 from magrounding.play.recording import RECORDING_SEED, record
 from magrounding.play.run_folder import SeedFolder
 from magrounding.play.team import Team
+from magrounding.pretrained import find_run
+from magrounding.registry import algorithm_entry
 from magrounding.threads import active_plan, map_agents
 from magrounding.training.algorithm import Teaching
 from magrounding.training.clock import Clock
@@ -323,3 +328,24 @@ class StageSession:
             shown.save(path)
         self.clock.add("teaching", since)
         return shown
+
+
+def initial_policies(settings: RunConfig) -> list[Policy]:
+    """Return a policy for each agent, with the weights of the team that `settings.initial` names.
+
+    Raises:
+        CheckpointError: no trained team there, or one that a team of this run could not go on from.
+        ConfigurationError: other words or actions than the run's, or an algorithm whose state is more than a policy.
+    """
+    source, (stage, first) = settings.initial, next(settings.walk())
+    if algorithm_entry(first.learner.algorithm).own_agents:
+        raise ConfigurationError(f"{first.learner.algorithm} begins with weights of its own: leave out initial")
+    team, found = load_team(source), read_config(find_run(source))
+    for name in ("env", "agent", "agents", "share_parameters"):
+        has, asked = getattr(found, name), getattr(settings, name)
+        if has != asked:
+            raise CheckpointError(f"the team of {source} has {name} {has}, this run {asked}: begin with another one")
+    team.origin.check_games(settings.describe(stage, **first.env_options), settings.env)
+    for policy in team.policies:
+        fit_weights(settings.make_network(), policy.state_dict(), source)
+    return team.policies

@@ -26,7 +26,7 @@ class Actor(Protocol):
     def act(self, obs: Any, memory: Any, info: Any, greedy: bool = True) -> tuple[Any, Any]: ...
 
 
-def begin_memory(actor: Any, num_envs: int, seed: int = 0) -> Any:
+def begin_memory(actor: Any, num_envs: int, seed: int) -> Any:
     """Return an actor's memory for episodes that are about to start; one that draws does so by `seed`."""
     make = getattr(actor, "initial_memory", None)
     if make is None:

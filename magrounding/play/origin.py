@@ -67,7 +67,7 @@ class Origin:
         knows = f"this team was trained on {self.env or 'games'} with {agents}{f' and {expected}' if expected else ''}"
         return Unplayable(f"{knows}; it was shown {was_shown}: let it play games like those")
 
-    def check_games(self, spec: EnvSpec, env: str = "") -> None:
+    def check_games(self, spec: EnvSpec, env: str) -> None:
         """Raise a ConfigurationError for an environment that differs in more than size, stage, split or sentences."""
         games = f"games of {env}" if env else "games"
         if spec.num_agents != self.num_agents:

@@ -244,7 +244,7 @@ class SavedLineup:
 
     people: tuple[int, ...] = ()
 
-    def __init__(self, path: Path, header: Header, episodes: Sequence[SavedEpisode], first: int = 0) -> None:
+    def __init__(self, path: Path, header: Header, episodes: Sequence[SavedEpisode], first: int) -> None:
         self.players = header.players
         self._path, self._header, self._episodes = path, header, episodes
         self._numbers = {episode.seed: number for number, episode in enumerate(episodes)}

@@ -27,7 +27,7 @@ class FieldWriter:
     """
 
     def __init__(
-        self, field: Field, view: np.ndarray, low: np.ndarray, high: np.ndarray, env: Any, *, trusted: bool = False
+        self, field: Field, view: np.ndarray, low: np.ndarray, high: np.ndarray, env: Any, *, trusted: bool
     ) -> None:
         self.name, self._view, self._env = field.name, view, env
         self._dtype, self._shape = view.dtype, view.shape

@@ -1,7 +1,5 @@
 """The learning algorithms of this package."""
 
-from __future__ import annotations
-
 from magrounding.registry import AlgorithmEntry
 
 ALGORITHMS = (

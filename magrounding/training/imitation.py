@@ -4,21 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import torch
 from torch import Tensor
 
-from magrounding.agents.policy import COSTS_TO_GO, LABELS
+from magrounding.agents.policy import COSTS_TO_GO, LABELS, Policy
 from magrounding.schema import Natural, NonNegative, Share
+from magrounding.spec import EnvSpec
 from magrounding.training.algorithm import IMITATE, Teaching
 from magrounding.training.learner import Loss, MinibatchConfig, MinibatchLearner
 from magrounding.training.trajectory import Minibatch, Trajectory
-
-if TYPE_CHECKING:
-    from magrounding.agents.policy import Policy
-    from magrounding.spec import EnvSpec
-
 
 OLD_NAMES = {"regret": "cost_to_go"}
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -16,12 +16,10 @@ from torch import Tensor
 from magrounding.agents.policy import Policy
 from magrounding.agents.transfer import as_floats
 from magrounding.schema import Count, Natural, NonNegative, Share
+from magrounding.spec import EnvSpec
 from magrounding.training.algorithm import AlgorithmConfig, AtLeastOne
 from magrounding.training.learner import Learner, Loss
-from magrounding.training.trajectory import Minibatch, Returns, Trajectory
-
-if TYPE_CHECKING:
-    from magrounding.spec import EnvSpec
+from magrounding.training.trajectory import Minibatch, Returns, Trajectory, carried_back
 
 
 @dataclass(frozen=True)
@@ -165,11 +163,7 @@ def vtrace(
     rho = ratio.clamp(max=clip_rho)
     delta = torch.where(alive, rho * (reward + discount * next_value - value), 0.0)
     passed_back = torch.where(nonterminal & alive, discount * ratio.clamp(max=clip_c), 0.0)
-    correction = torch.empty_like(value)  # v_t − V(x_t)
-    carry = torch.zeros_like(value[0])
-    for t in reversed(range(len(value))):
-        carry = delta[t] + passed_back[t] * carry
-        correction[t] = carry
+    correction = carried_back(delta, passed_back, value)  # v_t − V(x_t)
     next_correction = torch.cat([correction[1:], torch.zeros_like(correction[:1])])
     next_target = next_value + torch.where(nonterminal, next_correction, 0.0)
     advantage = torch.where(alive, rho * (reward + discount * next_target - value), 0.0)

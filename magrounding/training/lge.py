@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import Annotated, ClassVar
 
 from magrounding.agents.lge import NO_GUIDE, Lge
 from magrounding.agents.policy import Policy
 from magrounding.errors import ConfigurationError
 from magrounding.schema import NonNegative, OneOf, Share
+from magrounding.spec import EnvSpec
 from magrounding.training.algorithm import falling
 from magrounding.training.drrn import DrrnLearner, DrrnLearnerConfig
-
-if TYPE_CHECKING:
-    from magrounding.spec import EnvSpec
 
 FIX, INC, RELEASED = GUIDANCE = ("fix", "inc", "released")
 
@@ -54,7 +52,7 @@ class LgeLearner(DrrnLearner):
     network: Lge
     config: LgeLearnerConfig
 
-    def __init__(self, policy: Lge, config: LgeLearnerConfig, spec: EnvSpec, seed: int = 0) -> None:
+    def __init__(self, policy: Lge, config: LgeLearnerConfig, spec: EnvSpec, seed: int) -> None:
         super().__init__(policy, config, spec, seed)
         self._set_epsilon(0)
 

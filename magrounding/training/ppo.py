@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import torch
 from torch import Tensor
 
+from magrounding.agents.policy import Policy
 from magrounding.schema import Natural, NonNegative
+from magrounding.spec import EnvSpec
 from magrounding.training.algorithm import end_of_fall, falling
 from magrounding.training.learner import Loss, MinibatchConfig, MinibatchLearner
-from magrounding.training.trajectory import Minibatch, Returns, SentTrajectory, Trajectory
-
-if TYPE_CHECKING:
-    from magrounding.agents.policy import Policy
-    from magrounding.spec import EnvSpec
+from magrounding.training.trajectory import Minibatch, Returns, SentTrajectory, Trajectory, carried_back
 
 
 @dataclass(frozen=True)
@@ -141,9 +139,7 @@ def normalised_returns(reward: Tensor, gamma: float, value: Tensor, nonterminal:
         reward, nonterminal, alive: [T, B] as of `gae`.
         value: [T, B] values of the learner, which live on the normalised scale.
     """
-    total, later = torch.zeros_like(reward), torch.zeros_like(reward[0])
-    for t in reversed(range(len(reward))):
-        total[t] = later = reward[t] + gamma * torch.where(nonterminal[t], later, 0.0)
+    total = carried_back(reward, torch.where(nonterminal, gamma, 0.0), reward)
     lived = total[alive]
     if len(lived) > 1:
         total = (total - lived.mean()) / (lived.std() + 1e-5)

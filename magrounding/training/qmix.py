@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
 import torch
@@ -17,6 +17,7 @@ from magrounding.agents.qmix.network import MIXERS, PLAY_EPSILON, QNetwork, make
 from magrounding.agents.transfer import upload
 from magrounding.errors import ConfigurationError
 from magrounding.schema import Count, Natural, NonNegative, OneOf, Share
+from magrounding.spec import EnvSpec
 from magrounding.training.algorithm import falling
 from magrounding.training.q_learning import QLearner, QLearningConfig, td_loss
 from magrounding.training.trajectory import Trajectory, gae
@@ -130,9 +131,6 @@ class EpisodeReplay:
         """Leave out episodes that have not ended: the next step of every game is the first of a new one."""
         self._open[:] = 0
 
-
-if TYPE_CHECKING:
-    from magrounding.spec import EnvSpec
 
 DEAD_VALUES = ("zero", "kept")
 

@@ -360,9 +360,13 @@ def gae(
     """
     delta = torch.where(alive, reward + discount * next_value - value, 0.0)
     passed_back = torch.where(nonterminal & alive, discount * gae_lambda, 0.0)
-    advantage = torch.empty_like(value)
-    carry = torch.zeros_like(value[0])
-    for t in reversed(range(len(value))):
-        carry = delta[t] + passed_back[t] * carry
-        advantage[t] = carry
+    advantage = carried_back(delta, passed_back, value)
     return Returns(value + advantage, advantage)
+
+
+def carried_back(delta: Tensor, share: Tensor, like: Tensor) -> Tensor:
+    """Sums [T, B], of the type of `like`: what a step is worth itself, and its share of the sum of the next step."""
+    total, later = torch.empty_like(like), torch.zeros_like(like[0])
+    for t in reversed(range(len(like))):
+        total[t] = later = delta[t] + share[t] * later
+    return total

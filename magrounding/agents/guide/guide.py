@@ -14,7 +14,7 @@ import torch.nn.functional as F
 from safetensors.torch import save
 from torch import Tensor, nn
 
-from magrounding.agents.bounded import bounded
+from magrounding.agents.building import bounded
 from magrounding.agents.guide.encoder import HashedEncoder, LanguageModelEncoder
 from magrounding.agents.policy import evaluating
 from magrounding.agents.weights import fit_weights, parse_tensors

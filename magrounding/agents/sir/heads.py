@@ -57,7 +57,7 @@ class PanoramaHead(nn.Module):
     action to stop, which the paper lacks, is w · H + b.
     """
 
-    def __init__(self, width: int, channels: int, stop: bool = False) -> None:
+    def __init__(self, width: int, channels: int, stop: bool) -> None:
         super().__init__()
         self.project = nn.Linear(width, channels)
         self.stop = nn.Linear(width, 1) if stop else None

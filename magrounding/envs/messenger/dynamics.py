@@ -1,7 +1,5 @@
 """Kernels that play a step: entities move, then the agents, then contacts are resolved."""
 
-from __future__ import annotations
-
 import numpy as np
 from numba import njit
 

@@ -1,7 +1,5 @@
 """Kernels that start an episode: roles, movements, places, and the manual."""
 
-from __future__ import annotations
-
 import numpy as np
 from numba import njit
 

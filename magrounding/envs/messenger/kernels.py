@@ -1,7 +1,5 @@
 """Kernels that Python calls, compiled once a machine: see `CompiledWorld`."""
 
-from __future__ import annotations
-
 from magrounding.envs.compiled import copy_document
 from magrounding.envs.messenger.arrays import (
     ALLY_ID,

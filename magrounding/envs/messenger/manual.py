@@ -165,7 +165,7 @@ def missing_sentences(folder: str | None, text: str, cell: Cell, why: str) -> Da
 
 @lru_cache(maxsize=64)
 def sentence_tables(
-    corpus: Corpus, cells: tuple[tuple[str, ...], ...], *, stream: bool = False
+    corpus: Corpus, cells: tuple[tuple[str, ...], ...], *, stream: bool
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """All sentences that games draw from, those of each of CELLS; in a stream without punctuation.
 

@@ -1,7 +1,5 @@
 """Best moves: those of the greatest expected chances one step ahead, after the division of messages and goals."""
 
-from __future__ import annotations
-
 import numpy as np
 from numba import njit
 

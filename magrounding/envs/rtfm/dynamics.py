@@ -1,7 +1,5 @@
 """Kernels that play a step: all choose on the old state, then move one by one, and each arrival is resolved at once."""
 
-from __future__ import annotations
-
 import numpy as np
 from numba import njit
 

@@ -4,8 +4,6 @@ Twins are the minimal pairs of `eval_minimal`: games 2k and 2k + 1 have the same
 but two elements have exchanged their modifiers, or two monsters their teams. What wins one of them loses the other.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numba import njit
 

@@ -1,7 +1,5 @@
 """Kernels that Python calls, compiled once per machine: `start_rows`, … of `CompiledWorld`, and `write_facts`."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from magrounding.envs.compiled import copy_document, copy_row, document_key

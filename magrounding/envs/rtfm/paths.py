@@ -1,7 +1,5 @@
 """Best moves where monsters never move: shortest safe paths."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from magrounding.envs.assignment import IMPOSSIBLE, assign

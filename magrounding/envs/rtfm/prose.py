@@ -5,8 +5,6 @@ a random order two by two, and so are two of the teams; each pair is stated by o
 each. Sentences that say nothing come between. Plain statements alone are written as `generate` does, by the same draws.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numba import njit
 

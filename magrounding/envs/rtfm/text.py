@@ -38,7 +38,7 @@ def sentence_table(
     lists: Sequence[Sequence[str]],
     names: Sequence[str],
     *,
-    stream: bool = False,
+    stream: bool,
 ) -> np.ndarray:
     """All sentences of one kind.
 

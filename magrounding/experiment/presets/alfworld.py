@@ -1,7 +1,5 @@
 """Presets of ALFWorld: ours for two CPU cores, and SIR as SILG trains it."""
 
-from __future__ import annotations
-
 from magrounding.experiment.config import REMAINING_STAGES, RunConfig
 from magrounding.experiment.phase import EvaluationConfig, Phase, Promotion
 from magrounding.experiment.presets.published import as_silg

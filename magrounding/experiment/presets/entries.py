@@ -1,7 +1,5 @@
 """The presets of this package: name, environment, where it stands."""
 
-from __future__ import annotations
-
 from magrounding.registry import PresetEntry
 
 _HERE = "magrounding.experiment.presets"

@@ -1,7 +1,5 @@
 """Presets of Touchdown: ours for two CPU cores, and SIR as SILG trains it."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from magrounding.experiment.config import REMAINING_STAGES, RunConfig

@@ -1,7 +1,5 @@
 """The trackers of this package: id, where it stands."""
 
-from __future__ import annotations
-
 from magrounding.registry import TrackerEntry
 
 _HERE = "magrounding.experiment.trackers"

@@ -1,7 +1,5 @@
 """Receptacles and objects of our scenes, and what can be done with them; names are ALFRED's."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -248,7 +248,7 @@ def ansi(game: RoomGridLevel) -> str:
     return "\n".join(lines)
 
 
-def scene_of(game: RoomGridLevel, grid: np.ndarray, outcome: str = "") -> Scene:
+def scene_of(game: RoomGridLevel, grid: np.ndarray, outcome: str) -> Scene:
     """Draw what the agent sees: it stands in the middle of the last row and looks at the first.
 
     Args:

@@ -1,7 +1,5 @@
 """The environment ScienceWorld."""
 
-from __future__ import annotations
-
 from magrounding.evaluation_plan import EvaluationPlan, by_split
 from magrounding.registry import EnvEntry
 from magrounding.single.scienceworld.options import SPLITS, TASKS
