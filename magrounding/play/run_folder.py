@@ -27,7 +27,7 @@ def entry_of(content: Mapping[str, Any], name: str, kind: Any) -> Any:
     try:
         return msgspec.convert(content[name], kind) if name in content else kind()
     except (msgspec.ValidationError, UnicodeEncodeError):
-        raise CheckpointError(f"the run's folder is damaged: its {name} is not what was written") from None
+        raise CheckpointError(f"the run's folder is damaged: {name} is not what was written") from None
 
 
 class SeedFolder:
@@ -101,8 +101,9 @@ class RunFolder:
 
     def baselines(self) -> dict[str, dict[str, dict[str, Any]]]:
         """Summaries of other players' games so far: "stage/set" → player → summary."""
-        content = read_json(self.baselines_file) if self.baselines_file.exists() else {}
-        return entry_of({self.baselines_file.name: content}, self.baselines_file.name, _Baselines)
+        path = self.baselines_file
+        content = read_json(path) if path.exists() else {}
+        return entry_of({str(path): content}, str(path), _Baselines)
 
     def write_baselines(self, content: dict[str, Any]) -> None:
         write_json(self.baselines_file, content, sealed=True)
