@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
@@ -104,12 +105,13 @@ def did_you_mean(value: object, known: Iterable[str]) -> str:
 
     Names that differ in their numbers only are never meant: who asks for seed 3 does not want seed 8.
     """
-    if not isinstance(value, str):
+    if not isinstance(value, str) or len(value) < 3:  # two letters are like anything
         return ""
-    others = [name for name in known if name != value and _but_digits(name) != _but_digits(value)]
-    like = get_close_matches(value, others, 1, _ALIKE)
-    return f"; did you mean {like[0]!r}?" if like else ""
+    written, names = value.casefold(), {name.casefold(): name for name in known if name != value}
+    others = [name for name in names if name == written or _but_digits(name) != _but_digits(written)]
+    like = get_close_matches(written, others, 1, _ALIKE)
+    return f"; did you mean {names[like[0]]!r}?" if like else ""
 
 
 def _but_digits(name: str) -> str:
-    return "".join(letter for letter in name if not letter.isdecimal())
+    return re.sub(r"\d", "", name)

@@ -61,7 +61,7 @@ def missing_packages(extra: str = "") -> tuple[str, ...]:
 
     ConfigurationError where the package is not installed.
     """
-    return tuple(missing for each in requirements(extra) if (missing := _missing(each)))
+    return tuple(filter(None, map(_missing, requirements(extra))))
 
 
 def state(extra: str) -> str:

@@ -277,7 +277,7 @@ def check_place(path: Path) -> None:
 
 def remove_partial(folder: Path, *, below: bool = True) -> None:
     """Remove what killed saves left in a folder, and `below` it, into which no other process writes."""
-    for path in folder.rglob(".*.partial") if below else folder.glob(".*.partial"):
+    for path in folder.glob("**/.*.partial" if below else ".*.partial"):
         if re.fullmatch(r"\..+\.[0-9a-f]+\.partial", path.name) and path.is_file():
             path.unlink(missing_ok=True)
 

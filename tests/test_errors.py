@@ -31,6 +31,7 @@ def test_an_error_can_be_pickled(kind):
     [
         ("preset", "quik", ("paper", "quick", "demo"), "quick"),
         ("split", "evl", ("train", "eval"), "eval"),
+        ("env", "RTFM", ("messenger", "rtfm"), "rtfm"),
         ("stage", "S5", ("s1", "s5"), None),  # two letters: everything is like everything
         ("command", "tarin", COMMANDS, "train"),
         ("command", "agents", COMMANDS, None),  # and not segments
