@@ -12,7 +12,7 @@ import inspect
 import math
 import re
 import warnings
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import MISSING, Field, dataclass, fields, replace
 from functools import cache, cached_property
 from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar, get_args, get_origin, get_type_hints
@@ -32,7 +32,7 @@ Count = Annotated[int, Meta(ge=1, le=MOST)]
 Natural = Annotated[int, Meta(ge=0, le=MOST)]
 Share = Annotated[float, Meta(ge=0, le=1)]
 NonNegative = Annotated[float, Meta(ge=0)]
-Positive = Annotated[float, Meta(gt=0)]
+Positive = Annotated[float, Meta(gt=0, le=MOST)]
 Sizes = Annotated[tuple[Count, ...], Meta(min_length=1)]
 INFINITE = "infinite"
 """Mark beside a type that admits infinity, whatever the bounds; numbers of other options are finite."""
@@ -135,8 +135,7 @@ class Option:
         """The value as the annotation has it, NumPy's numbers as Python's, lists as tuples; or ConfigurationError."""
         value = plain(value)
         if self.choices is not None and not (value is None and type(None) in _parts(self.type)):
-            names: list[Any] = list(value) if isinstance(value, tuple | list) else [value]
-            for name in names:
+            for name in value if isinstance(value, tuple | list) else (value,):
                 check_choice(self.choices.kind or self.name, name, self.choices.names)
         if self.nested:
             return _nested(self.type, value)
@@ -301,7 +300,7 @@ def known_name(factory: Callable[..., Any], name: str, owner: str = "") -> str:
     if name in (old := getattr(factory, "renamed", {})):
         warnings.warn(f"option {name} of {owner} is called {old[name]} now", FutureWarning, stacklevel=3)
         return old[name]
-    return check_choice(f"option of {owner}", name, options_of(factory))
+    return check_choice(f"option of {owner}", name, (each for each in options_of(factory) if each != "render_mode"))
 
 
 def _owner(factory: Callable[..., Any]) -> str:
@@ -322,15 +321,12 @@ def _nested(hint: Any, value: Any) -> Any:
 
 def flat(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
     """(Path, value) of all that JSON data holds; lists of plain values are values."""
-    parts: Iterable[tuple[Any, Any]]
-    if isinstance(value, dict):
-        parts = value.items()
-    elif isinstance(value, list) and value and isinstance(value[0], dict | list):
-        parts = enumerate(value)
-    else:
+    if isinstance(value, list) and value and isinstance(value[0], dict | list):
+        value = dict(enumerate(value))
+    if not isinstance(value, dict):
         yield path, value
         return
-    for name, each in parts:
+    for name, each in value.items():
         yield from flat(each, f"{path}.{name}" if path else str(name))
 
 

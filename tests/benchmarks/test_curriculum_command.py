@@ -48,11 +48,11 @@ def test_a_full_disk_is_one_sentence_and_loses_nothing(tmp_path):
         line, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, timeout=600
     )
     assert done.returncode == 2
-    path = re.escape(str(tmp_path / "run" / "checkpoint.safetensors"))
-    assert re.fullmatch(rf"error: {path}: File too large; .*--resume\n", done.stderr)
+    saved = tmp_path / "run" / "checkpoint.safetensors"
+    assert re.fullmatch(rf"error: {re.escape(str(saved))}: File too large; .*--resume\n", done.stderr)
     assert (tmp_path / "run" / "config.json").exists()
     assert not list(tmp_path.rglob("*.partial"))
-    assert not (tmp_path / "run" / "checkpoint.safetensors").exists()
+    assert not saved.exists()
 
 
 def run(monkeypatch, capsys, *arguments):
@@ -85,6 +85,7 @@ def catch_runs(monkeypatch):
         ["--env", "ma_rtfm", "--stages", ","],
         ["--env", "ma_rtfm", "--team-reward", "nan"],
         ["--env", "ma_rtfm", "--budget", "0"],
+        ["--env", "ma_rtfm", "--budget", "1e308"],
         ["--env", "ma_rtfm", "--network", "hidden=wide"],
         ["--env", "ma_rtfm", "--learning", "speed=3"],
         ["--env", "messenger", "--preset", "quick", "--stages", "s1,s2", "--learning", "cost_to_go=3"],
@@ -138,8 +139,8 @@ def test_stopped_before_there_was_anything_to_save(monkeypatch, capsys, tmp_path
         raise KeyboardInterrupt
 
     monkeypatch.setattr(train, "run_curriculum", stop)
-    code, err = run(monkeypatch, capsys, "--env", "ma_rtfm", "--out", tmp_path / "run")
-    assert (code, err) == (130, "stopped before the run began\n")
+    stopped = 130, "stopped before the run began\n"
+    assert run(monkeypatch, capsys, "--env", "ma_rtfm", "--out", tmp_path / "run") == stopped
     write_json(tmp_path / "run" / "config.json", tiny_settings().as_dict())
     code, err = run(monkeypatch, capsys, "--env", "ma_rtfm", "--out", tmp_path / "run")
     assert code == 130
@@ -171,8 +172,7 @@ CONTRADICTIONS = [
 @pytest.mark.parametrize(("flag", "other", "same"), CONTRADICTIONS, ids=[case[0] for case in CONTRADICTIONS])
 def test_resuming_something_else(monkeypatch, capsys, tmp_path, flag, other, same):
     """Refused where it contradicts what the folder has; the same again is no contradiction."""
-    settings = make_config("ma_rtfm", "txt2pi", agents=3, seeds=(0, 1))
-    settings = settings.with_budget(0.25)
+    settings = make_config("ma_rtfm", "txt2pi", agents=3, seeds=(0, 1)).with_budget(0.25)
     write_json(tmp_path / "config.json", settings.as_dict())
     resumed = catch_runs(monkeypatch)
     line = ("--env", "ma_rtfm", "--out", tmp_path, "--resume")
