@@ -300,7 +300,7 @@ def known_name(factory: Callable[..., Any], name: str, owner: str = "") -> str:
     if name in (old := getattr(factory, "renamed", {})):
         warnings.warn(f"option {name} of {owner} is called {old[name]} now", FutureWarning, stacklevel=3)
         return old[name]
-    return check_choice(f"option of {owner}", name, (each for each in options_of(factory) if each != "render_mode"))
+    return check_choice(f"option of {owner}", name, options_of(factory))
 
 
 def _owner(factory: Callable[..., Any]) -> str:
