@@ -21,7 +21,10 @@ _KEYS = np.iinfo(np.int64)
 def refuse(what: str, value: Any, env: Any, expected: str) -> NoReturn:
     """Raise a ConfigurationError: what an env has given, and what was expected of it."""
     name = type(getattr(env, "unwrapped", env)).__name__  # its own class, not that of a wrapper
-    shown = textwrap.shorten(reprlib.repr(value), _SHOWN)
+    try:
+        shown = textwrap.shorten(reprlib.repr(value), _SHOWN)
+    except ValueError:  # Python prints no integer of thousands of digits
+        shown = f"of type {type(value).__name__} and too long to show"
     raise ConfigurationError(f"{what} of {name} is {shown}: {expected} was expected")
 
 

@@ -35,7 +35,7 @@ class PettingZooAdapter:
         except TypeError:
             self.possible_agents, self._known = [], set[Any]()
         if not self._known or len(self._known) < len(self.possible_agents):
-            refuse("possible_agents", env.possible_agents, env, "a list of different names")
+            refuse("possible_agents", env.possible_agents, env, "a list of different names, one at least,")
         self.observation_space = env.observation_space
         self.action_space = env.action_space
 

@@ -49,6 +49,7 @@ WRONG = {
     "no reward": {"reward": None},
     "infinite reward": {"reward": -np.inf},
     "reward as text": {"reward": "1.5"},
+    "large reward": {"reward": 10**5000},
     "reward beyond float32": {"reward": 1e300},
     "no info": {"info": 3},
     "flag": {"terminated": None},
