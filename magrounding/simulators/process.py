@@ -123,13 +123,14 @@ class ProcessVectorEnv(SimulatorVectorEnv, HasHalves):
         An episode that was lost and not yet shown as such gets every action: whatever is played is lost. A
         CallOrderError for a row whose step is being played.
         """
-        asked = check_rows(rows, self.num_envs)
-        if any(np.isin(asked, np.arange(self.num_envs)[self.groups[group]]).any() for group in self._tickets):
+        asked = np.zeros(self.num_envs, np.bool_)
+        asked[check_rows(rows, self.num_envs)] = True
+        if any(asked[self._rows[group,]].any() for group in self._tickets):
             raise CallOrderError("receive the step of these games before asking for their best actions")
-        labels = super().best_actions(asked)
+        labels = super().best_actions(rows)
         for worker, group in self._lost:
-            lost = [row for row in asked.tolist() if row in range(self.num_envs)[worker.groups[group]]]
-            labels[lost] = self._arena.labels[lost] = True
+            within = worker.groups[group]
+            labels[within][asked[within]] = self._arena.labels[within][asked[within]] = True
         return labels
 
     def close(self) -> None:

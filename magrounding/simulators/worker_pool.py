@@ -89,7 +89,9 @@ class WorkerPool:
 
     def _start(self) -> EnvSpec:
         for worker, failure in self._begin(self.workers).items():
-            raise failure.error or SimulatorError(f"worker {worker.index} did not start: {failure.reason}")
+            if failure.error is None:
+                raise SimulatorError(f"worker {worker.index} did not start: {failure.reason}")
+            raise failure.error
         return equal_spec(worker.spec for worker in self.workers)
 
     def _begin(self, workers: Sequence[Handle]) -> dict[Handle, Failure]:
@@ -99,16 +101,14 @@ class WorkerPool:
     def _wait(self, tickets: Mapping[Handle, int], seconds: float) -> dict[Handle, Failure]:
         """Wait until every worker has answered its ticket; return those that failed to within `seconds`, and why."""
         failures: dict[Handle, Failure] = {}
-        waiting = [worker for worker, ticket in tickets.items() if worker.answered < ticket]
         deadline = time.monotonic() + seconds
-        while waiting:
+        while waiting := [each for each in tickets if each.answered < tickets[each] and each not in failures]:
             ready = self._all.ready(waiting, deadline - time.monotonic())
             if not ready and time.monotonic() >= deadline:
                 return failures | dict.fromkeys(waiting, Failure(f"no answer for {seconds:g} s"))
             for worker in ready:
                 if failure := worker.read():
                     failures[worker] = failure
-            waiting = [each for each in waiting if each.answered < tickets[each] and each not in failures]
         return failures
 
     def _note_failure(self, worker: Handle, failure: Failure) -> None:
