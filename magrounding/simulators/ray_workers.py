@@ -187,11 +187,11 @@ class RayHandle(WorkerHandle):
             return Failure(_reason(error))
         if isinstance(answer, bytes):
             failure = Failure.unpacked(answer)
-            if not command and isinstance(failure.error, MagroundingError | ImportError | OSError):
-                node = self._ray.get(self._where)[0]
-                error = ConfigurationError(f"node {node} cannot make the games: {failure.error}")
-                return replace(failure, error=error)
-            return failure
+            if command or not isinstance(failure.error, MagroundingError | ImportError | OSError):
+                return failure
+            error = ConfigurationError(f"node {self._ray.get(self._where)[0]} cannot make the games: {failure.error}")
+            error.__cause__ = failure.error  # its note says where it was raised
+            return replace(failure, error=error)
         if not command:
             self._spec = answer
         else:
