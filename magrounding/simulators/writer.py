@@ -75,7 +75,7 @@ def converted(value: Any, like: np.ndarray, name: str, env: Any, *, reshape: boo
     if array.size == like.size and reshape:
         array = array.reshape(like.shape)
     if array.dtype.kind not in "biuf" or array.shape != like.shape:
-        refuse(name, value, env, f"an array of numbers of shape {like.shape}, not {array.dtype} of shape {array.shape},")
+        refuse(name, value, env, f"an array of numbers of shape {like.shape}, not {array.dtype} {array.shape},")
     if array.dtype == like.dtype:
         return array
     with np.errstate(all="ignore") if array.dtype.kind == "f" else nullcontext():  # what is lost is another number
