@@ -20,6 +20,7 @@ from typing import Any
 
 import msgspec
 import numpy as np
+from msgspec import UNSET, UnsetType
 
 from magrounding.brief import brief
 from magrounding.envs.messenger.arrays import ENTITIES, FIRST_WORD, MOVEMENTS, ROLES
@@ -138,7 +139,9 @@ def _form() -> Any:
     """The form of a file: entity → role → movement → sentences, each of which may be left out."""
     form: Any = list[str]
     for names in ((*MOVEMENTS, *_OTHER_NAMES), ROLES, ENTITIES):
-        form = msgspec.defstruct("Form", [(name, form | None, None) for name in names], forbid_unknown_fields=True)
+        form = msgspec.defstruct(
+            "Form", [(name, form | UnsetType, UNSET) for name in names], forbid_unknown_fields=True
+        )
     return form
 
 
@@ -146,13 +149,13 @@ def _parse_cells(content: bytes, path: Path) -> Cells:
     try:
         data: dict[str, dict[str, dict[str, list[str]]]] = parse_json(text_of(content))
         msgspec.convert(data, _form())
-    except (ValueError, msgspec.ValidationError) as error:
+    except ValueError as error:
         raise DataNotFound(f"{path} has no sentences that can be read: {error}") from None
     cells: dict[Cell, list[str]] = {cell: [] for cell in CELLS}
     for entity, roles in data.items():
-        for role, movements in (roles or {}).items():
-            for name, found in (movements or {}).items():
-                tokens = (" ".join(re.findall(r"[^\W_]+|[^\w\s]", sentence.lower())) for sentence in found or ())
+        for role, movements in roles.items():
+            for name, found in movements.items():
+                tokens = (" ".join(re.findall(r"[^\W_]+|[^\w\s]", sentence.lower())) for sentence in found)
                 cells[entity, role, _OTHER_NAMES.get(name, name)] += filter(None, tokens)
     return {cell: tuple(sentences) for cell, sentences in cells.items()}
 

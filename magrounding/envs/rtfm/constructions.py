@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from magrounding.envs.rtfm.ontology import MEANINGFUL
 from magrounding.errors import ConfigurationError, check_choice
@@ -122,7 +123,7 @@ class Entry(msgspec.Struct, forbid_unknown_fields=True):
     """A sentence of a file that is not a text alone; `said` is "a A", and "b B" of two lists, where it is left out."""
 
     text: str
-    said: list[str] | None = None
+    said: list[str] | UnsetType = UNSET
     denied: list[str] = []
     retracted: list[str] = []
 
@@ -145,7 +146,7 @@ def parse_template(
     slots = [word[1:-1] for word in words if SLOT.fullmatch(word)]
     groups = 2 if "b" in "".join(slots) else 1 if "a" in "".join(slots) else 0
     claimed = {POLARITIES[STATED]: ["a A", "b B"][:groups], **entry}
-    listed = [(claim, polarity) for polarity, name in enumerate(POLARITIES) for claim in claimed.get(name) or ()]
+    listed = [(claim, polarity) for polarity, name in enumerate(POLARITIES) for claim in claimed.get(name, ())]
     for fault in _faults_of_words(words, slots, classes, [claim for claim, _ in listed]):
         raise ConfigurationError(fault)
     claims = []

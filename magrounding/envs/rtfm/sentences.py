@@ -15,6 +15,7 @@ from importlib.resources import files
 from typing import Any
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from magrounding.brief import brief
 from magrounding.envs.rtfm.constructions import (
@@ -143,21 +144,18 @@ def find_sentences(path: str | None, language: bool) -> Sentences:
     return _parse_file(path, require_bytes(user_path(path), missing=missing, refused=DataNotFound))
 
 
-def _form(name: str, fields: Sequence[str], holds: Any) -> Any:
-    """The form of a table of a file: entries with these names, each of which may be left out, and no others."""
-    return msgspec.defstruct(name, [(each, holds | None, None) for each in fields], forbid_unknown_fields=True)
+def _form(name: str, entries: Mapping[str, Any]) -> Any:
+    """The form of a table of a file: these entries, each of which may be left out, and no others."""
+    fields = [(each, form | UnsetType, UNSET) for each, form in entries.items()]
+    return msgspec.defstruct(name, fields, forbid_unknown_fields=True)
 
 
 @cache
 def _file_form() -> Any:
     """The form of a file of sentences; what is wrong with one, and where, msgspec says."""
-    kinds = {each: _form("Kinds", _kinds_of(each), list[str | Entry]) for each in _ORDER}
-    split = msgspec.defstruct(
-        "Split", [(each, kind | None, None) for each, kind in kinds.items()], forbid_unknown_fields=True
-    )
-    classes = _form("Classes", (TRAIN, PARAPHRASE), dict[str, list[str]])
-    parts = [("origin", Any, None), ("classes", classes | None, None), *((each, split | None, None) for each in TEXTS)]
-    return msgspec.defstruct("File", parts, forbid_unknown_fields=True)
+    kinds = {each: _form("Kinds", dict.fromkeys(_kinds_of(each), list[str | Entry])) for each in _ORDER}
+    classes = _form("Classes", dict.fromkeys((TRAIN, PARAPHRASE), dict[str, list[str]]))
+    return _form("File", {"origin": Any, "classes": classes, **dict.fromkeys(TEXTS, _form("Split", kinds))})
 
 
 def _kinds_of(construction: str) -> tuple[str, ...]:
@@ -174,7 +172,7 @@ def _parse_file(path: str, content: bytes) -> Sentences:
         sentences = Sentences(*_parse_content(found), f"templates {path}, sha256 {digest}", digest)
         for fault in _faults_of(sentences):
             raise ConfigurationError(fault)
-    except (ValueError, msgspec.ValidationError) as error:  # also of JSON and UTF-8
+    except ValueError as error:  # also of JSON and UTF-8
         raise DataNotFound(f"{path} has no templates that can be read: {error}") from None
     return sentences
 
@@ -183,14 +181,14 @@ def _parse_content(content: Any) -> tuple[tuple[Template, ...], dict[str, dict[s
     """Parse templates and classes; ConfigurationError, with its place, for what is none."""
     classes = {
         split: {name: _parse_class(name, words, split) for name, words in found.items()}
-        for split, found in (content.get("classes") or {}).items()
+        for split, found in content.get("classes", {}).items()
     }
     templates = []
     for split in TEXTS:
         known = classes.get(PARAPHRASE if split == PARAPHRASE else TRAIN, {})
-        for construction, kinds in (content.get(split) or {}).items():
-            for kind, entries in (kinds or {}).items():
-                for number, entry in enumerate(entries or (), 1):
+        for construction, kinds in content.get(split, {}).items():
+            for kind, entries in kinds.items():
+                for number, entry in enumerate(entries, 1):
                     try:
                         templates.append(parse_template(split, construction, kind, entry, known))
                     except ConfigurationError as error:
