@@ -8,8 +8,8 @@ files that only this user can write to, or nowhere.
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from hashlib import sha256
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
@@ -40,13 +40,25 @@ class _Cache(FunctionCache):
     def _index_key(self, sig: Any, codegen: Any) -> tuple[Any, ...]:
         return (*super()._index_key(sig, codegen), _fingerprint(self._py_func, sig))
 
+    @contextmanager
+    def _guard_against_spurious_io_errors(self) -> Iterator[None]:
+        """Around reading and keeping a kernel: it is compiled, and the cache begins anew, where this fails.
+
+        A power cut leaves files that are not whole, and unpickling them raises anything; a disk may be full.
+        """
+        try:
+            yield
+        except Exception:
+            with suppress(OSError):
+                self.flush()
+
 
 def cached_njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
-    """`numba.njit(cache=True, **options)`, by default not callable from C; works without a place for a cache, too.
+    """`numba.njit(cache=True, **options)`, not callable from C; works without a place for a cache, too.
 
     What a kernel uses of other modules of its package, or of this one, may change: then it is compiled again.
     """
-    options = {"no_cfunc_wrapper": True, **options}
+    options["no_cfunc_wrapper"] = True
 
     def decorate(function: Callable[..., Any]) -> Any:
         made = numba.njit(**options)(function)

@@ -126,13 +126,9 @@ def _open_at_once(path: str, flags: int) -> int:
 
 
 def read_bytes(path: Path, most: int = RECORD) -> bytes:
-    """The content of a regular file of at most `most` bytes; OSError as of `open_regular`."""
+    """What a regular file of at most `most` bytes holds as it is opened; OSError as of `open_regular`."""
     with open_regular(path, most) as file:
-        size = os.fstat(file.fileno()).st_size  # a buffer is as large as what is asked for
-        data = file.read(min(size, most) + 1)  # it may grow meanwhile
-    if len(data) > most:
-        raise OSError(errno.EFBIG, f"it has more than {most:,} bytes", str(path))
-    return data
+        return file.read(os.fstat(file.fileno()).st_size)  # it may grow meanwhile
 
 
 def require_bytes(

@@ -4,8 +4,11 @@ import json
 import subprocess
 import sys
 import tempfile
+from contextlib import contextmanager
 from pathlib import Path
 from subprocess import CompletedProcess
+
+import pytest
 
 IMPORTED = ("magrounding.cli.train", "torch._dynamo")
 """Modules that most commands import; torch's optimizers import the second."""
@@ -69,3 +72,15 @@ class Forked:
 
     def __exit__(self, *_):
         self._process.communicate()  # closes its input, which ends it
+
+
+@contextmanager
+def full_disk():
+    """Files longer than some bytes are refused by the system, once half of them is written."""
+    resource = pytest.importorskip("resource")
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (90, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))

@@ -96,23 +96,29 @@ CALL = (
     "print(*kernel(Pair(1, 2)), sum(kernel.stats.cache_hits.values()))"
 )
 
+FULL_DISK = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0)); "
+
 
 @pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="nothing is compiled")
-def test_a_change_of_another_file_is_noticed(tmp_path):
-    """Numba itself looks at the file of the kernel alone."""
+def test_a_change_of_another_file_is_noticed_and_a_cache_never_in_the_way(tmp_path):
+    """Numba itself looks at the file of the kernel alone, and trusts disk and cache."""
     package, root = tmp_path / "toy", Path(magrounding.__file__).parents[1]
     package.mkdir()
     (package / "kernel.py").write_text(KERNEL)
 
-    def call(*change):
-        (package / "other.py").write_text(OTHER.replace(*change))
+    def call(old, new, before=""):
+        (package / "other.py").write_text(OTHER.replace(old, new))
         surroundings = {**os.environ, "PYTHONPATH": f"{root}:{tmp_path}", "PYTHONDONTWRITEBYTECODE": "1"}
-        done = run(CALL, surroundings)
+        done = run(before + CALL, surroundings)
         assert done.returncode == 0, done.stderr
         return [int(word) for word in done.stdout.split()]
 
     assert call("", "") == [1, 3, 5, 3, 1, 0]
     assert call("", "") == [1, 3, 5, 3, 1, 1]  # from the cache
+    for file in package.rglob("*.nb?"):
+        file.write_bytes(b"")  # as a power cut leaves it
+    assert call("", "", FULL_DISK) == [1, 3, 5, 3, 1, 0]
+    assert [call("", "")[-1] for _ in range(2)] == [0, 1]
     assert call("NUMBER, TABLE = 3", "NUMBER, TABLE = 4") == [1, 4, 5, 4, 1, 0]
     assert call("[5, 6]", "[6, 5]") == [1, 3, 6, 3, 1, 0]
     assert call("number + NUMBER", "number - NUMBER") == [1, -3, 5, 3, 1, 0]

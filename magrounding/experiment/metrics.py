@@ -36,10 +36,7 @@ class MetricsLog:
     def __init__(self, folder: SeedFolder, size: int, show: Callable[[Mapping[str, Any]], object]) -> None:
         folder.path.mkdir(parents=True, exist_ok=True)
         self.path = folder.metrics
-        data = require_bytes(self.path, LINES)[:size] if self.path.exists() else b""
-        if len(data) < size:
-            raise CheckpointError(f"{self.path} is shorter than its run's checkpoint says: it was cut or replaced")
-        lines, self._check = _parse(data, self.path)
+        lines, self._check = _parse(self.path, size)
         self._file = self.path.open("ab", buffering=0)  # what a full disk refused is not tried again on closing
         self._file.truncate(size)
         self._show = show
@@ -87,19 +84,22 @@ def read_metrics(path: Path, size: int | None = None) -> list[dict[str, Any]]:
         size: bytes that hold, those of a checkpoint; by default all.
 
     Raises:
-        CheckpointError: a line is not what was written.
+        CheckpointError: a line is not what was written, or the file is shorter than `size`.
     """
-    if not path.exists():
-        return []
-    return _parse(require_bytes(path, LINES)[:size], path, cut=True)[0]
+    return _parse(path, size)[0]
 
 
-def _parse(data: bytes, path: Path, *, cut: bool = False) -> tuple[list[dict[str, Any]], int]:
-    """Lines without their checks, and the last check; `cut`: the last line counts for nothing where it is cut short."""
+def _parse(path: Path, size: int | None) -> tuple[list[dict[str, Any]], int]:
+    """Lines without their checks, and the last check; the last line may be cut short where no size is given."""
+    data = require_bytes(path, LINES)[:size] if path.exists() else b""
+    if size and len(data) < size:
+        raise CheckpointError(f"{path} is shorter than its run's checkpoint says: it was cut or replaced")
     *whole, rest = data.split(b"\n")
     checked, check, lines = _BEFORE_CHECK in data, 0, []
     _, found, written = rest.rpartition(_BEFORE_CHECK)
-    if rest and (not cut or (found and len(written) > _CHECK_LENGTH)):  # not cut short: its end was overwritten
+    if rest and (
+        size is not None or (found and len(written) > _CHECK_LENGTH)
+    ):  # not cut short: its end was overwritten
         whole.append(rest)
     for number, line in enumerate(whole, 1):
         body, _, written = line.rpartition(_BEFORE_CHECK)

@@ -262,7 +262,7 @@ def track(run: RunFolder, tracking: Tracking, note: Callable[[str], object] = pr
     """
     settings = parse_config(run.config())
     failed: list[str] = []
-    sent = 0
+    sent = False
     for seed, folder in run.of_seeds(settings.seeds).items():
         lines, finished = _held(folder)
         if not lines:
@@ -272,7 +272,7 @@ def track(run: RunFolder, tracking: Tracking, note: Callable[[str], object] = pr
             sender.add(line)
         sender.hold()
         sender.close(finished=finished, for_ever=True)
-        sent += len(lines)
+        sent = True
         if failed:
             raise CheckpointError(failed[0])
     if not sent:

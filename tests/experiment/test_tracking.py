@@ -1,9 +1,11 @@
 """Which steps trackers get, and when; that none of them stops a run. Real services are in test_trackers.py."""
 
 import math
+import os
 import sys
 import threading
 from contextlib import closing
+from functools import partial
 from typing import ClassVar
 
 import msgspec
@@ -17,11 +19,13 @@ from magrounding.experiment import curriculum
 from magrounding.experiment.metrics import MetricsLog, read_metrics
 from magrounding.experiment.phase import Promotion
 from magrounding.experiment.trackers.mlflow_run import accepted
+from magrounding.experiment.trackers.tensorboard_events import TensorBoard
 from magrounding.experiment.tracking import Sender, Tracking, lacking, track, tracking_of
 from magrounding.play.run_folder import METRICS_FILE, RunFolder, SeedFolder
 from magrounding.registry import Registry, TrackerEntry
 from magrounding.storage import json_text, read_json
 from tests.experiment.tiny_runs import killed_run, phases_of, quiet, tiny_settings
+from tests.forked import full_disk
 
 BRIEF = {"stages": ("s1",), "phases": phases_of({"*": Promotion(steps=60)}), "every": None, "final_sets": ("eval",)}
 
@@ -36,7 +40,6 @@ class Kept:
 
     def start(self, project, name, config):
         self.steps = self.shown.setdefault((project, name), [])
-        self.config = config
         return max((step for step, _ in self.steps), default=-1)
 
     def log(self, step, metrics):
@@ -49,11 +52,8 @@ class Kept:
 class Deaf(Kept):
     """One whose server does not answer."""
 
-    answered = threading.Event()
-
     def start(self, project, name, config):
-        self.answered.wait()
-        return -1
+        threading.Event().wait()
 
 
 class RefusesStart(Kept):
@@ -95,7 +95,17 @@ def line(step, stage="s1", **more):
 
 def sender_of(folder, *trackers, say=lambda sentence: None, finished=False):
     run = RunFolder(folder)
-    return Sender(Tracking(trackers), tiny_settings(**BRIEF), run, say, 0, run.seed(0, 1), finished)
+    return Sender(Tracking(trackers), tiny_settings(), run, say, 0, run.seed(0, 1), finished)
+
+
+def send(sender, lines, *behind, finished=False):
+    """Send lines that a checkpoint holds, and those behind it."""
+    for each in lines:
+        sender.add(each)
+    sender.hold()
+    for each in behind:
+        sender.add(each)
+    sender.close(finished=finished)
 
 
 def shown():
@@ -108,13 +118,8 @@ def test_what_is_not_finite_is_left_out_both_ways_and_told(tmp_path):
     said, folder = [], tmp_path / "run"
     lines = [line(10, loss=math.nan, win_rate=0.5), line(20, loss=math.inf, win_rate=0.75), line(30, loss=0.25)]
     for each in (lines, [msgspec.json.decode(json_text(each)) for each in lines]):
-        sender = sender_of(folder, "Kept", say=said.append)
-        for one in each:
-            sender.add(one)
-        sender.hold()
-        sender.close(finished=True)
-        found = shown()
-        assert found == [
+        send(sender_of(folder, "Kept", say=said.append), each, finished=True)
+        assert shown() == [
             (10, {"s1/reinforce/win_rate": 0.5}),
             (20, {"s1/reinforce/win_rate": 0.75}),
             (30, {"s1/reinforce/loss": 0.25}),
@@ -126,42 +131,20 @@ def test_what_is_not_finite_is_left_out_both_ways_and_told(tmp_path):
 
 
 def test_a_step_is_sent_once_it_is_whole_and_held_by_a_checkpoint(tmp_path):
-    sender = sender_of(tmp_path, "Kept")
-    sender.add(line(10, win_rate=0.5, games=3))
-    sender.add(line(10, "s2", win_rate=0.25))
-    sender.hold()
-    sender.add(line(10, win_rate=0.75))  # of the same step, behind a checkpoint
-    sender.add(line(20, win_rate=0.5))
-    sender.close(finished=False)
+    begun, again = [line(10, win_rate=0.5), line(10, "s2", win_rate=0.25)], line(10, win_rate=0.75)
+    send(sender_of(tmp_path, "Kept"), [*begun, line(10, games=3)], again, line(20, win_rate=0.5))  # behind a checkpoint
     assert shown() == []
-    sender = sender_of(tmp_path, "Kept")
-    for each in (
-        line(10, win_rate=0.5),
-        line(10, "s2", win_rate=0.25),
-        line(10, win_rate=0.75),
-        line(20, win_rate=0.0),
-    ):
-        sender.add(each)
-    sender.hold()
-    sender.add(line(30, win_rate=0.0))
-    sender.close(finished=False)
+    send(sender_of(tmp_path, "Kept"), [*begun, again, line(20, win_rate=0.0)], line(30, win_rate=0.0))
     first = {"s1/reinforce/win_rate": 0.75, "s2/reinforce/win_rate": 0.25}
     assert shown() == [(10, first)]
-    sender = sender_of(tmp_path, "Kept")
-    for each in (line(10, win_rate=0.0), line(20, win_rate=1.0)):
-        sender.add(each)
-    sender.hold()
-    sender.close(finished=True)
+    send(sender_of(tmp_path, "Kept"), [line(10, win_rate=0.0), line(20, win_rate=1.0)], finished=True)
     assert shown() == [(10, first), (20, {"s1/reinforce/win_rate": 1.0})]
 
 
 def test_a_finished_run_is_sent_once(tmp_path):
-    for lines in ((0, 10), (0, 10, 20)):
-        sender = sender_of(tmp_path, "Kept", finished=True)
-        for step in lines:
-            sender.add(line(step, win_rate=0.5))
-        sender.hold()
-        sender.close(finished=True)
+    for steps in ((0, 10), (0, 10, 20)):
+        lines = [line(step, win_rate=0.5) for step in steps]
+        send(sender_of(tmp_path, "Kept", finished=True), lines, finished=True)
     assert [step for step, _ in shown()] == [0, 10], "it is complete, and no service is asked again"
 
 
@@ -177,28 +160,16 @@ def expected(folder):
 
 def test_a_killed_run_shows_no_step_twice(tmp_path, monkeypatch):
     run, settings = tmp_path / "run", tiny_settings(**BRIEF)
-
-    def go_on(**how):
-        curriculum.run_curriculum(settings, run, display=quiet(), device="cpu", **how)
-
     with monkeypatch.context() as patch:
-        patch.setattr(curriculum, "run_curriculum", begun := with_trackers(curriculum.run_curriculum))
+        tracked = partial(curriculum.run_curriculum, trackers=["Kept"], project="mine")
+        patch.setattr(curriculum, "run_curriculum", tracked)
         killed_run(settings, run, lambda at: at["steps"] >= 30)
-    assert begun
     assert len(shown()) < len(expected(run))
-    go_on(resume=True)
-    assert [step for step, _ in shown()] == expected(run)
+    for _ in range(2):
+        curriculum.run_curriculum(settings, run, display=quiet(), device="cpu", resume=True)
+        assert [step for step, _ in shown()] == expected(run)
     name = read_json(run / "trackers.json")["name"]
     assert list(Kept.shown) == [("mine", name)], "the resumed run has its trackers and its project from its config.json"
-    go_on(resume=True)
-    assert [step for step, _ in shown()] == expected(run)
-
-
-def with_trackers(run_curriculum):
-    def run(*arguments, **how):
-        return run_curriculum(*arguments, trackers=["Kept"], project="mine", **how)
-
-    return run
 
 
 @pytest.mark.parametrize("tracker", ["RefusesStart", "RefusesLog", "RefusesClose", "Deaf", "wandb"])
@@ -217,6 +188,14 @@ def test_a_tracker_that_fails_stops_no_run(tracker, tmp_path, monkeypatch, capsy
         assert expected(run) == [step for step, _ in shown()]
 
 
+def test_a_full_disk_refuses_a_part_of_an_event_too(tmp_path):
+    board = TensorBoard(tmp_path / "events")
+    board.start("", "", {})
+    with full_disk(), pytest.raises(OSError):
+        board.log(1, {"a" * 99: 1.0})
+    board.close()
+
+
 def test_a_run_is_sent_afterwards(tmp_path):
     run, settings = tmp_path / "run", tiny_settings(**{**BRIEF, "seeds": (3, 5)})
     curriculum.run_curriculum(settings, run, display=quiet(), device="cpu", trackers=[])
@@ -225,8 +204,7 @@ def test_a_run_is_sent_afterwards(tmp_path):
     assert tracking_of(folder.config(), None, None) == Tracking(())
     for _ in range(2):
         track(folder, Tracking(("Kept",), "later"))
-    names = [f"run-{seed}-" for seed in (3, 5)]
-    assert [name.startswith(begun) for (_, name), begun in zip(Kept.shown, names, strict=True)] == [True, True]
+    assert [name[:6] for _, name in Kept.shown] == ["run-3-", "run-5-"]
     for seed, steps in zip((3, 5), Kept.shown.values(), strict=True):
         assert [step for step, _ in steps] == expected(run / f"seed_{seed}")
     with pytest.raises(CheckpointError):
@@ -240,6 +218,9 @@ def test_a_killed_run_is_sent_as_far_as_its_checkpoint_goes(tmp_path):
         log.write(line(1000, win_rate=0.5, seed=0))
     track(RunFolder(run), Tracking(("Kept",)))
     assert [step for step, _ in shown()] == expected(run)[:-2], "the last that the checkpoint holds may still grow"
+    os.truncate(run / METRICS_FILE, 200)
+    with pytest.raises(CheckpointError):
+        track(RunFolder(run), Tracking(("Kept",), "anew"))
 
 
 def test_what_cannot_be_sent_is_refused(tmp_path):
@@ -248,8 +229,7 @@ def test_what_cannot_be_sent_is_refused(tmp_path):
 
     run = tmp_path / "run"
     assert code(str(run)) == 2
-    folder = RunFolder(run)
-    folder.write_config(tiny_settings(**BRIEF).as_dict())
+    RunFolder(run).write_config(tiny_settings(**BRIEF).as_dict())
     assert code(str(run)) == 2  # it has measured nothing yet
     assert code(str(run), "--tracker", "tensorbord") == 2
     for content in ({"tracking": {"trackers": ["nothing"]}}, {"tracking": 3}):

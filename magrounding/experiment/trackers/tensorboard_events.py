@@ -26,7 +26,7 @@ class TensorBoard:
         shutil.rmtree(self._folder, ignore_errors=True)
         self._folder.mkdir(parents=True)
         file = f"events.out.tfevents.{int(time.time()):010d}.{platform.node()}.{os.getpid()}"
-        self._file = (self._folder / file).open("wb", buffering=0)
+        self._file = (self._folder / file).open("wb")
         self._records = RecordWriter(self._file)
         self._write(file_version="brain.Event:2")
 
@@ -39,3 +39,4 @@ class TensorBoard:
 
     def _write(self, **content: Any) -> None:
         self._records.write(self._event(wall_time=time.time(), **content).SerializeToString())
+        self._records.flush()  # a full disk refuses this; without a buffer it takes a part of a record in silence

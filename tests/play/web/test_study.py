@@ -8,7 +8,6 @@ import shutil
 import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -144,18 +143,6 @@ def data(folder):
     """Content of all participants' files, by number."""
     found = map(json.loads, (path.read_text() for path in folder.glob("participant_*.json")))
     return {one["participant"]: one for one in found}
-
-
-@contextmanager
-def full_disk():
-    """Files longer than some bytes are refused by the system, once half of them is written."""
-    resource = pytest.importorskip("resource")
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (90, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 def test_two_servers_that_see_no_locks_lose_nobody(tmp_path):
