@@ -65,7 +65,7 @@ PLAYED = {
 }
 """The stages that are played of worlds whose stages differ in nothing that is checked here; of the others, all."""
 SLOW, SLOW_VARIANTS = in_full(((), ()), (("touchdown", "nethack"), ("valid", "test")))
-"""Worlds whose games take seconds: in brief, `train` alone is played of their splits."""
+"""Worlds whose games take seconds: in brief, a few steps are played of each, and `train` alone of their splits."""
 NEEDS = {"babyai": "minigrid", "alfworld": "alfworld", "scienceworld": "scienceworld", "nethack": "nle"}
 """The module that an id's simulator is, where it comes with an extra."""
 PROGRAMS = {"scienceworld": "java"}
@@ -119,12 +119,12 @@ def _cases() -> list[Any]:
 
 
 def _make(id: str, options: dict[str, Any], **more: Any) -> pettingzoo.ParallelEnv:
-    return mg.make(id, **{"max_cycles": 40, **options}, **more)
+    return mg.make(id, **{"max_cycles": 12 if id in SLOW else 40, **options}, **more)
 
 
 @pytest.mark.parametrize(("id", "options"), _cases())
 def test_our_own_check(id, options):
-    check_parallel_env(lambda: _make(id, options), noop=NOOPS.get(id, 0))
+    check_parallel_env(lambda: _make(id, options), seeds=range(in_full(3, 2)), noop=NOOPS.get(id, 0))
 
 
 @pytest.mark.parametrize(("id", "options"), STAGES)
@@ -185,11 +185,6 @@ def test_pettingzoo_registry(id, stage):
 
 def test_registering_twice_is_quiet():
     register_builtin()  # PettingZoo would warn of an overridden id, and warnings are errors here
-
-
-@pytest.mark.parametrize("id", IDS)
-def test_declared_as_multi_agent_or_not(id):
-    assert mg.ENVS[id].multi_agent == ("agents" in mg.ENVS[id].options)
 
 
 @pytest.mark.parametrize(("id", "options"), _each_stage(FOR_ONE))
@@ -260,23 +255,25 @@ class TestGymnasiumWrappers:
             np.testing.assert_equal(few, {key: observation[key] for key in ("action_mask", name)})
             np.testing.assert_array_equal(part, observation[name])
 
-    def test_vectors(self, id, stage):
-        # Processes import the package by the first half of the name. They are not forked: this one has threads.
-        make = partial(gymnasium.make, f"magrounding:magrounding/{id}-v0", **stage, max_cycles=6)
-        together, apart = SyncVectorEnv([make] * 2), AsyncVectorEnv([make] * 2, context="forkserver")
-        try:
-            first, _ = apart.reset(seed=3)
-            np.testing.assert_equal(first, together.reset(seed=3)[0])
-            for i, seed in enumerate((3, 4)):
-                alone, _ = make().reset(seed=seed)
-                np.testing.assert_equal({key: rows[i] for key, rows in first.items()}, alone)
-            apart.action_space.seed(0)
-            for _ in range(20):  # through the ends of episodes
-                actions = apart.action_space.sample()
-                np.testing.assert_equal(apart.step(actions), together.step(actions))
-        finally:
-            apart.close()
-            together.close()
+
+@pytest.mark.parametrize(("id", "stage"), _last_stage(in_full(FOR_ONE, ["rtfm", "babyai"])))
+def test_gymnasium_vectors_of_processes(id, stage):
+    # Processes import the package by the first half of the name. They are not forked: this one has threads.
+    make = partial(gymnasium.make, f"magrounding:magrounding/{id}-v0", **stage, max_cycles=6)
+    together, apart = SyncVectorEnv([make] * 2), AsyncVectorEnv([make] * 2, context="forkserver")
+    try:
+        first, _ = apart.reset(seed=3)
+        np.testing.assert_equal(first, together.reset(seed=3)[0])
+        for i, seed in enumerate((3, 4)):
+            alone, _ = make().reset(seed=seed)
+            np.testing.assert_equal({key: rows[i] for key, rows in first.items()}, alone)
+        apart.action_space.seed(0)
+        for _ in range(20):  # through the ends of episodes
+            actions = apart.action_space.sample()
+            np.testing.assert_equal(apart.step(actions), together.step(actions))
+    finally:
+        apart.close()
+        together.close()
 
 
 def test_gymnasium_vector():
