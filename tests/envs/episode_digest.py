@@ -1,7 +1,7 @@
 """Digests of whole episodes: one number that changes if any observation, reward or flag of any step does.
 
-`python -m tests.envs.episode_digest` prints digests and the splits as JSON: the tests run it in other processes
-(without JIT, under another hash seed) and compare. `tests.golden` keeps the digests of larger batches.
+`python -m tests.envs.episode_digest` prints digests and the splits as JSON: a test runs it without JIT, under another
+hash seed, and compares. `tests.golden` keeps the digests of larger batches.
 """
 
 from __future__ import annotations
@@ -82,4 +82,4 @@ def split_digests() -> dict[str, str]:
 
 
 if __name__ == "__main__":
-    print(json.dumps({"episodes": digests(3, 40), "splits": split_digests()}))
+    print(json.dumps({"episodes": digests(2, 20), "splits": split_digests()}))

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 import magrounding as mg
-from magrounding.errors import ConfigurationError
 from tests.envs.episode_digest import CASES, digests, scripted_actions, split_digests
 from tests.full import in_full
 
@@ -26,14 +25,14 @@ BUSY = [
     "ma_messenger/s4",
     "ma_messenger/s3 val",
 ]
+FEW = ["rtfm/nl", "ma_rtfm/s5 eval_new", "ma_messenger/s4"]
 
 
-def elsewhere(**environment):
-    """What another process makes of the same episodes; warnings are errors there."""
+def test_without_jit_the_same_kernels_play_the_same_episodes_without_a_warning():
     result = subprocess.run(
         [sys.executable, "-W", "error", "-m", "tests.envs.episode_digest"],
         cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
+        env={**os.environ, "PYTHONPATH": str(ROOT), "NUMBA_DISABLE_JIT": "1", "PYTHONHASHSEED": "1"},
         capture_output=True,
         text=True,
         check=False,
@@ -41,16 +40,7 @@ def elsewhere(**environment):
     )
     assert result.returncode == 0, result.stderr
     assert not result.stderr
-    return json.loads(result.stdout)
-
-
-def test_without_jit_the_same_kernels_play_the_same_episodes_without_a_warning():
-    plain = elsewhere(NUMBA_DISABLE_JIT="1", PYTHONHASHSEED="1")
-    assert plain == {"episodes": digests(3, 40), "splits": split_digests()}
-
-
-def test_another_process_and_hash_seed_play_the_same_episodes():
-    assert elsewhere(PYTHONHASHSEED="2") == {"episodes": digests(3, 40), "splits": split_digests()}
+    assert json.loads(result.stdout) == {"episodes": digests(2, 20), "splits": split_digests()}
 
 
 def record(vec, seed, steps):
@@ -80,7 +70,7 @@ def same(a, b, rows_a=slice(None), rows_b=slice(None)):
             np.testing.assert_array_equal(x[key][rows_a], y[key][rows_b], err_msg=key)
 
 
-@pytest.mark.parametrize("name", BUSY)
+@pytest.mark.parametrize("name", in_full(BUSY, FEW))
 def test_rows_of_a_large_batch_are_games_of_their_own(name):
     env, options = CASES[name]
     batch = record(mg.make_vec(env, 4096, **options), 100, 12)
@@ -90,7 +80,7 @@ def test_rows_of_a_large_batch_are_games_of_their_own(name):
         same(batch, single, slice(row, row + 1))
 
 
-@pytest.mark.parametrize("name", in_full(BUSY, ["rtfm/nl", "ma_rtfm/s5 eval_new", "ma_messenger/s4"]))
+@pytest.mark.parametrize("name", in_full(BUSY, FEW))
 def test_threads_change_nothing(name):
     env, options = CASES[name]
     alone = record(mg.make_vec(env, 301, **options), 5, 30)
@@ -155,13 +145,6 @@ def test_a_reset_without_a_seed_is_the_next_episode(name):
     assert all((second[key] == again[key]).all() for key in second)
 
 
-def test_a_used_world_forgets_everything_at_a_reset():
-    env, options = CASES["ma_rtfm/s5 eval_new"]
-    fresh, used = (mg.make_vec(env, 8, **options) for _ in range(2))
-    record(used, 77, 25)
-    same(record(fresh, 3, 25), record(used, 3, 25))
-
-
 def play_on(vec, steps, offset):
     rows = np.arange(vec.num_envs)
     frames = []
@@ -200,10 +183,3 @@ def test_a_snapshot_is_a_copy():
     before = pickle.dumps(snapshot)
     play_on(vec, 20, 0)
     assert pickle.dumps(snapshot) == before
-
-
-def test_a_snapshot_of_another_configuration_is_refused():
-    vec, other = mg.make_vec("rtfm", 4), mg.make_vec("rtfm", 5)
-    vec.reset(seed=0)
-    with pytest.raises(ConfigurationError):
-        other.restore(vec.snapshot())

@@ -40,9 +40,7 @@ def whole(tmp_path):
     ("kind", "env", "stage"),
     [
         (Messenger, "messenger", "s1"),
-        (Messenger, "messenger", "s2"),
         (Messenger, "messenger", "s3"),
-        (MaMessenger, "ma_messenger", "s1"),
         (MaMessenger, "ma_messenger", "s3"),
         (MaMessenger, "ma_messenger", "s4"),
     ],
@@ -125,8 +123,6 @@ def test_a_reassigned_manual_takes_another_movement_or_another_splits_file(tmp_p
     "change",
     [
         lambda d: d["mage"]["enemy"].update(chazer=[]),
-        lambda d: d["mage"].update(friend={}),
-        lambda d: d.update(dragon={}),
         lambda d: d["mage"].update(enemy="everywhere"),
         lambda d: d["mage"]["enemy"].update(chaser=[3]),
     ],

@@ -121,10 +121,12 @@ def test_marks_that_are_none(marks):
         env.render(marks)
 
 
-@pytest.mark.parametrize("snapshot", [None, 3, {}, {"games.keys": 3}])
-def test_a_snapshot_that_is_none(snapshot):
-    with pytest.raises(ConfigurationError):
-        mg.make_vec("rtfm", 2).restore(snapshot)
+def test_a_snapshot_of_another_configuration_or_of_nothing_is_refused():
+    larger = mg.make_vec("rtfm", 5)
+    larger.reset(seed=0)
+    for snapshot in (larger.snapshot(), None, {}, {"games.keys": 3}):
+        with pytest.raises(ConfigurationError):
+            mg.make_vec("rtfm", 2).restore(snapshot)
 
 
 @pytest.mark.parametrize(

@@ -193,17 +193,11 @@ def test_both_twins_are_played_and_can_be_won():
     np.testing.assert_array_equal(again[::2], again[1::2])
 
 
-def test_the_oracle_plays_s6_as_s5():
+def test_s6_is_s5_but_for_its_text():
     usual, told = (record(mg.make_vec("ma_rtfm", 24, stage=stage, agents=2, size=6), 7, 30) for stage in ("s5", "s6"))
     for before, after in zip(usual, told, strict=True):
         for key in before.keys() - {"manual", "final manual", "document"}:
             np.testing.assert_array_equal(before[key], after[key], err_msg=key)
-    results = []
-    for stage in ("s5", "s6"):
-        vec = mg.make_vec("ma_rtfm", 200, stage=stage, agents=2, max_cycles=60)
-        results.append(play(Oracle(vec), vec, 200, seed=3))
-    np.testing.assert_array_equal(results[0].won, results[1].won)
-    np.testing.assert_array_equal(results[0].length, results[1].length)
 
 
 @pytest.mark.parametrize("layout", ["statements", "merged", "paragraph", "stream"])

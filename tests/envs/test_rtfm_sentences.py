@@ -14,7 +14,7 @@ from magrounding.envs.rtfm.games import prose_vocabulary, rtfm_vocabulary
 from magrounding.envs.rtfm.oracle import Oracle
 from magrounding.envs.rtfm.sentences import find_sentences, our_sentences, template_set
 from magrounding.errors import CheckpointError, ConfigurationError, DataNotFound, MagroundingError
-from magrounding.play.evaluate import evaluate, play
+from magrounding.play.evaluate import evaluate
 from magrounding.play.loading import load_team
 from magrounding.play.saved_games import Header, Recorder, read_episodes, replayed, to_text
 from tests.envs.test_equality import record
@@ -55,13 +55,11 @@ def test_spans_are_of_the_facts_of_every_task_of_one_agent(task, options):
 
 
 @pytest.mark.parametrize("stage", ["s5", "s6"])
-def test_nothing_but_text_differs_and_the_oracle_plays_the_same(stage):
+def test_nothing_but_text_differs(stage):
     ours, theirs = (mg.make_vec("ma_rtfm", 24, stage=stage, agents=2, templates=name) for name in (None, FILE))
     for before, after in zip(record(ours, 7, 30), record(theirs, 7, 30), strict=True):
         for key in before.keys() - {"manual", "goal", "final manual", "final goal", "document"}:
             np.testing.assert_array_equal(before[key], after[key], err_msg=key)
-    won = [play(Oracle(vec), vec, 24, seed=3).won for vec in (ours, theirs)]
-    np.testing.assert_array_equal(*won)
 
 
 def test_every_sentence_of_its_split_is_drawn():

@@ -6,8 +6,6 @@ import numpy as np
 import pytest
 
 import magrounding as mg
-from magrounding.envs.rtfm.oracle import Oracle
-from magrounding.play.evaluate import play
 from tests.envs.rtfm_games import document_of
 from tests.envs.test_equality import record
 
@@ -94,14 +92,3 @@ def test_true_and_reassigned_documents_have_keys_of_their_own(env, options):
     truth, lie = both(env, options)
     assert not set(truth.world.out.document.tolist()) & set(lie.world.out.document.tolist())
     assert len(set(lie.world.out.document.tolist())) == GAMES
-
-
-@pytest.mark.parametrize(
-    ("env", "options", "bar"),
-    [("ma_rtfm", {"stage": "s2"}, 0.99), ("rtfm", {"task": "stationary"}, 0.97), ("rock_paper_scissors", {}, 0.9)],
-)
-def test_the_oracle_reads_nothing_and_wins_as_ever(env, options, bar):
-    truth, lie = (play(Oracle(vec), vec, 300, seed=1000) for vec in both(env, {**options, "max_cycles": 80}, 300))
-    assert (lie.won == truth.won).all()
-    assert (lie.length == truth.length).all()
-    assert lie.won.mean() >= bar
