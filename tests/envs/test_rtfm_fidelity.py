@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import magrounding as mg
+from tests.full import in_full
 
 # env, task, size, reference episodes, win rate, mean length; all with a limit of 1000 steps.
 REFERENCE = [
@@ -16,7 +17,7 @@ REFERENCE = [
     ("rtfm", "nl", 10, 12_000, 0.0259, 8.34),
     ("rock_paper_scissors", "permutation", 10, 10_000, 0.0743, 13.30),
 ]
-ROWS, GAMES_A_ROW = 4096, 10
+ROWS, GAMES_A_ROW = 4096, in_full(10, 5)
 
 
 def random_games(env, rows, games_a_row, **options):

@@ -35,7 +35,7 @@ def imported(module):
 
 @pytest.mark.parametrize("module", SOURCES, ids=lambda module: module.__name__)
 def test_everything_that_is_compiled_into_a_kernel_is_a_source(module):
-    sources = {source.__name__ for source in SOURCES}
+    sources, imports = {source.__name__ for source in SOURCES}, imported(module)
     for kernel in kernels_of(module):
         function = getattr(kernel, "py_func", kernel)
         assert getmodule(function).__name__ in sources
@@ -45,5 +45,5 @@ def test_everything_that_is_compiled_into_a_kernel_is_a_source(module):
             value = function.__globals__.get(name)
             home = getattr(getmodule(getattr(value, "py_func", value)), "__name__", "")
             assert not home.startswith("magrounding") or home in sources, name
-            home = imported(module).get(name)
+            home = imports.get(name)
             assert home is None or not {home, f"{home}.{name}"}.isdisjoint(sources), name

@@ -73,7 +73,7 @@ def test_regrets_are_the_share_of_the_chances_that_a_move_throws_away(oracle):
 
 
 def test_a_move_found_by_roll_outs_is_the_one_without_costs_to_go():
-    vec = games(60)
+    vec = games(in_full(60, 20))
     observation, _ = vec.reset(seed=3)
     rules, oracle, changed = Oracle(vec), RolloutOracle(vec), 0
     for _ in range(6):
