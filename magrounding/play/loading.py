@@ -59,8 +59,10 @@ def load_team(
     folder = run.seed(check_choice("seed of this run", seeds[0] if seed is None else str(seed), seeds), len(seeds))
     trained, halfway = [name for name in config.stages if folder.is_trained(name)], folder.trained_phases()
     if not trained and not halfway:
-        raise CheckpointError(f"{run} holds no trained stage yet; let its run go on with --resume")
-    stage = check_choice("trained stage of this run", stage or (trained or halfway)[-1], [*trained, *halfway])
+        raise CheckpointError(
+            f"{folder.path} holds no trained stage yet: let its run go on with --resume, or choose another seed"
+        )
+    stage = check_choice(f"trained stage of {folder.path}", stage or (trained or halfway)[-1], [*trained, *halfway])
     spec = env.describe(**{**config.env_options, **env.with_stage(stage.split("/")[0])})
     first = build_policy(config.agent, spec, network, seed=0)
     known = None if reads_any_words(first) else spec.vocabulary_hash

@@ -101,7 +101,7 @@ def test_a_trained_team_is_recorded_with_the_options_of_its_run(monkeypatch, cap
     np.testing.assert_array_equal(shown.actions, again.actions)
     for arguments, complaint in (
         (("--agents", 3), "plays ma_rtfm with 2 agents, not ma_rtfm with 3"),
-        (("--stage", "s2"), "unknown trained stage of this run 's2'"),
+        (("--stage", "s2"), f"unknown trained stage of {tmp_path / 'run'} 's2'"),
     ):
         assert run(monkeypatch, tmp_path / "no.npz", *OF_S1, *player, *arguments) == 2
         assert complaint in capsys.readouterr().err
