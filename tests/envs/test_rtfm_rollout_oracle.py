@@ -5,7 +5,7 @@ import pytest
 
 import magrounding as mg
 from magrounding.envs.rtfm.arrays import COLUMN, ELEMENT, HELD, PRESENT, ROW, TARGET
-from magrounding.envs.rtfm.oracle import Oracle, RolloutOracle
+from magrounding.envs.rtfm.oracle import Oracle, RolloutOracle, Search
 from magrounding.errors import ConfigurationError
 from magrounding.play.actor import make_expert
 from magrounding.play.evaluate import REPORT_SEED, play
@@ -58,15 +58,15 @@ def test_regrets_are_the_share_of_the_chances_that_a_move_throws_away(oracle):
     entities = vec.world._games.entities[0]
     entities[:, PRESENT] = 0
     first_item = 2 + vec.world._rules.monsters
-    entities[first_item, ELEMENT] = entities[2, ELEMENT] = COLD
-    entities[3, ELEMENT] = FIRE
-    entities[0, [ROW, COLUMN, PRESENT, HELD]] = 3, 3, 1, first_item
-    entities[1, [ROW, COLUMN, PRESENT, HELD]] = 6, 6, 1, -1
-    entities[2, [ROW, COLUMN, PRESENT, TARGET]] = 3, 4, 1, 1  # beside it what it beats
-    entities[3, [ROW, COLUMN, PRESENT, TARGET]] = 2, 3, 1, 0  # above what kills it
+    entities[[first_item, 2, 3], ELEMENT] = COLD, COLD, FIRE
+    agent, monster = [ROW, COLUMN, PRESENT, HELD], [ROW, COLUMN, PRESENT, TARGET]
+    entities[0, agent] = 3, 3, 1, first_item
+    entities[1, agent] = 6, 6, 1, -1
+    entities[2, monster] = 3, 4, 1, 1  # beside it what it beats
+    entities[3, monster] = 2, 3, 1, 0  # above what kills it
     teacher = oracle(vec)
     best, costs_to_go = teacher.best_actions()[0, 0], teacher.costs_to_go[0, 0]
-    assert best.tolist() == [False, False, False, False, True]
+    assert np.flatnonzero(best) == RIGHT
     assert costs_to_go[RIGHT] == 0
     assert costs_to_go[UP] == pytest.approx(1)
     assert 0 < costs_to_go[DOWN] < 1
@@ -95,6 +95,8 @@ def test_it_plays_all_of_rtfms_family_and_nothing_else():
     assert np.array_equal(RolloutOracle(vec).best_actions(), Oracle(vec).best_actions())
     with pytest.raises(ConfigurationError):
         RolloutOracle(mg.make_vec("messenger", 1))
+    with pytest.raises(ConfigurationError):
+        RolloutOracle(vec, Search(first_games=21))
 
 
 def test_it_is_found_by_its_name():

@@ -18,7 +18,8 @@ from magrounding.envs.rtfm.rollouts import Search, label_by_rollouts
 from magrounding.envs.rtfm.world import RTFMWorld
 from magrounding.errors import ConfigurationError
 from magrounding.jit import cached_njit
-from magrounding.vector import VectorEnv
+from magrounding.schema import Option, options_of
+from magrounding.vector import VectorEnv, check_count
 
 
 class Oracle(WorldOracle[RTFMWorld]):
@@ -143,12 +144,13 @@ class RolloutOracle(Oracle):
         search: how much is tried; by default what is fast enough to teach.
 
     Raises:
-        ConfigurationError: another env.
+        ConfigurationError: another env, or a search that cannot be.
     """
 
     def __init__(self, env: VectorEnv | WorldEnv, search: Search | None = None) -> None:
         super().__init__(env)
-        self.search = search or Search()
+        self.search = found = Search(*map(Option.check, options_of(Search).values(), search or Search()))
+        check_count("first_games of Search", found.first_games, 1, found.games)  # they share arrays
 
     def _label(self, rows: np.ndarray) -> None:
         if self._pursuit is None:

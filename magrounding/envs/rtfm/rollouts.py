@@ -15,6 +15,7 @@ from magrounding.envs.rtfm.dynamics import move_all
 from magrounding.envs.rtfm.evasion import EQUAL, Scratch, judge, make_scratch, weigh
 from magrounding.envs.rtfm.pursuit import DISCOUNT, Pursuit
 from magrounding.jit import cached_njit, inner_njit
+from magrounding.schema import Count, NonNegative, Share
 from magrounding.seeding import ORDER, below, hash64
 
 _MODEL = 1 << 33
@@ -34,13 +35,13 @@ class Search(NamedTuple):
             `doubt` standard errors of the difference.
     """
 
-    first_games: int = 6
-    games: int = 20
-    depth: int = 8
-    nearly: float = 0.9
-    safe: float = 0.95
-    margin: float = 0.01
-    doubt: float = 1.0
+    first_games: Count = 6
+    games: Count = 20
+    depth: Count = 8
+    nearly: Share = 0.9
+    safe: Share = 0.95
+    margin: Share = 0.01
+    doubt: NonNegative = 1.0
 
 
 class Model(NamedTuple):
