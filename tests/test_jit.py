@@ -41,7 +41,8 @@ def sealed(tmp_path):
     taken = ("NUMBA_", "XDG_", "PYTHON", "COVERAGE")
     surroundings = {name: value for name, value in os.environ.items() if not name.startswith(taken)}
     surroundings |= {"HOME": str(home), "TMPDIR": str(temporary), "PYTHONPATH": str(package.parent)}
-    return {**surroundings, "PYTHONDONTWRITEBYTECODE": "1"}, temporary / f"magrounding-numba-{os.getuid()}"
+    surroundings["PYTHONDONTWRITEBYTECODE"] = "1"
+    return surroundings, temporary / f"magrounding-numba-{os.getuid()}"
 
 
 def run(code, surroundings):
@@ -63,7 +64,7 @@ def test_a_folder_that_others_can_write_to_is_not_trusted(sealed):
     surroundings, folder = sealed
     folder.mkdir()
     folder.chmod(0o777)
-    done = run(PLAY.split("env =", maxsplit=1)[0], surroundings)
+    done = run(PLAY.partition("env =")[0], surroundings)
     assert done.returncode == 0, done.stderr
     assert not list(folder.iterdir())
 
@@ -111,7 +112,7 @@ def test_a_change_of_another_file_is_noticed_and_a_cache_never_in_the_way(tmp_pa
         surroundings = {**os.environ, "PYTHONPATH": f"{root}:{tmp_path}", "PYTHONDONTWRITEBYTECODE": "1"}
         done = run(before + CALL, surroundings)
         assert done.returncode == 0, done.stderr
-        return [int(word) for word in done.stdout.split()]
+        return list(map(int, done.stdout.split()))
 
     assert call("", "") == [1, 3, 5, 3, 1, 0]
     assert call("", "") == [1, 3, 5, 3, 1, 1]  # from the cache
