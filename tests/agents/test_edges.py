@@ -26,7 +26,7 @@ def edges():
     with pytest.MonkeyPatch.context() as patch:  # undone where learning fails, too
         patch.setattr(segmenting, "GAMES", 128)
         patch.setattr(segmenting, "ROUNDS", 2)
-        patch.setattr(segmenting, "learn_edges", partial(learn_edges, steps=60))
+        patch.setattr(segmenting, "learn_edges", partial(learn_edges, steps=30))
         patch.setattr("magrounding.envs.rtfm.world.RTFMWorld.fact_table", None)
         return learn_edges_from_games(make_config("ma_rtfm", "relread", 2, "quick", ("s6",), (0,)), "s6")
 

@@ -38,7 +38,7 @@ def segmenter():
     nothing = np.zeros(seen[0][0].spec.vocabulary_size, np.bool_)
     shown = sum(places_shown(vec.spec, _maps(vec, observation), nothing)[0] for vec, observation in seen)
     places = np.where(shown.any(1), shown.argmax(1) + 1, 0)
-    return learn_segments(seen[0][0].spec, Manuals(_manuals(*seen[0]), places), steps=120)
+    return learn_segments(seen[0][0].spec, Manuals(_manuals(*seen[0]), places), steps=60)
 
 
 def changed(segmenter, **tensors):

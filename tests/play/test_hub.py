@@ -52,10 +52,10 @@ def forked():
         yield forked
 
 
-@pytest.fixture
-def call(served, forked, tmp_path):
+@pytest.fixture(scope="module")
+def call(served, forked, tmp_path_factory):
     """Call Python in a process of its own, as the client reads its address once."""
-    own = {"HF_ENDPOINT": served.address, "HF_TOKEN": served.token, "HF_HOME": str(tmp_path / "home")}
+    own = {"HF_ENDPOINT": served.address, "HF_TOKEN": served.token, "HF_HOME": str(tmp_path_factory.mktemp("home"))}
     own |= {"HF_HUB_DISABLE_XET": "1", "HF_HUB_DISABLE_TELEMETRY": "1", "HF_HUB_DISABLE_PROGRESS_BARS": "1"}
 
     def call(module, *arguments, **changed):
@@ -64,7 +64,7 @@ def call(served, forked, tmp_path):
     return call
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def find(call):
     """Find the folder of a team in a process of its own; return (exit code, names there, error)."""
 
@@ -77,7 +77,7 @@ def find(call):
     return find
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def published(served, finished, call):
     done = call("magrounding", "publish", "--run", finished, "--hub", NAME, "--license", "mit")
     assert done.returncode == 0, done.stderr
@@ -123,7 +123,8 @@ FILES = {
 
 
 @pytest.mark.parametrize(
-    ("name", "changed"), [*((name, {}) for name in FILES), ("someone/nothing", {}), (NAME, {"HF_ENDPOINT": NOWHERE})]
+    ("name", "changed"),
+    [*((name, {}) for name in FILES), ("someone/nothing", {}), ("someone/away", {"HF_ENDPOINT": NOWHERE})],
 )
 def test_no_team_no_repository_and_no_connection_are_one_sentence(served, find, name, changed):
     for each, files in FILES.items():
