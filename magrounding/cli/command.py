@@ -73,7 +73,7 @@ class CommandLine:
             return tuple(user_path(each) if isinstance(each, Path) else each for each in value)
         if not isinstance(value, int | float):
             return user_path(value) if isinstance(value, Path) else value
-        return replace(option, name="--" + option.name.replace("_", "-"), owner=self.prog).check(value)
+        return replace(option, name=f"--{option.name.replace('_', '-')}", owner=self.prog).check(value)
 
     def run(self, command: ModuleType) -> int:
         """Run a command and return its exit code.
@@ -142,7 +142,7 @@ def run_command(
     try:
         with caught(OTHERS, Raise()):
             command()
-        sys.stdout.flush()
+        print(end="", flush=True)  # an output that is closed (`>&-`) is None
     except MagroundingError as error:
         return _end(f"error: {error}", BAD_INPUT)
     except BrokenPipeError:

@@ -52,7 +52,7 @@ def main() -> int:
         return 0
     if name not in COMMANDS:
         return run_command(lambda: refuse(name))
-    sys.stderr.write(STARTING.get(name, ""))
+    print(end=STARTING.get(name, ""), file=sys.stderr)  # and not its method: a closed one (`2>&-`) is None
     return CommandLine(f"{NAME} {name}", tuple(arguments)).run(import_module(MODULES[name]))
 
 
