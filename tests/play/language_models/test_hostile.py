@@ -15,7 +15,7 @@ from magrounding.cli.command import CommandLine
 from magrounding.errors import ConfigurationError
 from magrounding.play.language_models.calls import Calls
 from magrounding.play.language_models.endpoint import FORM, GARBAGE, THOUGHTS, TIMEOUT, WINDOW, Endpoint, EndpointFailed
-from magrounding.play.language_models.models import LanguageModel
+from magrounding.play.language_models.models import LanguageModel, read_models
 from magrounding.play.language_models.prompts import JSON, MARKS, read_move
 from tests.play.language_models.served import Served, completion, file_of, last_legal, model, serving
 from tests.play.language_models.test_matches import SMALL, play
@@ -65,6 +65,7 @@ def drip(begin, again):
     ("begin", "again"),
     [
         (b"HTTP/1.1 200 OK\r\nX: ", b"x"),
+        (b"", b"HTTP/1.1 100 Continue\r\n\r\n"),
         (b"", b"HTTP/1.1 103 Early Hints\r\n\r\n"),
         (b"HTTP/1.1 200 OK\r\nContent-Length: 9999\r\n\r\n", b" "),
     ],
@@ -140,7 +141,7 @@ def test_a_connection_that_was_closed_while_idle_is_no_fault():
 
 @pytest.mark.parametrize("form", [MARKS, JSON])
 @pytest.mark.parametrize(
-    "unit", ["<move>", "</move>", "<think>", "</think>", '{"a":[', "}{", "İ", '{"move":"x"}', "[[],"]
+    "unit", ["<move>", "</move>", "<think>", "</think>", "{", '{"a":', '{"a":[', "[", "}{", "İ", '{"move":"x"}', "[[],"]
 )
 def test_any_reply_is_read_at_once(form, unit):
     """The old code took hours for some of these."""
@@ -155,6 +156,7 @@ def test_any_reply_is_read_at_once(form, unit):
         (MARKS, "<think>perhaps <move>left</move>? No", None),
         (MARKS, "<think>a <move>left</move> b</think> Up.", None),
         (MARKS, "it was open <move>left</move></think>Up.", None),
+        (MARKS, "<think>a <move>up</move></think>\n<move>left</move>", 3),
         (MARKS, "<move>left</move><think>good?</think>", 3),
         (MARKS, "x" * FOUR_MB + "<move>left</move>", 3),
         (JSON, '```json\n{"move": "left"}\n```', 3),
@@ -162,8 +164,17 @@ def test_any_reply_is_read_at_once(form, unit):
         (JSON, 'Sure: {"move": "left"} Is {that} right?', 3),
         (JSON, '{"move": "up"}, no: {"move": "left", "why": {"a": 1}}', 3),
         (JSON, '<think>{"move": "left"}', None),
-        (MARKS, "<Think>a <move>up</move></THINK> <move>left</move><Think><move>up</move>", 3),
-        (MARKS, "◁think▷a <move>up</move>◁/think▷ <move>left</move>◁think▷<move>up</move>", 3),
+        *(
+            (MARKS, f"{begin}a <move>up</move>{end} <move>left</move>{begin}<move>up</move>", 3)
+            for begin, end in (
+                ("<Think>", "</THINK>"),
+                ("<think >", "</think >"),
+                ("<thought>", "</thought>"),
+                ("<reasoning>", "</reasoning>"),
+                ("<seed:think>", "</seed:think>"),
+                ("◁think▷", "◁/think▷"),
+            )
+        ),
     ],
 )
 def test_a_move_is_looked_for_behind_thoughts(form, reply, action):
@@ -254,9 +265,16 @@ def test_the_oldest_steps_are_left_out_of_what_is_too_long(tmp_path, error):
     "words",
     [
         "the request exceeds the available context size",
+        "This model's maximum prompt length is 9 but the request contains 12 tokens.",
         "The decoder prompt (length 12) is longer than the maximum model length of 9.",
         "Input validation error: `inputs` tokens + `max_new_tokens` must be <= 9.",
+        "input length and `max_tokens` exceed context limit: 8 + 4 > 9",
+        "too many tokens: size limit exceeded by 3",
         "Request body too large",
+        "the prompt exceeds max length",
+        "Your request exceeded model token limit: 9",
+        "Range of input length should be [1, 9]",
+        "prompt length should not exceed max_num_tokens (9)",
     ],
 )
 def test_any_refusal_of_a_length_is_understood(words):
@@ -282,11 +300,16 @@ def test_a_step_that_alone_is_too_long_ends_the_command(tmp_path, capsys):
     [
         ([{"error": {"message": "Unknown name 'temperature'"}}], 400, "temperature"),
         ("temperature is not allowed", 400, "temperature"),
+        ({"errors": ["temperature cannot be used with this model"]}, 400, "temperature"),
+        ({"error": {"error": "temperature must be 1 for this model"}}, 400, "temperature"),
         ({"detail": [{"loc": ["body", "temperature"], "msg": "Extra inputs are not permitted"}]}, 422, "temperature"),
+        (b"`temperature` is no longer available", 400, "temperature"),
         (b"<html><p>temperature</p> is incompatible with thinking</html>", 400, "temperature"),
         ({"error": {"message": "No endpoints found that support temperature"}}, 404, "temperature"),
         ({"error": "'response_format.type' must be 'json_schema' or 'text'"}, 400, "response_format"),
+        ({"error": {"message": "tiny does not support Json Output"}}, 400, "response_format"),
         ({"detail": [{"loc": ["body", "messages", 0], "msg": "Input should be 'user' or 'assistant'"}]}, 422, "system"),
+        ({"message": 'Unexpected role "system"'}, 400, "system"),
         ({"message": "First message must be from user"}, 400, "system"),
     ],
 )
@@ -305,6 +328,7 @@ def test_any_refusal_of_a_field_is_understood(error, status, name):
     "error",
     [
         {"error": {"message": "max_tokens is too large: 512. This model supports at most 256 completion tokens"}},
+        {"message": "Unsupported value: max_tokens must be in the range [1, 256]", "param": "max_tokens"},
         {"error": {"message": "the maximum value for `max_tokens` is less than the `context_window` for this model"}},
         {"message": "Unknown model", "request": {"temperature": 0, "system": "not supported"}},
     ],
@@ -320,12 +344,27 @@ def test_an_error_of_something_else_changes_no_form(error):
     assert served.asked[0] == served.asked[1]
 
 
+def test_a_form_that_was_not_taken_is_not_remembered():
+    with serving(
+        Served(refusing(lambda body: len(served.asked) <= 2 and {"message": "unknown field temperature"}))
+    ) as served:
+        end = Endpoint(model(served, retries=0))
+        with pytest.raises(EndpointFailed):
+            end.complete(ASK)
+        end.complete(ASK)
+        end.close()
+    assert served.asked[0] == served.asked[2] != served.asked[1]
+
+
 @pytest.mark.parametrize(
     ("finish", "message", "fault"),
     [
         ("length", {"content": "\n\n", "reasoning_content": "Hm"}, THOUGHTS),
+        ("LENGTH", {"content": "", "reasoning": "Hm"}, THOUGHTS),
         ("max_tokens", {"content": None, "reasoning_details": [{"text": "Hm"}]}, THOUGHTS),
+        ("length", {"content": "<think>\n\n</think>", "reasoning_content": "Hm"}, THOUGHTS),
         ("length", {"content": [{"type": "thinking", "thinking": "Hm"}]}, THOUGHTS),
+        ("error", {"content": ""}, GARBAGE),
         ("content_filter", {"content": ""}, GARBAGE),
     ],
 )
@@ -351,6 +390,26 @@ def test_an_evaluation_without_replies_is_refused_and_asks_again(tmp_path):
         failing = False
         assert line.run(evaluation) == 0
     assert {call.failure for call in Calls(tmp_path / "out" / "calls.jsonl").of("llm:small, eval")} == {""}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "retries = 1025",
+        "timeout = 1e12",
+        "body = { day = 2020-01-01 }",
+        'names = { messages = "x" }',
+        'base_url = "http://a\\u0000b/v1"',
+        'base_url = "http://1.2.3/v1"',
+        f'base_url = "http://{"a" * 300}/v1"',
+    ],
+)
+def test_what_no_call_can_be_made_of(tmp_path, line):
+    path = tmp_path / "models.toml"
+    rest = "" if "base_url" in line else 'base_url = "http://127.0.0.1:1/v1"\n'
+    path.write_text(f'[small]\nmodel = "tiny"\n{rest}{line}\n')
+    with pytest.raises(ConfigurationError):
+        read_models(path)
 
 
 @pytest.mark.parametrize(
