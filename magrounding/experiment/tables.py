@@ -83,14 +83,14 @@ def tidy(lines: Iterable[Mapping[str, Any]], **given: Any) -> Iterator[Row]:
             continue
         known = {**given, **{name: value for name, value in line.items() if name in _FIELDS}}
         row = Row(**{**known, "when": line.get("when") or _KINDS.get(str(kind), AFTER)})
-        row, games = row._replace(seed=str(row.seed)), int(row.games or 0)
+        where, games = (row.run, str(row.seed), *row[2:-4]), int(row.games or 0)
         numbers = {**line, **{f"spent/{name}": seconds for name, seconds in line.get("spent", {}).items()}}
         for metric, value in numbers.items():
             of_phase = row.when == END and metric in ("steps", "total_steps")
             if (of_phase or metric not in _FIELDS) and _is_number(value):
                 std = line.get("score_std") if metric == "score" else None
                 own = 0 if metric.startswith("window_") else games  # a window is of other games than the line is
-                yield row._replace(metric=metric, value=float(value), games=own, std=math.nan if std is None else std)
+                yield Row(*where, metric, float(value), own, math.nan if std is None else std)
 
 
 def _is_number(value: Any) -> bool:
