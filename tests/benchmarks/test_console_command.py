@@ -62,11 +62,10 @@ def test_what_is_no_command_is_one_sentence(monkeypatch, capsys, arguments, sent
 def test_a_reader_that_ends_early_is_no_error(arguments):
     end, pipe = os.pipe()
     os.close(end)
-    code = "import sys; from magrounding.cli.main import main; sys.exit(main())"
-    with os.fdopen(pipe, "wb") as closed:
-        command = [sys.executable, "-c", code, *arguments]
-        done = subprocess.run(command, cwd=ROOT, stdout=closed, stderr=subprocess.PIPE, text=True, timeout=600)
-    assert (done.returncode, done.stderr) == (CLOSED, "")
+    line = sys.executable, "-m", "magrounding", *arguments
+    done = subprocess.run(line, cwd=ROOT, stdout=pipe, stderr=subprocess.PIPE, timeout=600)
+    os.close(pipe)
+    assert (done.returncode, done.stderr) == (CLOSED, b"")
 
 
 def test_its_version(monkeypatch, capsys):
@@ -118,3 +117,5 @@ def test_what_ends_a_game_is_no_character(monkeypatch):
     with Path(os.devnull).open("w", encoding="ascii", errors="strict") as terminal:
         monkeypatch.setattr(sys, "stdout", terminal)
         assert run_command(lambda: print("won … 84.7 % ± 2 · ≥ ü")) == 0
+    monkeypatch.setattr(sys, "stdout", None)  # as a shell's `>&-` leaves it
+    assert run_command(print) == 0
