@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from gymnasium import spaces
 
+from magrounding.envs.single_agent import SingleAgentEnv
 from magrounding.errors import CallOrderError, ConfigurationError
 from magrounding.simulators.vectorize import vectorize
 from tests.simulators.games import Scripted, ScriptedTeam, Walk
@@ -44,18 +45,23 @@ WRONG = {
     "too large": {"observation": RIGHT | {"image": np.array([1, 300, 3])}},
     "broken": {"observation": RIGHT | {"image": np.array([1, 2, 0.75])}},
     "ragged": {"observation": RIGHT | {"image": [[1], [1, 2], []]}},
+    "complex": {"observation": RIGHT | {"image": np.ones(3, complex)}},
     "NaN": {"observation": RIGHT | {"near": np.array([np.nan, 1], np.float32)}},
     "out of its own bounds": {"observation": RIGHT | {"near": np.array([2, 1], np.float32)}},
     "no reward": {"reward": None},
     "infinite reward": {"reward": -np.inf},
     "reward as text": {"reward": "1.5"},
+    "two rewards": {"reward": np.array([1.0, 2])},
     "large reward": {"reward": 10**5000},
     "reward beyond float32": {"reward": 1e300},
     "no info": {"info": 3},
     "flag": {"terminated": None},
+    "flags": {"truncated": np.array([True, False])},
+    "a word as a flag": {"terminated": "no"},
     "half a flag": {"terminated": 0.5},
     "a wide mask": {"info": {"action_mask": np.ones(4)}},
     "a mask of twos": {"info": {"action_mask": np.full(3, 2)}},
+    "no mask": {"info": {"action_mask": None}},
     "illegal": {"info": {"illegal": "yes"}},
     "score": {"info": {"score": float("nan")}},
     "won": {"info": {"won": [1, 2]}, "terminated": True},
@@ -104,6 +110,17 @@ def test_what_is_wrong_is_not_written():
     vec.step([[0]])
 
 
+@pytest.mark.parametrize(
+    "image",
+    [[9, 8, 7], np.array([9, 8, 7]), np.array([9.0, 8, 7]), np.array([9, 8, 7], ">i2"), (9, np.int64(8), 7)],
+    ids=["list", "int64", "whole floats", "other byte order", "tuple"],
+)
+def test_numbers_of_other_kinds_are_written_where_they_stay_what_they_are(image):
+    seen, _, _ = play(one(RIGHT | {"image": image}))
+    assert seen["image"].tolist() == [9, 8, 7]
+    assert seen["image"].dtype == np.uint8
+
+
 def test_doubles_are_rounded_and_those_that_floats_cannot_hold_are_refused():
     wide = spaces.Box(-np.inf, np.inf, (2,), np.float32)
 
@@ -120,7 +137,10 @@ def test_doubles_are_rounded_and_those_that_floats_cannot_hold_are_refused():
     ("reward", "number"),
     [
         (np.array([1.5]), 1.5),
+        (np.array([[1.5]]), 1.5),
+        (np.array(1.5), 1.5),
         (np.float64(1.5), 1.5),
+        ([1.5], 1.5),
         (2, 2),
         (True, 1),
         (np.int64(-3), -3),
@@ -135,6 +155,12 @@ def test_a_sum_of_rewards_stays_a_number():
     env = Scripted(SPACE, [(RIGHT, {}), *[(RIGHT, 3e38, False, False, {})] * 2])
     with pytest.raises(ConfigurationError):
         play(env)
+
+
+def test_flags_of_numpy_are_flags():
+    _, _, info = play(one(terminated=np.array([True]), truncated=np.int8(0), info={"won": np.float64(1)}))
+    assert info.done.all()
+    assert info.won.all()
 
 
 BOTH = ("ann", "bob")
@@ -160,12 +186,15 @@ WRONG_TEAMS = {
     "a stranger": team({0: {**dict.fromkeys(BOTH, RIGHT), "eve": RIGHT}}),
     "one unseen": team({0: {"ann": RIGHT}}),
     "one unrewarded": team({1: {"ann": 1.0}}),
+    "a reward": team({1: {"ann": 1.0, "bob": None}}),
     "one without a flag": team({2: {"ann": False}}),
     "truncations": team({3: [False, False]}),
     "infos": team({4: None}),
+    "an info": team({4: {"ann": None}}),
     "agents": team({}, agents=None),
     "strange agents": team({}, agents=("ann", "eve")),
     "at reset": team(first=(dict.fromkeys(BOTH, RIGHT), None)),
+    "unseen at reset": team(first=({"ann": RIGHT}, {})),
 }
 
 
@@ -173,6 +202,21 @@ WRONG_TEAMS = {
 def test_teams_answer_for_each_agent_and_for_no_other(env):
     with pytest.raises(ConfigurationError):
         play_team(env)
+
+
+def test_infos_may_be_of_something_else_and_may_lack():
+    _, rewards, _, _, info = play_team(team({4: {"common": {"score": 4}}}))
+    assert rewards.tolist() == [[1, 1]]
+    assert info.score.tolist() == [4]
+
+
+def test_agents_have_different_names():
+    with pytest.raises(ConfigurationError):
+        vectorize(lambda: ScriptedTeam(SPACE, [], names=("ann", "ann")), 1)
+    env = Walk()
+    env.possible_agents = None
+    with pytest.raises(ConfigurationError):
+        vectorize(lambda: env, 1)
 
 
 def test_who_has_seen_nothing_yet_sees_what_is_in_the_space():
@@ -215,3 +259,12 @@ def test_labels_and_states_are_checked_too(name, value):
     vec.reset(seed=0)
     with pytest.raises(ConfigurationError):
         getattr(vec, name)()
+
+
+def test_a_mask_of_the_gymnasium_env_is_checked_as_well():
+    answers = [(["ann"], ({"ann": RIGHT}, {"ann": {"action_mask": np.ones(width)}})) for width in (3, 4)]
+    env = SingleAgentEnv(ScriptedTeam(SPACE, answers, names=("ann",)))
+    env.reset()
+    assert env.action_masks().tolist() == [True] * 3
+    with pytest.raises(ConfigurationError):
+        env.reset()
