@@ -7,7 +7,7 @@ import torch
 import magrounding as mg
 from magrounding.agents.building import build_policy
 from magrounding.agents.document_policy import Inputs
-from magrounding.agents.qmix.network import PLAY_EPSILON, MonotonicMixer, StateEncoder, epsilon_greedy
+from magrounding.agents.qmix.network import PLAY_EPSILON, MonotonicMixer, StateEncoder, epsilon_greedy, make_mixer
 from tests.agents.samples import batch_of, documents_of, seen_by
 
 SMALL = {"qmix": {"maps": 4, "hidden": 8, "embedding": 4}, "qmix_relread": {"hidden": 16, "top": 16}}
@@ -106,6 +106,10 @@ def test_sampled_play_is_epsilon_greedy():
     assert 0 < PLAY_EPSILON < 0.1
 
 
+def test_one_network_is_for_one_size_of_map(vec):
+    assert network("qmix", vec).as_agent(0).grid_shape == vec.spec.grid.shape == (8, 8, 4)
+
+
 @pytest.fixture(scope="module", params=["ma_rtfm", "ma_messenger"])
 def states(request):
     """Spec, layout and the states [N, S] of games some steps after their start."""
@@ -137,3 +141,40 @@ def test_the_mixer_is_its_equations(states):
             second = (four.weight @ (three.weight @ s + three.bias).relu() + four.bias).abs()
             hidden = torch.nn.functional.elu(q[k] @ first + mixer.first_bias(s))
             torch.testing.assert_close(total[k], hidden @ second + mixer.second_bias(s)[0])
+
+
+def test_the_teams_value_never_falls_where_an_agents_rises(states):
+    spec, layout, state = states
+    for seed in range(5):
+        torch.manual_seed(seed)
+        q = (10 * torch.randn(len(state), 2)).requires_grad_()
+        (slope,) = torch.autograd.grad(make_mixer("monotonic", spec, layout, 4)(q, state).sum(), q)
+        assert (slope >= 0).all()
+        assert slope.mean() > 0
+        assert slope.std() > 0  # and it is no sum
+
+
+def test_the_state_tells_where_agents_are_and_what_they_hold(states):
+    spec, layout, state = states
+    torch.manual_seed(0)
+    encoder = StateEncoder(spec, layout, maps=4)
+    first = layout["agents"][0].start
+
+    def told(place, number):
+        changed = state.clone()
+        changed[:, first + place] = number
+        with torch.no_grad():
+            return encoder(changed)
+
+    with torch.no_grad():
+        before = encoder(state)
+    assert before.shape == (20, encoder.width) == (20, 160)
+    for place, number in ((0, -1), (1, 4), (3, 1)):
+        assert not torch.equal(told(place, number), before)
+    torch.testing.assert_close(told(3, 1)[:, :128], before[:, :128])
+
+
+def test_a_sum_is_a_sum(states):
+    spec, layout, state = states
+    q = torch.randn(len(state), 2)
+    assert torch.equal(make_mixer("sum", spec, layout, 4)(q, state), q.sum(1))

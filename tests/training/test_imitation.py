@@ -9,6 +9,7 @@ import torch
 
 from magrounding.agents.policy import COSTS_TO_GO, LABELS
 from magrounding.envs.rtfm.oracle import Oracle, RolloutOracle
+from magrounding.errors import ConfigurationError
 from magrounding.experiment import stage
 from magrounding.experiment.phase import Promotion
 from magrounding.training.algorithm import Teaching
@@ -75,6 +76,26 @@ def test_the_loss_is_that_of_the_set_of_best_moves(policy):
     assert loss.item() == pytest.approx(imitation + 0.7 * baseline - 0.3 * entropy, rel=1e-4)
 
 
+def gradient(policy, rollout, labels):
+    """Of the mere imitation loss, by parameter."""
+    policy.zero_grad()
+    losses(policy, rollout, replace(CONFIG, entropy=0.0, value_coefficient=0.0), labels)[0].backward()
+    return {name: p.grad.clone() for name, p in policy.named_parameters() if p.grad is not None}
+
+
+def test_ties_are_left_to_the_student(policy):
+    """Of two best moves neither gains on the other: their probabilities rise in proportion."""
+    rollout = labelled(policy)
+    both = np.zeros_like(labels_of(rollout.trajectories[0]))
+    both[..., :2] = True
+    with torch.no_grad():
+        policy.policy.weight[:2] = policy.policy.weight[0]
+        policy.policy.bias[:2] = 0.0
+    rows = gradient(policy, rollout, both)["policy.bias"]
+    assert rows[0] == pytest.approx(rows[1].item())
+    assert rows[0] < 0 < rows[2]
+
+
 class Judge(ToyExpert):
     """Who also knows what moves cost: the fourth nothing, the others more the likelier they are to be chosen."""
 
@@ -97,6 +118,16 @@ def test_moves_that_cost_more_weigh_more(policy):
     assert "cost_to_go" not in without
     cannot_tell = labelled(policy)
     assert losses(policy, cannot_tell, replace(CONFIG, cost_to_go=2.0))[0] == losses(policy, cannot_tell)[0]
+
+
+def test_a_teacher_says_what_its_expert_knows():
+    vec = ToyGames()
+    vec.reset(seed=0)
+    teacher = Teacher(ToyExpert(vec), noise=0.1, seed=5)
+    assert set(teacher.label()) == {LABELS}
+    assert set(Teacher(Judge(vec), noise=0.1, seed=5).label()) == {LABELS, COSTS_TO_GO}
+    with pytest.raises(ConfigurationError):
+        teacher.label(reasons=True)
 
 
 @dataclass(frozen=True)
@@ -210,6 +241,19 @@ def test_a_teacher_leads_whole_games_and_leaves_others_alone():
     assert led(1.0).all()
 
 
+def test_a_teacher_draws_evenly_among_equals():
+    actions = led(1.0, num_envs=10_000)
+    for agent in range(3):
+        shares = np.bincount(actions[:, agent], minlength=5) / 10_000
+        assert shares == pytest.approx([0, 1 / 3, 0, 1 / 3, 1 / 3], abs=0.02)
+    assert np.corrcoef(actions[:, 0], actions[:, 1])[0, 1] == pytest.approx(0, abs=0.04)  # each agent by itself
+
+
+def test_a_teacher_strays_as_often_as_it_is_told():
+    shares = np.bincount(led(1.0, noise=0.5, num_envs=10_000, best=(0, 1, 0, 0, 0)).ravel(), minlength=5) / 30_000
+    assert shares == pytest.approx([0.1, 0.6, 0.1, 0.1, 0.1], abs=0.01)
+
+
 def test_a_rollout_records_what_was_best_and_what_was_done(policy):
     vec, clock = ToyGames(num_envs=16, end=0.05), Clock()
     teacher = Teacher(ToyExpert(vec), noise=0.0, seed=3)
@@ -221,3 +265,13 @@ def test_a_rollout_records_what_was_best_and_what_was_done(policy):
         assert (trajectory.reward[trajectory.alive] == 1).all()  # so the labels are those of the state on show
         assert (trajectory.logits != 0).any()  # of the student, whoever acted
     assert clock.spent["teaching"] > 0
+
+
+def test_a_teacher_that_leads_nobody_changes_nothing(policy):
+    policies = [policy, ToyPolicy()]
+    alone = collect(ToyGames(), policies)
+    vec = ToyGames()
+    watched = collect(vec, policies, teacher=Teacher(ToyExpert(vec), noise=1.0, seed=3))
+    for ours, theirs in zip(alone.trajectories, watched.trajectories, strict=True):
+        assert (ours.action == theirs.action).all()
+        assert (ours.reward == theirs.reward).all()

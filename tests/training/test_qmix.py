@@ -10,6 +10,7 @@ import torch
 import magrounding as mg
 from magrounding.agents.building import build_policy
 from magrounding.agents.document_policy import Inputs
+from magrounding.agents.qmix.network import PLAY_EPSILON
 from magrounding.errors import ConfigurationError
 from magrounding.experiment.config import make_config, parse_config, read_config
 from magrounding.experiment.curriculum import run_curriculum
@@ -161,6 +162,43 @@ def total_of(learner, episodes, action):
     alive, state = (torch.from_numpy(episodes.seen[name]) for name in ("alive", "state"))
     kept = learner.config.dead_values == "kept"
     return learner.mixer(q.squeeze(-1) if kept else q.squeeze(-1) * alive, state)
+
+
+def test_a_team_that_gets_the_same_gets_it_once():
+    learner, worker = make(TwoStepGames(4), replace(FEW, team="sum", updates=0.0))
+    other, twin = make(TwoStepGames(4), replace(FEW, team="mean", updates=0.0))
+    for _ in range(3):
+        iterate(learner, worker)
+        iterate(other, twin)
+    ours, theirs = (each.replay_buffer.sample(9, np.random.default_rng(0)) for each in (learner, other))
+    assert ours.reward.any()
+    assert (ours.reward == 2 * theirs.reward).all()
+
+
+def test_exploration_falls_and_ends_with_the_rollout():
+    learner, worker = make(TwoStepGames(), replace(FEW, exploration=100, final_exploration=0.2))
+    assert [learner.exploration(steps) for steps in (0, 50, 100, 1000)] == pytest.approx([1.0, 0.6, 0.2, 0.2])
+    players = [learner.policy_of(i) for i in range(2)]
+    learner.explore(50)
+    assert [player.epsilon for player in players] == pytest.approx([0.6, 0.6])
+    iterate(learner, worker, 50)
+    assert [player.epsilon for player in players] == [PLAY_EPSILON, PLAY_EPSILON]
+
+
+def test_updates_follow_episodes_and_copies_are_hard():
+    learner, worker = make(TwoStepGames(5), FEW)
+    for _ in range(6):
+        before = [p.clone() for p in learner.networks["target_agent"].parameters()]
+        copied = learner._copied_at
+        told = iterate(learner, worker)
+        assert learner.updates == learner.played // 2
+        assert ("td_loss" in told) == (learner.replay_buffer.num_episodes >= FEW.batch)
+        now = list(learner.networks["target_agent"].parameters())
+        due = learner.played - copied >= FEW.target_every
+        expected = learner.network.parameters() if due else before
+        assert all(torch.equal(p, q) for p, q in zip(now, expected, strict=True))
+        assert not any(p.requires_grad for p in now)
+    assert learner.played > 30
 
 
 @pytest.mark.parametrize("agent", ["qmix", "qmix_relread"])
