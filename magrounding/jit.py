@@ -133,12 +133,8 @@ class FixedTypes:
 
     def __init__(self, kernel: Callable[..., None]) -> None:
         self._kernel = kernel
-        self._compiled: Callable[..., None] | None = None
 
     def __call__(self, *arguments: Any) -> None:
-        if self._compiled is not None:
-            self._compiled(*arguments)
-            return
         self._kernel(*arguments)
-        if isinstance(self._kernel, Dispatcher):  # and not Python, with NUMBA_DISABLE_JIT=1
-            self._compiled = self._kernel.get_overload(tuple(map(self._kernel.typeof_pyval, arguments)))
+        if isinstance(self._kernel, Dispatcher):  # the first call; Python with NUMBA_DISABLE_JIT=1 stays as it is
+            self._kernel = self._kernel.get_overload(tuple(map(self._kernel.typeof_pyval, arguments)))
