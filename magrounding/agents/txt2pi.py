@@ -148,7 +148,7 @@ class Txt2PiConfig(Options):
         text_modulation: False is no_text_mod: the layers are FiLM.
         init: "default" (torch's), or "gains": the weights that text enters by are larger (`modules.apply_gains`); of
             neither the paper nor the released program.
-        reasons: learn an expert's reasons beside its moves (`agents.reasoning`), where an expert teaches that has some.
+        reasons: learn an expert's reasons beside its moves (`Reasoning`), where an expert teaches that has some.
             Not of the paper.
     """
 

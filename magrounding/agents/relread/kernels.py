@@ -35,7 +35,7 @@ def suits(*tensors: Tensor) -> bool:
 def find(
     grid: Tensor, mates: Tensor, held: Tensor, no_entity: Tensor, width: int
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
-    """Return the fields of `egocentric.Things`, from grid [N, H, W, K], mates [N, n - 1, 2 + I] and held [N, I].
+    """Return the fields of `Things`, from grid [N, H, W, K], mates [N, n - 1, 2 + I] and held [N, I].
 
     An occupant of a cell has `width` words; where `no_entity` [V] bool is true for the first, it is no entity.
     """
