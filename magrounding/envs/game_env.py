@@ -16,6 +16,10 @@ from magrounding.text_view import Happened, find_text_view
 from magrounding.vector import DeepCopied, Observation, action_numbers
 
 FRAMES_PER_SECOND = 4
+Shown = tuple[dict[str, Observation], dict[str, dict[str, Any]]]
+"""Observations and infos, by agent."""
+Stepped = tuple[dict[str, Observation], dict[str, float], dict[str, bool], dict[str, bool], dict[str, dict[str, Any]]]
+"""Observations, rewards, terminations, truncations and infos, by agent."""
 
 
 class CallOrder:
@@ -36,7 +40,7 @@ class CallOrder:
 
 
 class GameEnv(DeepCopied, CallOrder, ParallelEnv[str, Observation, SupportsIndex], ABC):
-    """One game of n agents, agent_0 … agent_{n-1}; a subclass plays it (`reset`, `step`) and shows it (`_seen`).
+    """One game of n agents, agent_0 … agent_{n-1}; a subclass plays it (`reset`, `_advance`) and shows it (`_seen`).
 
     Args:
         id, options: how the env was made, so that others can make it again.
@@ -79,6 +83,28 @@ class GameEnv(DeepCopied, CallOrder, ParallelEnv[str, Observation, SupportsIndex
         """Return the space of an agent's actions; the same object on each call."""
         return self._action_spaces[check_choice("agent", agent, self.possible_agents)]
 
+    def step(self, actions: Mapping[str, SupportsIndex]) -> Stepped:
+        """Play one step.
+
+        Args:
+            actions: one integer in [0, A) for each of `agents`, none for another agent.
+
+        Returns:
+            observations, rewards, terminations, truncations, infos: by agent, for the agents who acted; five empty
+            dicts where the episode is over and no action is given.
+
+        Raises:
+            InvalidAction: an action outside the space, a missing or unknown agent. Nothing has happened then: the step
+                can be repeated with better actions.
+            CallOrderError: before `reset`, after the episode's end, or after `close`.
+        """
+        self._require_start("step")
+        if self.agents:
+            return self._advance(action_numbers(actions, self.agents, self._num_actions))
+        if isinstance(actions, Mapping) and not actions:
+            return {}, {}, {}, {}, {}
+        raise CallOrderError("the episode is over: call reset()")
+
     def describe(self, agent: str) -> str:
         """Return what an agent's observation holds, and what its last action has come to, as plain text.
 
@@ -94,23 +120,13 @@ class GameEnv(DeepCopied, CallOrder, ParallelEnv[str, Observation, SupportsIndex
         return self.spec.space()
 
     @abstractmethod
+    def _advance(self, chosen: list[int]) -> Stepped:
+        """Play one step, given the action of each of `agents`."""
+
+    @abstractmethod
     def _seen(self, agent: str) -> Observation:
         """Return an agent's present observation; at the end, the last."""
 
     @abstractmethod
     def _happened(self, agent: str) -> Happened:
         """Return what an agent's last action has come to."""
-
-    def _chosen(self, actions: Mapping[str, SupportsIndex]) -> list[int] | None:
-        """Return the action of each of `agents`; None where the episode is over and no action is given.
-
-        Raises:
-            InvalidAction: see `action_numbers`.
-            CallOrderError: before `reset`, after the episode's end, or after `close`.
-        """
-        self._require_start("step")
-        if self.agents:
-            return action_numbers(actions, self.agents, self._num_actions)
-        if isinstance(actions, Mapping) and not actions:
-            return None
-        raise CallOrderError("the episode is over: call reset()")

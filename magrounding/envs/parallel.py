@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any, SupportsIndex
+from typing import Any
 
 import numpy as np
 from gymnasium import spaces
@@ -12,7 +12,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 from magrounding.capabilities import HasState, require_capability
 from magrounding.envs.drawing import rgb_array
-from magrounding.envs.game_env import GameEnv
+from magrounding.envs.game_env import GameEnv, Shown, Stepped
 from magrounding.envs.render import Scene, ansi
 from magrounding.envs.world import BatchedWorld
 from magrounding.errors import ConfigurationError
@@ -98,9 +98,7 @@ class WorldEnv(GameEnv):
         self._goal = ""
         self._inventories: dict[bytes, str] = {}
 
-    def reset(
-        self, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[dict[str, Observation], dict[str, dict[str, Any]]]:
+    def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> Shown:
         """Start an episode: the first of a seed or, without one, the next after the last (at first, of a random seed).
 
         Args:
@@ -118,26 +116,8 @@ class WorldEnv(GameEnv):
         self._acted = []
         return self._observations(), self._infos()
 
-    def step(
-        self, actions: Mapping[str, SupportsIndex]
-    ) -> tuple[dict[str, Observation], dict[str, float], dict[str, bool], dict[str, bool], dict[str, dict[str, Any]]]:
-        """Play one step.
-
-        Args:
-            actions: one integer in [0, A) for each of `agents`, none for another agent.
-
-        Returns:
-            observations, rewards, terminations, truncations, infos: by agent, for the agents who acted; five empty
-            dicts where the episode is over and no action is given.
-
-        Raises:
-            InvalidAction: an action outside the space, a missing or unknown agent. Nothing has happened then: the step
-                can be repeated with better actions.
-            CallOrderError: before `reset`, after the episode's end, or after `close`.
-        """
-        acting, chosen = self.agents, self._chosen(actions)
-        if chosen is None:
-            return {}, {}, {}, {}, {}
+    def _advance(self, chosen: list[int]) -> Stepped:
+        acting = self.agents
         row = np.zeros((1, len(self.possible_agents)), np.int64)  # those of the dead are 0
         for agent, number in zip(acting, chosen, strict=True):
             row[0, self._index[agent]] = number

@@ -74,7 +74,7 @@ class ProcessVectorEnv(SimulatorVectorEnv, HasHalves):
         """
         self._require_open()
         if rows is not None:
-            self._require_rest("resetting some of the games")
+            self._require_rest("reset")
         arena, pool = self._arena, self._pool
         seeds, chosen = self._seeds(seed), check_rows(rows, self.num_envs)
         pool.answered({worker: worker.sent for worker in pool.workers})
@@ -89,7 +89,7 @@ class ProcessVectorEnv(SimulatorVectorEnv, HasHalves):
         self._obey(RESET)
         self._fault[self._lost_rows(_BOTH)] = True
         self._shown.visible[:] = arena.visible
-        self._started = True
+        self._begun = True
         return self._views[_BOTH].start(arena.final_observation, self._fault)
 
     @alone
@@ -137,15 +137,11 @@ class ProcessVectorEnv(SimulatorVectorEnv, HasHalves):
         """End all workers: ask them, wait for a moment, kill them. Garbage collection closes too."""
         self._pool.end()
 
-    @property
-    def _ended(self) -> bool:
-        return self._pool.has_ended
-
     def _obey(self, command: bytes) -> None:
         self._settle({worker: worker.send(command) for worker in self._pool.workers})
 
     def _send(self, actions: ArrayLike, groups: tuple[int, ...]) -> None:
-        self._require_start()
+        self._require_start("step")
         if any(group in self._tickets for group in groups):
             raise CallOrderError("a step is being played: receive it, or reset, before the next")
         rows = self._rows[groups]
@@ -221,7 +217,11 @@ class ProcessVectorEnv(SimulatorVectorEnv, HasHalves):
     def _check_group(self, group: int) -> int:
         return check_count("group", group, 0, len(self.groups) - 1)
 
+    def _require_open(self) -> None:
+        self._closed = self._pool.has_ended
+        super()._require_open()
+
     def _require_rest(self, what: str) -> None:
         super()._require_rest(what)
         if self._tickets:
-            raise CallOrderError(f"receive the steps that were sent before {what}")
+            raise CallOrderError(f"receive the steps that were sent before {what}()")

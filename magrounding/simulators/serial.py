@@ -37,23 +37,22 @@ class SerialVectorEnv(DeepCopied, SimulatorVectorEnv):
         self.num_agents = self.spec.num_agents
         self._view = View(self._arena, slice(0, self.num_envs), (id, self.spec), copy=copy)
         self._simulators.enter(self._arena)
-        self._closed = False
         self._whole = True  # no step or reset was cut short
 
     @alone
     def reset(self, seed: int | None = None, rows: ArrayLike | None = None) -> tuple[Observation, Info]:
         self._require_open()
         if rows is not None:
-            self._require_start()
+            self._require_start("reset")
         seeds, chosen = self._seeds(seed), self._select(rows)
         self._name_episodes(seeds, chosen)
         self._play(RESET)
-        self._started = True
+        self._begun = True
         return self._view.start(self._arena.final_observation, None)
 
     @alone
     def step(self, actions: ArrayLike) -> StepResult:
-        self._require_start()
+        self._require_start("step")
         arena = self._arena
         arena.actions[:] = check_actions(actions, (self.num_envs, self.num_agents), self.spec.num_actions)
         self._play(STEP_BOTH)
@@ -91,10 +90,6 @@ class SerialVectorEnv(DeepCopied, SimulatorVectorEnv):
                 f"({type(error).__name__}: {error}): make other games, and play these actions in them"
             ) from error
 
-    @property
-    def _ended(self) -> bool:
-        return self._closed
-
     def _obey(self, command: bytes) -> None:
         self._simulators.obey(command)
 
@@ -103,7 +98,7 @@ class SerialVectorEnv(DeepCopied, SimulatorVectorEnv):
         self._obey(command)
         self._whole = True
 
-    def _require_start(self) -> None:
-        super()._require_start()
+    def _require_start(self, what: str) -> None:
+        super()._require_start(what)
         if not self._whole:
             raise CallOrderError("an error has cut the games short: call reset() of all of them first")

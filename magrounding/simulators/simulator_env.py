@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from magrounding.capabilities import Expert, HasState, HasTextView, require_capability
-from magrounding.errors import CallOrderError
+from magrounding.envs.game_env import CallOrder
 from magrounding.simulators.arena import Arena
 from magrounding.simulators.worker import LABEL, STATE
 from magrounding.spec import EnvSpec
@@ -18,7 +18,7 @@ from magrounding.text_view import describe_row
 from magrounding.vector import Info, Observation, StepResult, check_flags, check_rows, row_seeds
 
 
-class SimulatorVectorEnv(HasState, Expert, HasTextView):
+class SimulatorVectorEnv(CallOrder, HasState, Expert, HasTextView):
     """Base of the vector envs that `vectorize` makes; see there for their arguments.
 
     A subclass sets `spec`, `num_agents`, `_arena`, which envs write, and `_shown`, which the caller sees.
@@ -31,7 +31,6 @@ class SimulatorVectorEnv(HasState, Expert, HasTextView):
 
     def __init__(self, id: str, options: Mapping[str, Any], num_envs: int) -> None:
         self.id, self.options, self.num_envs = id, dict(options), num_envs
-        self._started = False
 
     def hold(self, rows: np.ndarray) -> None:
         """Leave the episodes of rows [B] bool as they are in the steps to come; actions given for them are ignored.
@@ -55,20 +54,20 @@ class SimulatorVectorEnv(HasState, Expert, HasTextView):
 
     def best_actions(self, rows: ArrayLike | None = None) -> np.ndarray:
         """Return best actions now, [B, n, A] bool, in `rows` [R] (by default all); the others keep older ones."""
-        self._require_start()
+        self._require_start("best_actions")
         require_capability(self, Expert)
         self._select(rows)
         self._obey(LABEL)
         return self._arena.labels.copy()
 
     def state(self) -> np.ndarray:
-        self._require_rest("asking for the state")
+        self._require_rest("state")
         require_capability(self, HasState)
         self._obey(STATE)
         return self._arena.state.copy()
 
     def describe(self, row: int, agent: int) -> str:
-        self._require_rest("describing a game")
+        self._require_rest("describe")
         return describe_row(self, self._shown.observation, self._shown, self._arena.actions, row, agent)
 
     @abstractmethod
@@ -94,7 +93,7 @@ class SimulatorVectorEnv(HasState, Expert, HasTextView):
 
     def _seeds(self, seed: int | None) -> np.ndarray | None:
         """Return the seeds [B] of a reset; None where each row goes on to its next episode."""
-        return None if self._started and seed is None else row_seeds(seed, self.num_envs)
+        return None if self._begun and seed is None else row_seeds(seed, self.num_envs)
 
     def _name_episodes(self, seeds: np.ndarray | None, chosen: np.ndarray) -> None:
         """Write to the arena which episodes rows [R] start."""
@@ -104,20 +103,6 @@ class SimulatorVectorEnv(HasState, Expert, HasTextView):
         else:
             arena.seeds[chosen], arena.episode[chosen] = seeds[chosen], 0
 
-    @property
-    @abstractmethod
-    def _ended(self) -> bool:
-        """True after `close`."""
-
-    def _require_open(self) -> None:
-        if self._ended:
-            raise CallOrderError("the games are closed: make others")
-
-    def _require_start(self) -> None:
-        self._require_open()
-        if not self._started:
-            raise CallOrderError("call reset() before anything else")
-
     def _require_rest(self, what: str) -> None:
         """Raise a CallOrderError before a reset, and before `what` while a step is being played."""
-        self._require_start()
+        self._require_start(what)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
-from typing import Any, SupportsIndex
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
-from magrounding.envs.game_env import FRAMES_PER_SECOND, GameEnv
+from magrounding.envs.game_env import FRAMES_PER_SECOND, GameEnv, Shown, Stepped
 from magrounding.spec import WON
 from magrounding.text_view import Happened
 from magrounding.texts import content_keys
@@ -16,8 +16,6 @@ from magrounding.vector import Observation, row_seeds
 from magrounding.vocabulary import Vocabulary
 
 AGENT = "agent_0"
-Shown = tuple[dict[str, Observation], dict[str, dict[str, Any]]]
-"""Observations and infos, by agent."""
 
 
 class OneAgentEnv(GameEnv):
@@ -74,20 +72,8 @@ class OneAgentEnv(GameEnv):
         self.agents = [AGENT]
         return self._show_step()
 
-    def step(
-        self, actions: Mapping[str, SupportsIndex]
-    ) -> tuple[dict[str, Observation], dict[str, float], dict[str, bool], dict[str, bool], dict[str, dict[str, Any]]]:
-        """Play one step; five empty dicts where the episode is over and no action is given.
-
-        Raises:
-            InvalidAction: an action outside the space, a missing or unknown agent. Nothing has happened then: the step
-                can be repeated with a better action.
-            CallOrderError: before `reset`, after the episode's end, or after `close`.
-        """
-        acting, chosen = self.agents, self._chosen(actions)
-        if chosen is None:
-            return {}, {}, {}, {}, {}
-        action = chosen[0]
+    def _advance(self, chosen: list[int]) -> Stepped:
+        acting, action = self.agents, chosen[0]
         self.played.append(action)
         self.agents = []  # of no game, if the simulator is lost now
         reward, terminated, truncated = self._play(action)
