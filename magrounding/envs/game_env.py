@@ -46,10 +46,13 @@ class GameEnv(DeepCopied, CallOrder, ParallelEnv[str, Observation, SupportsIndex
         id, options: how the env was made, so that others can make it again.
         spec: of its world.
         render_mode: None or one of render_modes; ConfigurationError for another.
+
+    Attributes:
         frames_per_second: of films.
     """
 
     id = ""
+    frames_per_second = FRAMES_PER_SECOND
 
     def __init__(
         self,
@@ -58,7 +61,6 @@ class GameEnv(DeepCopied, CallOrder, ParallelEnv[str, Observation, SupportsIndex
         spec: EnvSpec,
         render_mode: str | None,
         render_modes: Sequence[str],
-        frames_per_second: int = FRAMES_PER_SECOND,
     ) -> None:
         if render_mode is not None:
             check_choice("render_mode", render_mode, render_modes)
@@ -67,7 +69,7 @@ class GameEnv(DeepCopied, CallOrder, ParallelEnv[str, Observation, SupportsIndex
             "name": ENVS[id].versioned_id if id in ENVS else id,
             "render_modes": list(render_modes),
             "is_parallelizable": True,
-            "render_fps": frames_per_second,
+            "render_fps": self.frames_per_second,
         }
         self.possible_agents = [f"agent_{i}" for i in range(spec.num_agents)]
         self.agents: list[str] = []

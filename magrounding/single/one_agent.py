@@ -8,12 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from magrounding.envs.game_env import FRAMES_PER_SECOND, GameEnv, Shown, Stepped
+from magrounding.envs.game_env import GameEnv, Shown, Stepped
 from magrounding.spec import WON
 from magrounding.text_view import Happened
 from magrounding.texts import content_keys
 from magrounding.vector import Observation, row_seeds
-from magrounding.vocabulary import Vocabulary
 
 AGENT = "agent_0"
 
@@ -27,27 +26,19 @@ class OneAgentEnv(GameEnv):
 
     Args:
         config: the options.
-        vocabulary: words of the texts.
-        render_mode, render_modes, frames_per_second: see `GameEnv`.
+        render_mode: None or one of `render_modes`; ConfigurationError for another.
 
     Attributes:
         played: the actions of the episode, that which is being played included.
     """
 
+    render_modes: tuple[str, ...] = ("ansi", "ansi_full", "rgb_array")
     _kept: tuple[str, ...] = ()
     """Attributes that a copy has beside the episode that it plays again."""
 
-    def __init__(
-        self,
-        config: Any,
-        vocabulary: Vocabulary,
-        render_mode: str | None,
-        render_modes: Sequence[str],
-        frames_per_second: int = FRAMES_PER_SECOND,
-    ) -> None:
-        super().__init__(self.id, config.as_dict(), config.describe(), render_mode, render_modes, frames_per_second)
+    def __init__(self, config: Any, render_mode: str | None = None) -> None:
+        super().__init__(self.id, config.as_dict(), config.describe(), render_mode, self.render_modes)
         self.config = config
-        self.vocabulary = vocabulary
         self.played: list[int] = []
         self._seed: int | None = None
         self._episode = 0
@@ -114,7 +105,7 @@ class OneAgentEnv(GameEnv):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Take up a copy: what was played is played again."""
-        self.__init__(state["config"], state["render_mode"])  # pyright: ignore[reportCallIssue]  subclasses take these
+        self.__init__(state["config"], state["render_mode"])
         if state["_closed"]:
             self.close()
         vars(self).update({**state, "agents": list(state["agents"])})

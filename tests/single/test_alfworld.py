@@ -130,7 +130,7 @@ def test_the_expert_wins_every_shipped_scene_within_the_limit(split, task, monke
 def test_what_is_shown():
     env = ALFWorld().make_env()
     observations, infos = env.reset(seed=3)
-    seen, text, words = observations[AGENT], infos[AGENT]["text"], env.vocabulary
+    seen, text, words = observations[AGENT], infos[AGENT]["text"], env.spec.vocabulary
     assert env.observation_space(AGENT).contains(seen)
     assert list(seen) == list(env.observation_space(AGENT).spaces)
     assert words.decode(seen["goal"]) == " ".join(words_of(text["goal"]))

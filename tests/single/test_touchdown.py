@@ -72,7 +72,7 @@ def test_stopping_by_oneself_counts_at_the_goal_only():
 def test_what_is_shown(small_city):
     env = Touchdown(data=str(small_city)).make_env()
     seen = env.reset(seed=0)[0][AGENT]
-    city, words = load_city(small_city), env.vocabulary
+    city, words = load_city(small_city), env.spec.vocabulary
     assert list(seen) == list(env.observation_space(AGENT).spaces)
     shown = [words.words[i] for i in seen["grid"][10, :, 0]]
     assert shown == [CLASSES[k] for k in city.panorama(0)[10]]

@@ -92,7 +92,6 @@ def _take_back(library: Any) -> None:
     _IDLE.append(library)
 
 
-RENDER_MODES = ("ansi", "ansi_full")
 GO = "go to "
 Thing = tuple[str, str]
 """Kind and number."""
@@ -119,10 +118,11 @@ class ALFWorldEnv(OneAgentEnv):
     """
 
     id = "alfworld"
+    render_modes = ("ansi", "ansi_full")
     _kept = ("_expert_failed",)
 
     def __init__(self, config: ALFWorld, render_mode: str | None = None) -> None:
-        super().__init__(config, TOKENIZER.vocabulary, render_mode, RENDER_MODES)
+        super().__init__(config, render_mode)
         self.game_name = ""
         self.left_out = self.things_left_out = self.words_left_out = 0
         self._games = Games(config.games, config.split)

@@ -110,8 +110,6 @@ def game_seed(seed: int, episode: int, split: str) -> int:
     return (place << RANGE_BITS) + (int(stream_key(seed, episode, place)) >> (64 - RANGE_BITS))
 
 
-RENDER_MODES = ("ansi", "ansi_full", "rgb_array")
-FRAMES_PER_SECOND = 10
 _CHANGES_A_CELL = frozenset(ACTIONS.index(name) for name in ("pickup", "drop", "toggle"))
 
 
@@ -128,9 +126,10 @@ class BabyAIEnv(OneAgentEnv):
     """
 
     id = "babyai"
+    frames_per_second = 10
 
     def __init__(self, config: BabyAI, render_mode: str | None = None) -> None:
-        super().__init__(config, VOCABULARY, render_mode, RENDER_MODES, FRAMES_PER_SECOND)
+        super().__init__(config, render_mode)
         self.expert_failures = 0
         self.game = make_game(config.level, config.max_cycles)
         self.game_seed = -1

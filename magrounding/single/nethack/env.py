@@ -137,7 +137,6 @@ class Engine:
         self._env.close()
 
 
-RENDER_MODES = ("ansi", "ansi_full", "rgb_array")
 STEP_COST = 0.02
 _REMEMBERED = 2**14
 """Messages and status lines that are kept as ids: most come up again and again."""
@@ -170,7 +169,7 @@ class NetHackEnv(OneAgentEnv):
     _kept = ("_expert", "_advice")
 
     def __init__(self, config: NetHack, render_mode: str | None = None) -> None:
-        super().__init__(config, tokenizer().vocabulary, render_mode, RENDER_MODES)
+        super().__init__(config, render_mode)
         self._silg = config.task in SILG_TASKS
         self._limit = config.limit
         self._engine = Engine(config.task)

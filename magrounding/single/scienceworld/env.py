@@ -28,9 +28,6 @@ from magrounding.single.tokenizer import ChoiceTable
 from magrounding.spec import CHOICES
 from magrounding.vector import Observation, check_count
 
-RENDER_MODES = ("ansi", "ansi_full", "rgb_array")
-FRAMES_PER_SECOND = 2
-
 WIDTH, HEIGHT = 960, 720
 _COLUMNS, _LINE, _SIZE = 110, 17, 14
 
@@ -52,10 +49,11 @@ class ScienceWorldEnv(OneAgentEnv):
     """
 
     id = "scienceworld"
+    frames_per_second = 2
 
     def __init__(self, config: ScienceWorld, render_mode: str | None = None) -> None:
         find_java()
-        super().__init__(config, tokenizer().vocabulary, render_mode, RENDER_MODES, FRAMES_PER_SECOND)
+        super().__init__(config, render_mode)
         self.variation = -1
         self.commands: list[str | None] = []
         self.left_out = self.words_left_out = 0

@@ -17,7 +17,6 @@ from magrounding.single.touchdown.options import Touchdown, tokenizer
 from magrounding.spec import COLUMNS as TOWARDS
 from magrounding.vector import Observation
 
-RENDER_MODES = ("ansi", "ansi_full", "rgb_array")
 HOP = 0.1
 """Reward of coming a link nearer."""
 
@@ -39,7 +38,7 @@ class TouchdownEnv(OneAgentEnv):
     def __init__(self, config: Touchdown, render_mode: str | None = None) -> None:
         folder = folder_of(config.data)
         self._tokenizer = tokenizer(folder)
-        super().__init__(config, self._tokenizer.vocabulary, render_mode, RENDER_MODES)
+        super().__init__(config, render_mode)
         self.city = load_city(folder)
         self._graph = self.city.graph
         self._routes = self.city.routes(config.split)
