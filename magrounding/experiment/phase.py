@@ -199,3 +199,8 @@ class Phase(Options):
     def ramped(self, steps: float) -> dict[str, float]:
         """Return the options of the environment that `ramps` decide, after so many environment steps of the phase."""
         return {name: ramp.at(steps) for name, ramp in self.ramps.items()}
+
+
+def for_steps(learner: AlgorithmConfig, steps: int, num_envs: int, **more: Any) -> Phase:
+    """A phase that ends after so many environment steps; `more` are its other fields."""
+    return Phase(learner, Promotion(steps=steps), num_envs, **more)

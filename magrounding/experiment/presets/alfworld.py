@@ -1,7 +1,7 @@
 """Presets of ALFWorld: ours for two CPU cores, and SIR as SILG trains it."""
 
 from magrounding.experiment.config import REMAINING_STAGES, RunConfig
-from magrounding.experiment.phase import EvaluationConfig, Phase, Promotion
+from magrounding.experiment.phase import EvaluationConfig, for_steps
 from magrounding.experiment.presets.published import as_silg
 from magrounding.training.imitation import ImitationConfig
 
@@ -26,7 +26,7 @@ QUICK_ALFWORLD = RunConfig(
         "minutes on two CPU cores; weights are chosen on `valid` scenes."
     ),
     agent="choiceread",
-    phases={REMAINING_STAGES: (Phase(_TAUGHT, Promotion(steps=60_000), num_envs=16),)},
+    phases={REMAINING_STAGES: (for_steps(_TAUGHT, 60_000, 16),)},
     evaluation=EvaluationConfig(
         every=20_000,
         selection_games=72,

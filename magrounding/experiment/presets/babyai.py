@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from magrounding.experiment.config import REMAINING_STAGES, RunConfig
-from magrounding.experiment.phase import CHOSEN_ON_VALID, EvaluationConfig, Phase, Promotion
+from magrounding.experiment.phase import CHOSEN_ON_VALID, EvaluationConfig, Phase, for_steps
 from magrounding.training.imitation import ImitationConfig
 from magrounding.training.ppo import PPOConfig
 
@@ -30,7 +30,7 @@ def _clone(games: int, steps: int, num_envs: int = 16, **changes: Any) -> tuple[
             **changes,
         }
     )
-    return (Phase(learner, Promotion(steps=steps), num_envs=num_envs),)
+    return (for_steps(learner, steps, num_envs),)
 
 
 def _reinforce(steps: int, num_envs: int = 64, **changes: Any) -> tuple[Phase, ...]:
@@ -47,7 +47,7 @@ def _reinforce(steps: int, num_envs: int = 64, **changes: Any) -> tuple[Phase, .
             **changes,
         }
     )
-    return (Phase(learner, Promotion(steps=steps), num_envs=num_envs),)
+    return (for_steps(learner, steps, num_envs),)
 
 
 _READER: dict[str, Any] = {"agent": "viewread", "env_options": {"displacement": True}, "network": {"places": True}}

@@ -8,7 +8,7 @@ from magrounding.agents.building import build_policy
 from magrounding.agents.policy import Policy
 from magrounding.errors import MagroundingError
 from magrounding.experiment.config import REMAINING_STAGES, RunConfig
-from magrounding.experiment.phase import EvaluationConfig, Phase, Promotion
+from magrounding.experiment.phase import EvaluationConfig, for_steps
 from magrounding.experiment.presets import GENERAL
 from magrounding.play.player import Player, shown_to
 from magrounding.registry import AGENTS, describe, env_entry, is_simulator
@@ -31,7 +31,7 @@ def general_preset(env: str) -> RunConfig:
     learner = PPOConfig(
         unroll=32, learning_rate=1e-3, warm_up=5_000, anneal_steps=_STEPS, gamma=0.98, entropy=0.02, final_entropy=0.002
     )
-    phase = Phase(learner, Promotion(steps=_STEPS), num_envs=16 if is_simulator(config) else 64)
+    phase = for_steps(learner, _STEPS, 16 if is_simulator(config) else 64)
     return RunConfig(
         preset=GENERAL,
         about=f"PPO alone with {agent}, the network that fits what {env} shows: a beginning, tuned for no environment.",

@@ -8,7 +8,7 @@ from typing import Any
 
 from magrounding.agents.policy import CONTRAST
 from magrounding.experiment.config import REMAINING_STAGES, RunConfig
-from magrounding.experiment.phase import Phase, Promotion
+from magrounding.experiment.phase import Phase, for_steps
 from magrounding.experiment.presets.rtfm import ENDI, FINE, QUICK_RL_MA_RTFM
 from magrounding.training.imitation import ImitationConfig
 from magrounding.training.ppo import PPOConfig
@@ -33,7 +33,7 @@ grounds those six by touching them."""
 def _ground(steps: int, num_envs: int = 128, weights: Mapping[str, float] = _CONTRAST, **changes: Any) -> Phase:
     """PPO with the losses that ground symbols."""
     learner = PPOConfig(**{"anneal_steps": steps, **_GROUNDING, **changes, "weights": {**ENDI, **weights}})
-    return Phase(learner, Promotion(steps=steps), num_envs)
+    return for_steps(learner, steps, num_envs)
 
 
 def _imitate_and_ground(
@@ -47,7 +47,7 @@ def _imitate_and_ground(
     learner = ImitationConfig(
         **{"anneal_steps": steps, **_GROUNDING, **changes, "weights": {**_ENDI_TAUGHT, **weights}}
     )
-    return Phase(learner, Promotion(steps=steps), 128, games or {}, frozen)
+    return for_steps(learner, steps, 128, env_options=games or {}, frozen=frozen)
 
 
 QUICK_RL_MESSENGER = replace(

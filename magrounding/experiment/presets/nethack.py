@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from magrounding.experiment.config import REMAINING_STAGES, RunConfig
-from magrounding.experiment.phase import CHOSEN_ON_VALID, EvaluationConfig, Phase, Promotion
+from magrounding.experiment.phase import CHOSEN_ON_VALID, EvaluationConfig, Phase, for_steps
 from magrounding.experiment.presets.published import as_silg
 from magrounding.training.imitation import ImitationConfig
 from magrounding.training.ppo import PPOConfig
@@ -38,13 +38,13 @@ def _imitate(steps: int, led: int | None = None) -> Phase:
         teacher_steps=steps if led is None else led,
         teacher_noise=0.1,
     )
-    return Phase(learner, Promotion(steps=steps), num_envs=16)
+    return for_steps(learner, steps, 16)
 
 
 def _reinforce(steps: int, **changes: Any) -> Phase:
     """PPO, without the explorer."""
     learner = PPOConfig(unroll=40, epochs=2, minibatches=2, warm_up=10_000, anneal_steps=steps, gamma=0.99, **changes)
-    return Phase(learner, Promotion(steps=steps), num_envs=64)
+    return for_steps(learner, steps, 64)
 
 
 QUICK_NETHACK = RunConfig(

@@ -6,20 +6,20 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from magrounding.experiment.config import REMAINING_STAGES, RunConfig
-from magrounding.experiment.phase import EvaluationConfig, Phase, Promotion
+from magrounding.experiment.phase import EvaluationConfig, Phase, for_steps
 from magrounding.training.impala import ImpalaConfig
 from magrounding.training.ppo import PPOConfig
 
 
 def _as_published(steps: int, num_envs: int) -> tuple[Phase, ...]:
     """V-trace for so many environment steps."""
-    return (Phase(ImpalaConfig(), Promotion(steps=steps), num_envs),)
+    return (for_steps(ImpalaConfig(), steps, num_envs),)
 
 
 def as_silg(num_envs: int, unroll: int = 80) -> dict[str, tuple[Phase, ...]]:
     """V-trace as SILG trained SIR (appendix H): 1e8 environment steps for every stage."""
     learner = ImpalaConfig(unroll=unroll, learning_rate=5e-4, entropy=0.05)
-    return {REMAINING_STAGES: (Phase(learner, Promotion(steps=100_000_000), num_envs),)}
+    return {REMAINING_STAGES: (for_steps(learner, 100_000_000, num_envs),)}
 
 
 PAPER_MA_RTFM = RunConfig(
@@ -68,7 +68,7 @@ def _as_messenger(
         normalised_returns=True,
         weights=weights or {},
     )
-    return (Phase(learner, Promotion(steps=steps), 1, frozen=frozen),)
+    return (for_steps(learner, steps, 1, frozen=frozen),)
 
 
 _GROUNDED = ("symbols", "key", "reader")

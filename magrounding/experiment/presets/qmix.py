@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from magrounding.experiment.config import REMAINING_STAGES
-from magrounding.experiment.phase import Phase, Promotion
+from magrounding.experiment.phase import for_steps
 from magrounding.experiment.presets.messenger import QUICK_RL_MA_MESSENGER
 from magrounding.experiment.presets.published import PAPER_MA_MESSENGER, PAPER_MA_RTFM
 from magrounding.experiment.presets.rtfm import QUICK_RL_MA_RTFM
@@ -16,7 +16,7 @@ from magrounding.training.qmix import QmixConfig
 
 def _qmix(steps: int, num_envs: int, games: Mapping[str, Any] | None = None, **changes: Any) -> dict[str, Any]:
     """Return the entries of a preset that QMIX changes, for so many environment steps in every stage."""
-    phase = Phase(QmixConfig(**changes), Promotion(steps=steps), num_envs, games or {})
+    phase = for_steps(QmixConfig(**changes), steps, num_envs, env_options=games or {})
     return {"agent": "qmix", "phases": {REMAINING_STAGES: (phase,)}, "network": {}, "team_reward": 0.0}
 
 

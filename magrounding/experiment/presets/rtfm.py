@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from magrounding.experiment.config import REMAINING_STAGES, RunConfig
-from magrounding.experiment.phase import EvaluationConfig, Phase, Promotion
+from magrounding.experiment.phase import EvaluationConfig, Phase, for_steps
 from magrounding.training.imitation import ImitationConfig
 from magrounding.training.ppo import PPOConfig
 
@@ -24,16 +24,18 @@ def _imitate(steps: int, teacher_steps: int = 20_000, oracle: str = "") -> Phase
     learner = ImitationConfig(
         anneal_steps=steps, teacher_steps=teacher_steps, weights=ENDI_TAUGHT, cost_to_go=3.0, oracle=oracle
     )
-    return Phase(learner, Promotion(steps=steps), num_envs=64)
+    return for_steps(learner, steps, 64)
 
 
 def _reinforce(steps: int, **changes: Any) -> Phase:
     """PPO for `steps` environment steps."""
     learner = PPOConfig(anneal_steps=steps, **{"weights": ENDI, **changes})
-    return Phase(learner, Promotion(steps=steps), num_envs=64)
+    return for_steps(learner, steps, 64)
 
 
-FINE: dict[str, Any] = {"learning_rate": 5e-4, "entropy": 0.004, "final_entropy": 0.0005}
+_DECIDED: dict[str, Any] = {"entropy": 0.004, "final_entropy": 0.0005}
+"""Options of PPO where few actions are left to try."""
+FINE = {"learning_rate": 5e-4, **_DECIDED}
 """Options of PPO that fine-tunes a trained policy."""
 FINEST = {**FINE, "learning_rate": 2e-4}
 """Options of PPO where there is little left to learn."""
@@ -88,10 +90,10 @@ QUICK_RL_MA_RTFM = replace(
     phases={
         "s1": (_reinforce(600_000, weights=_ENDI_AT_FIRST),),
         "s2": (_reinforce(500_000),),
-        "s3": (_reinforce(1_000_000, entropy=0.004, final_entropy=0.0005),),
+        "s3": (_reinforce(1_000_000, **_DECIDED),),
         "s4": (_reinforce(200_000, **FINE),),
-        "s5": (_reinforce(1_000_000, entropy=0.004, final_entropy=0.0005),),
-        "s6": (_reinforce(2_000_000, entropy=0.004, final_entropy=0.0005),),
+        "s5": (_reinforce(1_000_000, **_DECIDED),),
+        "s6": (_reinforce(2_000_000, **_DECIDED),),
     },
 )
 
@@ -99,7 +101,7 @@ QUICK_RL_RTFM = replace(
     QUICK_RL_MA_RTFM,
     phases={
         "simple_stationary": (_reinforce(500_000),),
-        REMAINING_STAGES: (_reinforce(1_000_000, entropy=0.004, final_entropy=0.0005),),
+        REMAINING_STAGES: (_reinforce(1_000_000, **_DECIDED),),
     },
 )
 

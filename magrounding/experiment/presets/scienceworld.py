@@ -6,13 +6,13 @@ from dataclasses import replace
 from typing import Any
 
 from magrounding.experiment.config import REMAINING_STAGES, RunConfig
-from magrounding.experiment.phase import CHOSEN_ON_VALID, EvaluationConfig, Phase, Promotion
+from magrounding.experiment.phase import CHOSEN_ON_VALID, EvaluationConfig, Phase, for_steps
 from magrounding.training.drrn import DrrnLearnerConfig
 
 
 def _learn(steps: int, **changes: Any) -> tuple[Phase, ...]:
     """DRRN for so many environment steps of eight games."""
-    return (Phase(DrrnLearnerConfig(**changes), Promotion(steps=steps), num_envs=8),)
+    return (for_steps(DrrnLearnerConfig(**changes), steps, 8),)
 
 
 def _quickly(steps: int) -> tuple[Phase, ...]:

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from magrounding.experiment.config import REMAINING_STAGES, RunConfig
-from magrounding.experiment.phase import CHOSEN_ON_VALID, EvaluationConfig, Phase, Promotion
+from magrounding.experiment.phase import CHOSEN_ON_VALID, EvaluationConfig, for_steps
 from magrounding.experiment.presets.published import as_silg
 from magrounding.training.imitation import ImitationConfig
 from magrounding.training.ppo import PPOConfig
@@ -44,7 +44,7 @@ QUICK_TOUCHDOWN = RunConfig(
         "Weights are chosen on `valid` routes."
     ),
     agent="panoread",
-    phases={REMAINING_STAGES: (Phase(_CLONE, Promotion(steps=400_000), num_envs=16),)},
+    phases={REMAINING_STAGES: (for_steps(_CLONE, 400_000, 16),)},
     env_options={"patch": 4, "turned": True, "max_cycles": 24},  # twice a route, as 64 are of Touchdown's
     evaluation=EvaluationConfig(every=100_000, selection_games=150, report_games=300, **CHOSEN_ON_VALID),
 )
@@ -53,7 +53,7 @@ QUICK_RL_TOUCHDOWN = replace(
     QUICK_TOUCHDOWN,
     preset="quick_rl",
     about="PPO alone, no expert; coarse panoramas, turned to where the agent looks; 24 steps a walk.",
-    phases={REMAINING_STAGES: (Phase(_REINFORCE, Promotion(steps=600_000), num_envs=32),)},
+    phases={REMAINING_STAGES: (for_steps(_REINFORCE, 600_000, 32),)},
 )
 
 PAPER_TOUCHDOWN = RunConfig(

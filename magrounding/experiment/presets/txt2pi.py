@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from magrounding.experiment.config import REMAINING_STAGES
-from magrounding.experiment.phase import Phase, Promotion, Ramp
+from magrounding.experiment.phase import Phase, Ramp, for_steps
 from magrounding.experiment.presets.rtfm import ENDI_TAUGHT, QUICK_MA_RTFM, QUICK_RTFM
 from magrounding.training.imitation import ImitationConfig
 
@@ -42,7 +42,7 @@ def _read(steps: int, ramps: Mapping[str, Ramp] | None = None) -> Phase:
     )
     # The shortest manuals stay until agents can walk: one seed of three that was late did not learn to read without it.
     growing = {"omission": Ramp(1.0, 0.0, hold=steps / 6, over=steps / 2)}
-    return Phase(learner, Promotion(steps=steps), num_envs=128, ramps=ramps or growing)
+    return for_steps(learner, steps, 128, ramps=ramps or growing)
 
 
 def _read_on(steps: int) -> Phase:
