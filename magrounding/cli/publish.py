@@ -10,8 +10,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import numpy as np
-
 from magrounding.agents.weights import save_weights
 from magrounding.cli.command import CommandLine, derived
 from magrounding.cli.options import chosen_team
@@ -38,7 +36,6 @@ from magrounding.training.algorithm import IMITATE
 _FILMED = 120
 """Steps of the longest game that a film shows; of a longer one there is a sheet of pictures."""
 _MILLISECONDS = 600
-_ENDS = np.array([0.025, 0.975])
 
 
 @dataclass(frozen=True)
@@ -139,15 +136,9 @@ def _about(lines: Sequence[Mapping[str, Any]], settings: RunConfig, stage: str, 
         "games": int(after[0]["games"]),
         "precision": "weights in float16; win rates are those of float32, before rounding",
         "win_rates": {name: each.value for name, each in won.items()},
-        "intervals": {name: _interval(each) for name, each in won.items()},
+        "intervals": {name: each.interval[1:] for name, each in won.items()},
         "scores": {f"{line['set']}, {line['play']}": line["score"] for line in after if "score" in line},
     }
-
-
-def _interval(reached: Reached) -> list[float]:
-    """95 % interval of a win rate over games; it begins at 0 where none was won, and ends at 1 where all were."""
-    low, high = reached.drawn(_ENDS)
-    return [min(reached.value, float(low)), max(reached.value, float(high))]
 
 
 def _film(folder: Path, team: Team, settings: RunConfig, stage: str) -> str:

@@ -133,18 +133,17 @@ def run(arguments: Arguments, line: CommandLine) -> None:
         command=str(line),
         trackers=named_trackers(arguments.tracker),
         project=arguments.project,
+        threads=arguments.threads,
     )
-    apart = arguments.only_seeds is not None
+    resume, some = arguments.resume, arguments.only_seeds is not None or arguments.prepare
     try:
-        if apart or arguments.prepare or arguments.side_by_side:
-            seeds = seeds_of(arguments.only_seeds) if arguments.only_seeds is not None else ()
-            run = train(resume=arguments.resume, threads=arguments.threads, seeds=seeds)
-            if apart or arguments.prepare:
+        if some or arguments.side_by_side:
+            run = train(resume=resume, seeds=seeds_of(arguments.only_seeds or ""))
+            if some:
                 return
             train_side_by_side(arguments, config, run, display)
-            run = train(resume=True, threads=arguments.threads)
-        else:
-            run = train(resume=arguments.resume, threads=arguments.threads)
+            resume = True
+        run = train(resume=resume)
     except Diverged as error:
         if not error.remedy:
             raise

@@ -148,18 +148,18 @@ def play_baselines(
     """
     entry, display = env_entry(env), display or Display(quiet=True)
     fewer, found = entry.evaluation.baseline_games(games), {}
-    how = {"diagnose": diagnose, "workers": workers}
+
+    def played(what: str, team: Callable[[VectorEnv], Actor], games: int) -> Line:
+        how = {"diagnose": diagnose, "workers": workers}
+        with display.games(what, games) as advance:
+            return evaluate(team, env, options, games, REPORT_SEED, on_progress=advance, **how).summary()
+
     for player in compared(env, entry.describe(**options)):
-        own = fewer if player == RANDOM else games
-        with display.games(f"{player}: {name}", own) as advance:
-            result = evaluate(_TEAMS[player], env, options, own, REPORT_SEED, on_progress=advance, **how)
-        found[player] = result.summary()
+        found[player] = played(f"{player}: {name}", _TEAMS[player], fewer if player == RANDOM else games)
     for lineup in lineups:
         here = replace(lineup, name=f"{lineup.name}, {name}")  # by which its calls are found
-        with display.games(here.name, games) as advance:
-            actor = partial(here.build_actor, seed=REPORT_SEED)
-            result = evaluate(actor, env, options, games, REPORT_SEED, on_progress=advance, **how)
-        found[lineup.name] = {**result.summary(), **here.call_totals()}
+        summary = played(here.name, partial(here.build_actor, seed=REPORT_SEED), games)
+        found[lineup.name] = {**summary, **here.call_totals()}
     return found
 
 

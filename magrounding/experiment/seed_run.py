@@ -8,7 +8,6 @@ from collections import defaultdict, deque
 from collections.abc import Callable, Collection
 from contextlib import ExitStack, closing
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
 from statistics import median
 from typing import Any
 
@@ -134,16 +133,13 @@ class SeedRun:
                         raise explained(error, self.stage, self.phase, self.at.steps) from None
 
     def _load(self) -> None:
-        """Restore the state of an earlier process, where there is one."""
+        """Go on from an earlier process's checkpoint, if any; CheckpointError for another run's, or a damaged one."""
         path = self.folder.checkpoint
-        if path.exists():
-            self._restore(path)
-        # A stage's weights are written after a checkpoint: to begin again would write over what was learnt.
-        elif self.folder.has_weights():
-            raise CheckpointError(f"{path} is missing, but weights were trained here: restore it")
-
-    def _restore(self, path: Path) -> None:
-        """Go on from a checkpoint; CheckpointError where it is another run's, or damaged."""
+        if not path.exists():
+            # A stage's weights are written after a checkpoint: to begin again would write over what was learnt.
+            if self.folder.has_weights():
+                raise CheckpointError(f"{path} is missing, but weights were trained here: restore it")
+            return
         record, tensors = load_checkpoint(path, **self.settings.origin)
         config = record.get("config", self.settings.digest)  # earlier versions kept another digest
         if record.get("seed") != self.seed or config not in self._digests:
@@ -230,14 +226,12 @@ class SeedRun:
         save_weights(self.folder.weights(place), session.weights(), record)
         self._evaluations.after(session)
         self._tick()
-        self._log.write(
-            {
-                **self._line("phase"),
-                "best_steps": self.at.best_steps,
-                "phase_seconds": round(self._training_seconds() - self.at.began_at, 2),
-                "spent": {name: round(seconds, 2) for name, seconds in self._clock.spent.items()},
-            }
-        )
+        took = {
+            "best_steps": self.at.best_steps,
+            "phase_seconds": round(self._training_seconds() - self.at.began_at, 2),
+            "spent": {name: round(seconds, 2) for name, seconds in self._clock.spent.items()},
+        }
+        self._write_result("phase", took)
         self._carried, self._best = self._best, {}
         self.at = Position(
             stage=self.at.stage + (last_phase and not last_stage),
@@ -280,7 +274,7 @@ class SeedRun:
         self._games.append(games)
         self._losses.append(losses)
         for fault in session.new_faults():
-            self._log.write({**self._line("fault"), **fault})
+            self._write_result("fault", fault)
         self._rates[self.phase.learner.algorithm].append(self._tick() / session.steps_per_update)
         self._show()
 

@@ -14,6 +14,8 @@ RESAMPLES = 2000
 
 _QUANTILES = (np.random.default_rng(1).permutation(RESAMPLES) + 0.5) / RESAMPLES
 """[RESAMPLES] how lucky the games of each bootstrap sample are."""
+_ENDS = np.array([0.025, 0.975])
+"""Quantiles at the ends of an interval."""
 SHARES_OF_GAMES = ("win_rate", "timed_out")
 """Metrics that are shares of games, and beginnings of the names of others."""
 
@@ -61,6 +63,12 @@ class Reached:
             won = min(1.0, max(0.0, self.value)) * self.games
             return betaincinv(won + 0.5, self.games - won + 0.5, quantiles)
         return self.value + ndtri(quantiles) * (self.std or 0.0) / math.sqrt(self.games)
+
+    @property
+    def interval(self) -> Interval:
+        """The mean and its 95 % interval; of a share it begins at 0 where nothing was won, and ends at 1 for all."""
+        low, high = map(float, self.drawn(_ENDS))
+        return Interval(self.value, min(low, self.value), max(high, self.value))
 
 
 @dataclass(frozen=True)
@@ -122,11 +130,10 @@ def mean_interval(outcomes: np.ndarray) -> Interval:
         return Interval(math.nan, None, None)
     value = float(outcomes.mean())
     if np.isin(outcomes, (0.0, 1.0)).all():
-        low, high = Reached(value, len(outcomes), is_share=True).drawn(np.array([0.025, 0.975]))
-        return Interval(value, min(float(low), value), max(float(high), value))
+        return Reached(value, len(outcomes), is_share=True).interval
     if len(outcomes) == 1:
         return Interval(value, None, None)
-    low, high = np.quantile(outcomes[resampled(len(outcomes))].mean(1), [0.025, 0.975])
+    low, high = np.quantile(outcomes[resampled(len(outcomes))].mean(1), _ENDS)
     return Interval(value, float(low), float(high))
 
 
@@ -145,7 +152,7 @@ def statistics_of(scores: Sequence[float | Reached], metric: str = "") -> Statis
         drawn = np.stack([each.drawn(_QUANTILES) for each in found])
         sampled = resampled(len(found)) if len(found) > 1 else np.zeros((RESAMPLES, 1), np.int64)
         means = interquartile_mean(np.take_along_axis(drawn.T, sampled, 1))
-        low, high = (float(end) for end in np.quantile(means, [0.025, 0.975]))
+        low, high = (float(end) for end in np.quantile(means, _ENDS))
         low, high = min(low, iqm), max(high, iqm)
     return Statistics(
         seeds=len(values),

@@ -235,13 +235,7 @@ class ShuffledManuals:
                 f"texts can be exchanged among two games of a vector env or more, not in one game or one without "
                 f"{self._text or 'rules'}"
             )
-        shown, info = self._shown(obs, info)
-        return self._team.act(shown, memory, info, greedy, **({} if rows is None else {"rows": rows}))
-
-    def _shown(
-        self, obs: Mapping[str, Any], info: Mapping[str, Any] | None
-    ) -> tuple[Mapping[str, Any], Mapping[str, Any] | None]:
-        """Observations and infos of a vector env with other rules; the keys of documents change with them."""
+        shown = {**obs, self._text: np.roll(rules, -1, axis=0)}
         if isinstance(info, Mapping) and isinstance(key := info.get("document"), np.ndarray):
             info = {**info, "document": other_document(key, np.roll(key, -1))}
-        return {**obs, self._text: np.roll(obs[self._text], -1, axis=0)}, info
+        return self._team.act(shown, memory, info, greedy, **({} if rows is None else {"rows": rows}))

@@ -225,16 +225,14 @@ class EncodedTexts:
     def __init__(self, policy: Policy, name: str, *, keep: bool) -> None:
         self.policy, self.name, self.keep = policy, name, keep
         self.fields = policy.reads[name]
-        self.encoding: TextEncoding = {}
         self.encoded = 0
         self._device = next(policy.parameters()).device
-        self._slots: dict[int, int] = {}
-        self._keys = self._index = np.zeros(0, np.int64)  # key and slot of the text that each game shows, [B, …]
+        self.forget()
 
     def forget(self) -> None:
-        self._slots.clear()
-        self.encoding = {}
-        self._keys = self._index = np.zeros(0, np.int64)
+        self.encoding: TextEncoding = {}
+        self._slots: dict[int, int] = {}
+        self._keys = self._index = np.zeros(0, np.int64)  # key and slot of the text that each game shows, [B, …]
 
     def read(self, keys: np.ndarray, texts: Mapping[str, np.ndarray], rows: np.ndarray | None = None) -> np.ndarray:
         """Encode new texts and return the index [R, …] int64 of each text in `encoding`; call it without gradients.

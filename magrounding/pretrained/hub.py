@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -46,38 +47,29 @@ def download_team(name: str) -> Path:
     repository, _, revision = name.partition("@")
     check_repository(repository)
     hub = client()
+    download = partial(hub.snapshot_download, repository, revision=revision or None)
     with _one_sentence(f"{HUB}{name} cannot be loaded"):
         try:
             info = hub.HfApi().model_info(repository, revision=revision or None, files_metadata=True)
         except hub.errors.HfHubHTTPError:
             raise
         except Exception as error:  # no connection, for which each version of the client has a class of its own
-            return _cached(name, repository, revision, error)
+            with suppress(Exception):
+                return Path(download(allow_patterns=list(_LOADED), local_files_only=True))
+            raise CheckpointError(
+                f"{HUB}{name} cannot be loaded: no connection to the hub ({_reason(error)}), "
+                "and it was not downloaded before"
+            ) from error
         sizes = {each.rfilename: each.size or 0 for each in info.siblings or () if _TEAM_FILE.fullmatch(each.rfilename)}
         if not {"about.json", "config.json"} <= set(sizes):
             raise CheckpointError(f"{HUB}{name} holds no team that `magrounding publish` wrote: about.json is missing")
         if sum(sizes.values()) > ARRAYS:
             raise CheckpointError(f"{HUB}{name} has {sum(sizes.values()):,} bytes, and a team may have {ARRAYS:,}")
         # By the name of the revision, not of the commit: else the cache would not know what the name stands for.
-        folder = Path(hub.snapshot_download(repository, revision=revision or None, allow_patterns=sorted(sizes)))
+        folder = Path(download(allow_patterns=sorted(sizes)))
         if folder.name != info.sha:
             raise CheckpointError(f"{HUB}{name} was changed while it was downloaded: load it again")
         return folder
-
-
-def _cached(name: str, repository: str, revision: str, error: Exception) -> Path:
-    """The team as it was downloaded before; CheckpointError, with the error of the connection, where it was not."""
-    hub = client()
-    try:
-        folder = hub.snapshot_download(
-            repository, revision=revision or None, allow_patterns=list(_LOADED), local_files_only=True
-        )
-    except Exception:
-        raise CheckpointError(
-            f"{HUB}{name} cannot be loaded: no connection to the hub ({_reason(error)}), "
-            "and it was not downloaded before"
-        ) from error
-    return Path(folder)
 
 
 def upload_team(folder: Path, repository: str, *, private: bool = False) -> str:
