@@ -56,9 +56,11 @@ def test_a_folder_that_cannot_be_flushed_stops_nothing(tmp_path, monkeypatch, co
 
 @pytest.mark.parametrize(("kind", "code"), [(stat.S_ISREG, "EINVAL"), (stat.S_ISREG, "EIO"), (stat.S_ISDIR, "EIO")])
 def test_a_file_that_is_not_flushed_and_a_broken_disk_are_errors(tmp_path, monkeypatch, kind, code):
+    (tmp_path / "file").write_text("old")
     refuse_to_sync(monkeypatch, kind, code)
     with pytest.raises(OSError, match=os.strerror(getattr(errno, code))):
         write_atomic(tmp_path / "file", "content")
+    assert (tmp_path / "file").read_text() == ("old" if kind is stat.S_ISREG else "content")
     assert not list(tmp_path.glob(".*"))
 
 

@@ -79,16 +79,6 @@ def test_it_says_how_agents_played_in_the_evaluations_of_the_curves(folders):
         assert f"Lines are evaluations during training ({plays} play, mean" in comparison(shown, "x.png")
 
 
-def test_curves_differ_where_runs_do(folders):
-    runs = dict(zip("ab", map(read_results, folders), strict=True))
-    once = plot(runs)
-    lines = {
-        seed: [{**line, "win_rate": 0.9} if "win_rate" in line else line for line in of_seed]
-        for seed, of_seed in runs["a"].lines.items()
-    }
-    assert plot({**runs, "a": replace(runs["a"], lines=lines)}) != once
-
-
 def test_a_curve_has_every_evaluation_during_training_and_not_that_of_the_best_weights(folders, monkeypatch):
     run = read_results(folders[1])
     line = {

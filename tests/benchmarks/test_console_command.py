@@ -73,10 +73,6 @@ def test_its_version(monkeypatch, capsys):
     assert capsys.readouterr().out == f"magrounding {__version__}\n"
 
 
-def test_a_line_is_printed_as_a_shell_reads_it():
-    assert str(CommandLine("magrounding watch", ("--run", "a b"))) == "magrounding watch --run 'a b'"
-
-
 @pytest.mark.parametrize("prog", ["magrounding train", "python -m benchmarks.curriculum"])
 def test_training_says_how_to_go_on_with_the_command_that_was_typed(monkeypatch, capsys, tmp_path, prog):
     from magrounding.cli import train

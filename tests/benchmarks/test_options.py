@@ -1,19 +1,14 @@
 """Options on a command line: of environments, learners and losses, and how many processes simulate."""
 
-import sys
-
 import pytest
 
-from benchmarks import curriculum
 from magrounding.agents.policy import CONTRAST
 from magrounding.cli import train
 from magrounding.cli.options import assignments, choose_workers
 from magrounding.errors import ConfigurationError
 from magrounding.experiment.config import parse_config
 from magrounding.experiment.curriculum import run_curriculum
-from magrounding.play.run_folder import RunFolder
 from magrounding.registry import env_entry
-from magrounding.storage import write_json
 from tests.experiment.tiny_runs import quiet
 
 
@@ -31,43 +26,6 @@ def test_options_of_the_environment_are_settings_of_the_run():
 
 def test_a_comma_within_a_value_is_no_border():
     assert assignments(["channels=[4,5],weights.a=2"], "--x") == [("channels", "[4,5]"), ("weights.a", "2")]
-
-
-@pytest.mark.parametrize(
-    "options", [["colour=red"], ["size=2"], ["sight=far"], ["stage=s2"], ["size=9", "agents=3"], ["size"]]
-)
-def test_bad_options_are_refused_before_anything_runs(monkeypatch, tmp_path, options):
-    flags = [part for option in options for part in ("--env-option", option)]
-    monkeypatch.setattr(sys, "argv", ["curriculum", "--env", "ma_rtfm", "--out", str(tmp_path / "run"), *flags])
-    assert curriculum.main() == 2
-    assert not (tmp_path / "run").exists()
-
-
-def test_a_resumed_run_has_the_options_that_it_began_with(monkeypatch, capsys, tmp_path):
-    settings = asked(env_option=("size=9",))
-    write_json(tmp_path / "config.json", settings.as_dict())
-    resumed = []
-
-    def go_on(settings, folder, **_):
-        resumed.append(settings)
-        return RunFolder(folder)
-
-    monkeypatch.setattr(train, "run_curriculum", go_on)
-
-    def resume(*options):
-        flags = [part for option in options for part in ("--env-option", option)]
-        line = ["curriculum", "--env", "ma_rtfm", "--out", str(tmp_path), "--resume", *flags]
-        monkeypatch.setattr(sys, "argv", line)
-        return curriculum.main(), capsys.readouterr().err
-
-    assert resume()[0] == resume("size=9")[0] == resume("split=train")[0] == 0
-    assert resumed == [settings] * 3
-    code, err = resume("size=10")
-    assert code == 2
-    assert "has env_options.size 9, not 10: resume it without that option" in err
-    code, err = resume("chase_range=7")
-    assert code == 2
-    assert "has env_options.chase_range 5, not 7:" in err
 
 
 def test_weights_of_losses_join_those_of_every_phase():

@@ -23,7 +23,6 @@ from benchmarks.sample_efficiency.page import PAPER, Demonstrations, Episodes, m
 from benchmarks.sample_efficiency.posterior import fit
 from magrounding.cli import sweep, train
 from magrounding.cli.train import requested
-from magrounding.errors import CheckpointError
 from magrounding.experiment.config import read_config
 from magrounding.experiment.metrics import MetricsLog
 from magrounding.experiment.sweep.record import GRID, Point, Sweep, SweepFolder, measured
@@ -244,17 +243,6 @@ def test_a_level_is_trained_once(more, monkeypatch, capsys, tmp_path):
     assert run(monkeypatch, tmp_path, *words) == 0
     assert weights_of(tmp_path) == before
     assert read_json(tmp_path / "efficiency.json") == first
-
-
-def test_a_sweep_of_other_options_is_refused(tmp_path):
-    arguments = command.Arguments(demonstrations="4,8", missions=4)
-    asked = sweep.Arguments(over=("learning.demonstrations=4,8",), **command._options(arguments, "GoTo", "quick"))
-    folder = SweepFolder(tmp_path)
-    folder.write(Sweep(asked.over, GRID, 2, measured(requested(asked)).as_dict(), "the command"))
-    command._check(folder, asked)
-    for changed in ({"over": ("learning.demonstrations=4,16",)}, {"budget": 0.5}, {"games": 9}, {"seeds": "0,1"}):
-        with pytest.raises(CheckpointError, match=r"other numbers or options: .* of: the command"):
-            command._check(folder, replace(asked, **changed))
 
 
 def test_rounds_stand_beside_a_sweep_of_other_seeds_and_of_no_other_options(monkeypatch, capsys, tmp_path):

@@ -1,7 +1,6 @@
 """The zero-shot command plays the runs' teams on the sets asked for, and refuses nonsense in one sentence."""
 
 import io
-import json
 import shutil
 import sys
 
@@ -115,12 +114,6 @@ def test_papers_numbers_stand_beside_maps_of_their_size_alone(monkeypatch, tmp_p
     assert [row["mean"] for row in found["eval_10x10"]["published"]] == [0.62, 0.44, 0.41]
 
 
-def test_some_of_the_seeds(finished, monkeypatch, tmp_path):
-    assert run(monkeypatch, "--run", finished, *FEW, "--seeds", "1", "--out", tmp_path) == 0
-    runs = read_json(tmp_path / "zero_shot.json")["sets"]["eval"]["runs"]
-    assert list(runs["run"]["greedy"]["seeds"]) == ["1"]
-
-
 @pytest.mark.parametrize("with_itself", in_full([False, True], [True]))
 def test_cross_play_beside_self_play(finished, dividing, monkeypatch, capsys, tmp_path, with_itself):
     mate = finished if with_itself else dividing
@@ -199,10 +192,3 @@ def test_maps_that_a_network_is_not_made_for(finished, monkeypatch, capsys, tmp_
     assert about["reason"] in (tmp_path / "zero_shot.md").read_text(encoding="utf-8")
     assert run(monkeypatch, "--run", blind, "--splits", "eval_10x10") == 2
     assert about["reason"] in capsys.readouterr().err
-
-
-def test_the_command_is_written_down(finished, monkeypatch, tmp_path):
-    assert run(monkeypatch, "--run", finished, *FEW, "--out", tmp_path) == 0
-    command = f"python -m benchmarks.zero_shot --run {finished} --episodes 8 --splits eval,eval_10x10 --out {tmp_path}"
-    assert f"Command: `{command}`" in (tmp_path / "zero_shot.md").read_text()
-    assert json.loads((tmp_path / "zero_shot.json").read_text())["command"] == command

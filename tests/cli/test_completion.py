@@ -47,9 +47,3 @@ def test_zsh_gets_a_script_of_all_commands(monkeypatch, capsys):
     text = script(monkeypatch, capsys, "zsh")
     assert text.startswith("#compdef magrounding")
     assert all(name in text for name in console.COMMANDS)
-
-
-def test_the_package_is_a_command(capsys):
-    done = subprocess.run([sys.executable, "-m", "magrounding", "--version"], cwd=ROOT, capture_output=True, text=True)
-    assert done.returncode == 0
-    assert done.stdout.startswith("magrounding ")

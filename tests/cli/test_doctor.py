@@ -35,18 +35,6 @@ def test_it_says_what_there_is(doctor, monkeypatch):
     assert found["extras"] == {"web": "installed"}
 
 
-def test_the_same_for_people(doctor, monkeypatch):
-    monkeypatch.setattr(extras, "missing_packages", lambda extra="": ())
-    code, output, _ = doctor()
-    assert code == 0
-    assert [line for line in output.splitlines() if line and line[0] != " "] == [
-        "magrounding",
-        "packages",
-        "machine",
-        "extras",
-    ]
-
-
 def test_what_is_required_and_missing_is_an_error(doctor, monkeypatch):
     monkeypatch.setattr(extras, "missing_packages", lambda extra="": ("numba>=0.61",))
     code, output, errors = doctor()

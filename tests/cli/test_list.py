@@ -40,12 +40,6 @@ def test_an_environment_says_which_extra_is_missing(monkeypatch, capsys):
     assert "extra" not in rows["rtfm"]
 
 
-def test_a_table_has_columns(monkeypatch, capsys):
-    lines = listed(monkeypatch, capsys, "extras").splitlines()
-    assert lines[0] == "extras"
-    assert {line.index(text) for line, text in zip(lines[1:4], ("for", "the env", "playing"), strict=True)} == {11}
-
-
 def test_an_unknown_kind_is_one_sentence(monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["magrounding", "list", "agent"])
     assert console.main() == 2

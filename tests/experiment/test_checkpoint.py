@@ -1,7 +1,5 @@
 """Checkpoints give back what they were given, or a clear sentence; never something else."""
 
-import os
-
 import pytest
 import torch
 from safetensors.torch import save_file
@@ -16,7 +14,6 @@ from magrounding.experiment.checkpoint import (
     unpack_players,
 )
 from magrounding.play.player import Player
-from magrounding.storage import write_atomic
 from magrounding.training.impala import ImpalaConfig, ImpalaLearner
 from magrounding.training.rollout import RolloutWorker
 from tests.training.toy_games import ToyGames, ToyPolicy
@@ -104,18 +101,3 @@ def test_other_files_are_refused(tmp_path):
     save_file({"a": torch.zeros(2)}, path)
     with pytest.raises(CheckpointError):
         load_checkpoint(path, **EXPECTED)
-
-
-@pytest.mark.parametrize("failing", ["fsync", "rename"])
-def test_a_full_disk_leaves_the_old_file_and_no_debris(tmp_path, monkeypatch, failing):
-    path = tmp_path / "file"
-    write_atomic(path, b"old")
-
-    def refuse(*args, **kwargs):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(*{"fsync": (os, "fsync", refuse), "rename": (type(path), "replace", refuse)}[failing])
-    with pytest.raises(OSError, match="No space left"):
-        write_atomic(path, b"new")
-    assert path.read_bytes() == b"old"
-    assert [p.name for p in tmp_path.iterdir()] == ["file"]

@@ -234,20 +234,6 @@ def test_settings_survive_their_file(tmp_path):
         read_config(tmp_path / "nowhere")
 
 
-NUMBERS = ("1 min 05 s left", "wins 25.0%", "1,000 of 2,000 steps", "321 steps/s")
-
-
-def test_the_display_prints_plain_lines_without_a_terminal():
-    out = io.StringIO()
-    with Display(Console(file=out, width=200), plain_every=0.0) as display:
-        display.show("seed 0 s1", 0.5, NUMBERS)
-        display.show("seed 0 s2", None, ("unknown time left", "wins –", "2,000 steps"))
-    assert out.getvalue().rstrip("\n").splitlines() == [
-        "seed 0 s1 50%: 1 min 05 s left, wins 25.0%, 1,000 of 2,000 steps, 321 steps/s",
-        "seed 0 s2: unknown time left, wins –, 2,000 steps",
-    ]
-
-
 def test_no_time_is_estimated_before_the_speed_of_every_algorithm_is_known(tmp_path):
     shown = []
 

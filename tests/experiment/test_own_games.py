@@ -2,7 +2,6 @@
 
 import sys
 
-import gymnasium
 import numpy as np
 import pytest
 from gymnasium.spaces import Discrete
@@ -66,32 +65,10 @@ class Lamps(ParallelEnv):
         }
 
 
-class Single(gymnasium.Env):
-    """A game as Gymnasium has it, that describes itself."""
-
-    observation_space, action_space = gymnasium.spaces.Dict(x=gymnasium.spaces.Box(0, 9, (), np.int64)), Discrete(2)
-
-    def __init__(self):
-        self.spec = EnvSpec((Field("x", (), 0, 9, "int64"),), 1, FixedActions(("a", "b")), (), 3)
-
-    def describe(self):
-        return self.spec
-
-    def make_env(self, render_mode=None):
-        return Single()
-
-    def reset(self, *, seed=None, options=None):
-        return {"x": np.int64(1)}, {}
-
-    def step(self, action):
-        return {"x": np.int64(1)}, 0.0, True, False, {}
-
-
 @pytest.fixture(autouse=True)
 def own(monkeypatch):
-    for id, game in (("lamps", "Lamps"), ("single", "Single")):
-        entry = mg.EnvEntry(id, f"games_of_ones_own:{game}", multi_agent=game == "Lamps")
-        monkeypatch.setitem(ENVS._entries, id, entry)
+    entry = mg.EnvEntry("lamps", "games_of_ones_own:Lamps", multi_agent=True)
+    monkeypatch.setitem(ENVS._entries, "lamps", entry)
     monkeypatch.setitem(sys.modules, "games_of_ones_own", sys.modules[__name__])
 
 
