@@ -47,6 +47,16 @@ def assert_same(mine, theirs):
         assert mine.shape == theirs.shape
 
 
+def agree(mine, theirs):
+    """Both parts of a reset, or all parts of a step; a same-step end says of its last info only how it ended."""
+    for one, other in zip(mine, theirs, strict=True):
+        if isinstance(one, dict) and "final_info" in other:
+            wanted = {k: v for k, v in other["final_info"].items() if k.lstrip("_") in ("won", "score", "illegal")}
+            assert_same(one["final_info"], wanted)
+            one, other = ({k: v for k, v in infos.items() if k != "final_info"} for infos in (one, other))
+        assert_same(one, other)
+
+
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("id", SHORT)
 def test_it_plays_what_single_envs_play_side_by_side(id, mode):
@@ -55,21 +65,15 @@ def test_it_plays_what_single_envs_play_side_by_side(id, mode):
     assert mine.single_observation_space == theirs.single_observation_space
     assert mine.observation_space == theirs.observation_space
     assert mine.action_space == theirs.action_space
-    for one, other in zip(mine.reset(seed=11), theirs.reset(seed=11), strict=True):
-        assert_same(one, other)
+    agree(mine.reset(seed=11), theirs.reset(seed=11))
     ends = 0
     for _ in range(40):
         actions = rng.integers(0, 5, 5)
-        for one, other in zip(mine.step(actions), played := theirs.step(actions), strict=True):
-            if isinstance(one, dict) and "final_info" in other:  # of an end it says how it ended
-                wanted = {k: v for k, v in other["final_info"].items() if k.lstrip("_") in ("won", "score", "illegal")}
-                assert_same(one["final_info"], wanted)
-                one, other = ({k: v for k, v in infos.items() if k != "final_info"} for infos in (one, other))
-            assert_same(one, other)
+        played = theirs.step(actions)
+        agree(mine.step(actions), played)
         ends += (played[2] | played[3]).sum()
     assert ends > 20
-    for one, other in zip(mine.reset(), theirs.reset(), strict=True):  # the next episodes
-        assert_same(one, other)
+    agree(mine.reset(), theirs.reset())  # the next episodes
 
 
 @pytest.mark.parametrize("id", SHORT)
@@ -122,37 +126,6 @@ def test_statistics_of_gymnasium_are_of_whole_episodes(mode):
     assert max(length for _, length in found) == 7
 
 
-def test_other_wrappers_of_gymnasium():
-    env = make(num_envs=3)
-    env = wrappers.DictInfoToList(wrappers.ClipReward(wrappers.FlattenObservation(env), -0.5, 0.5))
-    seen, infos = env.reset(seed=1)
-    assert seen.shape == env.observation_space.shape
-    assert env.observation_space.contains(seen)
-    assert [info["action_mask"].shape for info in infos] == [(5,)] * 3
-    wins = []
-    for _ in range(60):
-        _, reward, terminated, truncated, infos = env.step(env.action_space.sample())
-        assert np.abs(reward).max() <= 0.5
-        wins += [info["won"] for info, over in zip(infos, terminated | truncated, strict=True) if over]
-        assert all(("won" in info) == over for info, over in zip(infos, terminated | truncated, strict=True))
-    assert len(wins) > 5
-
-
-@pytest.mark.parametrize("mode", ["NextStep", "SameStep"])
-def test_what_it_shows_lies_in_its_spaces(mode):
-    env = make("messenger", autoreset_mode=mode)
-    env.action_space.seed(0)
-    assert env.observation_space.contains(env.reset(seed=5)[0])
-    for _ in range(30):
-        assert env.observation_space.contains(env.step(env.action_space.sample())[0])
-    assert env.vocabulary.decode([1]) == env.vocabulary.words[1]
-
-
-def test_threads_play_the_same():
-    for one, other in zip(make(num_envs=9).reset(seed=2), make(num_envs=9, num_threads=2).reset(seed=2), strict=True):
-        assert_same(one, other)
-
-
 def test_pictures():
     env = make(num_envs=2, render_mode="rgb_array")
     env.reset(seed=0)
@@ -170,6 +143,7 @@ def test_without_a_mode_gymnasium_takes_ours():
     assert isinstance(env.unwrapped, GymnasiumVectorEnv)
     assert env.spec.id == "magrounding/rtfm-v0"
     assert env.metadata["autoreset_mode"] is AutoresetMode.NEXT_STEP
+    assert env.unwrapped.vocabulary.decode([1]) == env.unwrapped.vocabulary.words[1]
     env.close()
     env.close()
 
@@ -177,12 +151,9 @@ def test_without_a_mode_gymnasium_takes_ours():
 def test_misuse_is_one_sentence():
     with pytest.raises(ConfigurationError, match="one agent a game, these have 2; use magrounding"):
         make_gymnasium_vec("ma_rtfm", 2)
-    with pytest.raises(ConfigurationError, match="unknown autoreset_mode 'never'"):
-        make(autoreset_mode="never")
-    with pytest.raises(ConfigurationError, match="autoreset_mode must be NEXT_STEP or SAME_STEP"):
-        make(autoreset_mode="Disabled")
-    with pytest.raises(ConfigurationError, match="unknown render_mode of a vector env 'ansi'"):
-        make(render_mode="ansi")
+    for options in ({"autoreset_mode": "never"}, {"autoreset_mode": "Disabled"}, {"render_mode": "ansi"}):
+        with pytest.raises(ConfigurationError):
+            make(**options)
     env = make()
     with pytest.raises(CallOrderError, match=r"call reset\(\) before step\(\)"):
         env.step(np.zeros(5, int))
@@ -243,14 +214,6 @@ def test_held_games_of_a_simulator_stay_as_they_are():
     np.testing.assert_array_equal(seen["grid"][0], before[0])
     assert info.length.tolist() == [0, 1]
     assert [reward[0, 0], terminated[0, 0], truncated[0, 0], info.done[0]] == [0, False, False, False]
-
-
-def agree(mine, theirs):
-    """Both parts of a reset, or all parts of a step; a same-step end says of its last info only how it ended."""
-    for one, other in zip(mine, theirs, strict=True):
-        if isinstance(one, dict) and "final_info" in other:
-            one, other = ({k: v for k, v in infos.items() if k != "final_info"} for infos in (one, other))
-        assert_same(one, other)
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -49,13 +49,6 @@ def test_masks_and_words_of_the_single_agent_face(id):
     assert words.decode([1, 2]) == " ".join(words.words[1:3])
 
 
-def test_one_agent_of_a_world_for_several():
-    env = SingleAgentEnv(mg.make("ma_rtfm", agents=1))
-    env.reset(seed=0)
-    assert env.action_masks().shape == (5,)
-    assert "monster" not in env.vocabulary or env.vocabulary["monster"] > 0
-
-
 def test_an_env_without_words_says_so():
     foreign = BaseParallelWrapper(mg.make("rtfm"))
     assert SingleAgentEnv(foreign).vocabulary is mg.make("rtfm").spec.vocabulary

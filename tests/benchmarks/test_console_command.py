@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-import tomllib
 from itertools import product
 from pathlib import Path
 
@@ -12,22 +11,15 @@ import pytest
 from magrounding import __version__
 from magrounding.cli import main as console
 from magrounding.cli.command import CLOSED, CommandLine, run_command
-from magrounding.registry import load
 from magrounding.storage import write_json
 from tests.full import in_full
 
 ROOT = Path(__file__).parents[2]
-"""Commands that have a module in `benchmarks`, too."""
 
 
 def run(monkeypatch, *arguments):
     monkeypatch.setattr(sys, "argv", ["magrounding", *map(str, arguments)])
     return console.main()
-
-
-def test_it_is_installed_with_the_package():
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    assert load(project["scripts"]["magrounding"]) is console.main
 
 
 def test_help_is_a_line_for_each_command_and_imports_none():

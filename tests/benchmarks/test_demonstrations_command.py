@@ -197,7 +197,3 @@ def test_the_curriculum_takes_files_of_each_stage(monkeypatch, capsys, tmp_path)
         assert re.search(complaint, err)
         assert err.count("\n") == 1
         assert not (tmp_path / "run").exists()
-    write_json(tmp_path / "run" / "config.json", asked.as_dict())
-    code, err = learn("--resume", "--demonstrations", files[0])
-    assert code == 2
-    assert f"has demonstrations {','.join(files)}, not {files[0]}" in err

@@ -47,12 +47,6 @@ def test_what_differs_in_their_games_is_said(runs, change, said):
     assert told in comparison({**runs, "b": changed(runs["b"], **change)}, "x.png")
 
 
-def test_intervals_say_of_how_many_games(runs):
-    text = comparison({**runs, "b": changed(runs["b"], games=200)}, "x.png")
-    assert "] of 8 games |" in text
-    assert "] of 200 games |" in text
-
-
 def test_names_are_shown_as_they_are(runs, tmp_path):
     folders = [str(run.folder) for run in runs.values()]
     line = ("--runs", *folders, "--names", *NAMES, "--out", str(tmp_path))

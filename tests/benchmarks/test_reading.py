@@ -36,8 +36,3 @@ def test_words_of_no_training_text_share_a_vector(tmp_path):
     unknown = others.count("")
     assert 50 < unknown < len(others) / 2
     assert len(alike.embeddings().unique(dim=0)) == len(whole.embeddings().unique(dim=0)) - unknown + 1
-
-
-def test_half_of_the_sentences_are_half_of_each_list():
-    lists = {"train": {"plain": {"goal": ["a", "b", "c", "d"]}}, "origin": "x"}
-    assert reading.thinned(lists, 0.5) == {"train": {"plain": {"goal": ["a", "c"]}}, "origin": "x"}

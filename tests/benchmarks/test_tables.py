@@ -1,6 +1,5 @@
 """The command of tables: it trains what is missing and nothing else, and refuses nonsense in one sentence."""
 
-import json
 import re
 import sys
 from dataclasses import replace
@@ -124,23 +123,6 @@ def test_processes_side_by_side_fill_the_same_table(monkeypatch, tmp_path):
         assert one.read_bytes() == (tmp_path / "two" / one.relative_to(tmp_path / "one")).read_bytes()
     ours, theirs = (cells((tmp_path / out / "tiny-quick.md").read_text())[2:4] for out in ("two", "one"))
     assert [row[:4] for row in ours] == [row[:4] for row in theirs]
-
-
-def test_what_was_measured_stands_in_the_table(monkeypatch, tmp_path):
-    assert command(monkeypatch, "tiny", "--seeds", "0,1", "--rows", "short", "--out", tmp_path) == 0
-    rates = {"sampled": [], "greedy": []}
-    for k in (0, 1):
-        for line in map(json.loads, next(tmp_path.glob(f"*-s1/seed_{k}/metrics.jsonl")).read_text().splitlines()):
-            if (line.get("set"), line.get("when"), line.get("manual")) == ("eval", "after", "true"):
-                rates[line["play"]].append(line["win_rate"])
-    found = read_json(tmp_path / "tiny-quick.json")["rows"]["short"]["cells"]["eval"]
-    assert found["paper"]["mean"] == 0.61
-    for play, of_play in rates.items():
-        assert list(found["play"][play]["seeds"].values()) == of_play
-        assert command(monkeypatch, "tiny", "--seeds", "0,1", "--no-train", "--play", play, "--out", tmp_path) == 0
-        text = cells((tmp_path / "tiny-quick.md").read_text())[3][-1]
-        mean, std = sum(of_play) / 2, abs(of_play[0] - of_play[1]) / 2**0.5
-        assert text == f"{100 * mean:.1f} % ± {100 * std:.1f} % (61.0 % ± 1.0 %)"
 
 
 def test_an_interrupted_run_goes_on(monkeypatch, tmp_path):

@@ -15,7 +15,7 @@ from magrounding.experiment.phase import Promotion
 from magrounding.experiment.results import RunResults
 from magrounding.registry import AGENTS
 from tests.benchmarks.test_tables import cells
-from tests.experiment.tiny_runs import IMITATION, LEARNER, TINY, phases_of, tiny_settings
+from tests.experiment.tiny_runs import IMITATION, LEARNER, phases_of, tiny_settings
 
 
 def by_hand(settings, **wins):
@@ -55,7 +55,7 @@ def test_the_text_of_a_table_from_numbers_made_by_hand():
             "games": Cell(training, "s1", None),
         },
     )
-    table = Table("hand", "By hand", "ma_rtfm", ("eval", "new", "games", "none"), (shown,), 2, note="A note.")
+    table = Table("hand", "By hand", "ma_rtfm", ("eval", "new", "games", "none"), (shown,), 2)
     filled = Filled(table, {("quick", training): run}, {"x": "y"}, (0, 1, 2), "quick", 0.5, "sampled", "as typed")
     heads, _, ours, random, oracle = cells(filled_table(filled).markdown())
     assert heads == ["", "learnt by", "seeds", "environment steps", "training", "eval", "new", "games", "none"]
@@ -71,19 +71,7 @@ def test_the_text_of_a_table_from_numbers_made_by_hand():
     assert both[2][5] == "not run (41.0 %)", "it learns as the other row does, but for the preset"
     assert both[3] == ours
 
-    text = markdown(filled, None)
-    for fact in (
-        "# By hand",
-        "2 agents, preset `quick`, 0.5 times its budget; seeds 0, 1, 2",
-        "Win rates of 8 games, sampled play",
-        "* teacher of `tiny`: the scripted oracle",
-        "A note.",
-        "* eval: `eval` of `s1`",
-        "* games: the last training games of `s1`",
-        f"* preset `tiny`: {TINY.about}",
-        "Command: `as typed`",
-    ):
-        assert fact in text
+    assert "* teacher of `tiny`: the scripted oracle" in markdown(filled, None)
     assert "during training (sampled play, mean over seeds)" in markdown(filled, "hand.png")
     alone = replace(run, settings=tiny_settings(stages=("s1",), seeds=(0, 1)))
     shown_files = replace(run, settings=replace(run.settings, demonstrations={"a.npz": "0"}))

@@ -79,12 +79,6 @@ def test_runs_side_by_side(finished, dividing, monkeypatch, capsys, tmp_path):
         known = statistics["divides"][measure.replace(" ", "_")]
         assert divides[heads.index(measure)] == f"{100 * known['mean']:.1f} % ± {100 * known['std']:.1f} %"
         assert measure.replace(" ", "_") not in statistics["reads"]
-    for row, name in ((reads, "reads"), (divides, "divides")):
-        known = statistics[name]["win_rate"]
-        expected = f"[{100 * known['low']:.1f} %, {100 * known['high']:.1f} %]"
-        expected += f" of {known['seeds']} × {known['games']} games"
-        assert row[heads.index("95 % interval")] == expected
-        assert "%" in row[heads.index("subgoal conflicts")]
     picture = imread(io.BytesIO((tmp_path / "zero_shot.png").read_bytes()))
     assert picture[..., :3].min() < 0.5 < picture[..., :3].mean()
     assert cells(capsys.readouterr().out, "eval") == cells(text, "eval")
