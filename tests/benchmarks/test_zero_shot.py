@@ -84,12 +84,6 @@ def test_runs_side_by_side(finished, dividing, monkeypatch, capsys, tmp_path):
     assert cells(capsys.readouterr().out, "eval") == cells(text, "eval")
 
 
-def test_the_papers_numbers_stand_below(finished, monkeypatch, capsys):
-    assert run(monkeypatch, "--run", finished, "--episodes", 4, "--splits", "train", "--stage", "s1") == 0
-    *_, paper = cells(capsys.readouterr().out, "train")
-    assert paper[:3] == ["paper: two agents of every model, 99 to 100 %, EnDi section 5.2", "–", "99.5 % ± 0.5 %"]
-
-
 def test_a_packaged_team_by_its_name(monkeypatch, tmp_path):
     name = "ma_rtfm-s5-2agents"
     ways = ("--pretrained", name), ("--run", f"pretrained:{name}"), ("--pretrained", f"pretrained:{name}")

@@ -12,9 +12,9 @@ from magrounding.experiment.reports.run import (
     report,
     results_table,
 )
-from magrounding.experiment.results import RunResults, read_results
+from magrounding.experiment.results import RunResults
 from magrounding.play.run_folder import RunFolder
-from tests.experiment.tiny_runs import tiny_run, tiny_settings
+from tests.experiment.tiny_runs import tiny_settings
 
 
 def line(kind, seed, stage, steps, **more):
@@ -115,17 +115,6 @@ def test_the_budget_is_the_mean_over_seeds(run):
         ["s1", "reinforce", "after 240 steps", *taken],
         ["s3", "reinforce", "after 180 steps", "–", "–", "–", "–"],
     ]
-
-
-def test_papers_numbers_do_not_stand_beside_maps_of_another_size(tmp_path):
-    own, large = (
-        tiny_run(tmp_path / name, "s1", seeds=(0,), env_options=options)
-        for name, options in (("own", {"max_cycles": 9}), ("large", {"max_cycles": 9, "size": 9}))
-    )
-    assert ("s5", "eval") in read_results(own).published
-    known = read_results(large).published
-    assert ("s5", "eval_10x10") in known
-    assert ("s5", "eval") not in known
 
 
 def test_comparison_games_that_are_interrupted_end_as_undisturbed_ones(tmp_path, monkeypatch):

@@ -6,7 +6,7 @@ import pytest
 
 from magrounding.experiment.sweep.axis import parse_axes, size_of
 from magrounding.experiment.sweep.jobs import OptunaSearch
-from magrounding.experiment.sweep.record import OPTUNA, Point, Sweep
+from magrounding.experiment.sweep.record import OPTUNA, Sweep
 
 OVER = ("learning.learning_rate=1e-5..1e-1:log", "network.width=8,16,32,64")
 
@@ -68,18 +68,3 @@ def test_a_search_that_was_killed_goes_on_with_the_same_points_and_trains_none_t
     whole = searched([15])
     assert len(set(whole)) == len(whole) == min(15, size_of(parse_axes(over)))
     assert searched([3, 4, 9, 15]) == whole
-
-
-def test_points_that_had_begun_come_first():
-    pytest.importorskip("optuna")
-    sweep = sweep_of(3, ("a=1..9", "b=0.0..1.0"))
-    sweep.points = [
-        Point({"a": "3", "b": "0.25"}),
-        Point({"a": "4", "b": "0.123456789"}),
-        Point({"a": "5", "b": "1.0"}),
-    ]
-    search = OptunaSearch(sweep, {1: (0.5, [0.25])})
-    numbers = search.numbers()
-    assert [next(numbers), next(numbers)] == [0, 2]
-    assert [search._trials[number].params for number in (0, 2)] == [{"a": 3, "b": 0.25}, {"a": 5, "b": 1.0}]
-    assert list(numbers) == []
