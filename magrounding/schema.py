@@ -32,7 +32,7 @@ Count = Annotated[int, Meta(ge=1, le=MOST)]
 Natural = Annotated[int, Meta(ge=0, le=MOST)]
 Share = Annotated[float, Meta(ge=0, le=1)]
 NonNegative = Annotated[float, Meta(ge=0)]
-Positive = Annotated[float, Meta(gt=0, le=MOST)]
+Positive = Annotated[float, Meta(gt=0, le=1e30)]
 Sizes = Annotated[tuple[Count, ...], Meta(min_length=1)]
 INFINITE = "infinite"
 """Mark beside a type that admits infinity, whatever the bounds; numbers of other options are finite."""

@@ -11,7 +11,7 @@ from magrounding.experiment.evaluate import PLAYERS
 from magrounding.experiment.phase import Phase, Promotion
 from magrounding.experiment.plots import plot_curves
 from magrounding.experiment.progress import duration
-from magrounding.experiment.results import TEXT, RunResults, read_results
+from magrounding.experiment.results import TEXT, RunResults, results_of
 from magrounding.experiment.statistics import Statistics
 from magrounding.experiment.tables import HOW_TO_READ, Cell, Table, code, interval, page, percent, text_of
 from magrounding.play.evaluate import FAULTS, GREEDY, PLAYS, TRUE_MANUAL
@@ -27,7 +27,7 @@ Place = tuple[str, str, str]
 
 def write_report(folder: RunFolder) -> None:
     """Write the report and the curves of a run folder, finished or not."""
-    results = read_results(folder.path)
+    results = results_of(folder)
     write_atomic(folder.curves, plot_curves(results))
     write_atomic(folder.report, report(results))
 

@@ -10,9 +10,10 @@ pytest.importorskip("aiohttp")
 
 from magrounding.play.web.participants import Participants
 from magrounding.play.web.study import Study
+from tests.forked import full_disk
 from tests.play.web.chromium import browser, find_chromium, open_page
 from tests.play.web.party import party
-from tests.play.web.test_study import EXAMPLE, full_disk
+from tests.play.web.test_study import EXAMPLE
 
 CHROMIUM = find_chromium()
 KEYS = "sudlr"
