@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from magrounding.agents.language import TextEncoder, Words
 from magrounding.agents.modules import attend, mlp
-from magrounding.agents.policy import Accepts, Batch, Policy, PolicyOutput, TextEncoding, mask_logits
+from magrounding.agents.policy import Accepts, Batch, Policy, PolicyOutput, TextEncoding
 from magrounding.errors import ConfigurationError
 from magrounding.schema import Count, Options
 from magrounding.single.babyai.words import VIEW, VOCABULARY, WORD_TO_COLOUR, WORD_TO_STATE, WORD_TO_TYPE
@@ -138,8 +138,8 @@ class BabyAINetwork(Policy):
             memory = torch.stack(self.memory(seen, (memory[:, 0], memory[:, 1])), 1)
             memories.append(memory)
         after = torch.stack(memories)
-        logits = mask_logits(self.actor(after[:, :, 0]).float(), batch.observation["action_mask"])
-        return PolicyOutput(logits, self.critic(after[:, :, 0]).squeeze(-1).float(), after)
+        logits, value = self.actor(after[:, :, 0]), self.critic(after[:, :, 0]).squeeze(-1)
+        return PolicyOutput.masked(logits, value, batch.observation, after)
 
     def image(self, grid: Tensor) -> Tensor:
         """Return minigrid's image [N, 3, 7, 7] float32, column before row, of grid [N, 7, 7, 3]."""

@@ -25,7 +25,7 @@ from magrounding.agents.modules import (
     skips,
     spatial_max,
 )
-from magrounding.agents.policy import Accepts, PolicyOutput, TextEncoding, mask_logits
+from magrounding.agents.policy import Accepts, PolicyOutput, TextEncoding
 from magrounding.schema import Count, OneOf, Options, Sizes
 from magrounding.spec import EnvSpec
 
@@ -115,7 +115,7 @@ class Baseline(DocumentPolicy):
             else:
                 maps = F.relu(layer(features))
         logits, value = self.head(spatial_max(maps))
-        return PolicyOutput(mask_logits(logits.float(), observation["action_mask"]), value.float())
+        return PolicyOutput.masked(logits, value, observation)
 
 
 class Film(Baseline):

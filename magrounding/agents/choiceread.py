@@ -19,7 +19,7 @@ from torch import Tensor, nn
 
 from magrounding.agents.language import distinct_rows
 from magrounding.agents.modules import mlp, unroll
-from magrounding.agents.policy import Accepts, Batch, Policy, PolicyOutput, Reading, TextEncoding, mask_logits
+from magrounding.agents.policy import Accepts, Batch, Policy, PolicyOutput, Reading, TextEncoding
 from magrounding.errors import ConfigurationError
 from magrounding.schema import Count, Options
 from magrounding.spec import CHOICES, EPISODE, EnvSpec, TextChoices
@@ -219,8 +219,7 @@ class ChoiceRead(Policy):
         logits = mask.new_zeros(mask.shape, dtype=torch.float32)
         logits = logits.masked_scatter(mask, self.score(scores).squeeze(1).float()).view(T, B, -1)
         memories = torch.cat((mentions.tables().flatten(2), after.detach().float()), 2)
-        value = self.value(after).squeeze(2).float()
-        return PolicyOutput(mask_logits(logits, batch.observation["action_mask"]), value, memories)
+        return PolicyOutput.masked(logits, self.value(after).squeeze(2), batch.observation, memories)
 
     def _read_task(self, ids: Mapping[str, Tensor]) -> TextEncoding:
         words, field = self._join(ids, self.lasting)

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from magrounding.agents.language import TextEncoder, join_statements
 from magrounding.agents.modules import mlp
-from magrounding.agents.policy import Accepts, Batch, Policy, PolicyOutput, TextEncoding, mask_logits
+from magrounding.agents.policy import Accepts, Batch, Policy, PolicyOutput, TextEncoding
 from magrounding.errors import ConfigurationError
 from magrounding.schema import Count, Options
 from magrounding.spec import COLUMNS, Directions, EnvSpec
@@ -145,11 +145,10 @@ class PanoRead(Policy):
         mean = torch.einsum("nk,nkd->nd", p, thought)
         if self.stop is not None:
             logits = torch.cat((logits, self.stop(mean)), 1)
-        logits = mask_logits(logits.unflatten(0, shape).float(), batch.observation["action_mask"])
         place = torch.arange(used, device=p.device, dtype=p.dtype)
         left = text["last"].index_select(0, index).to(p.dtype) - p @ place
-        value = self.value(torch.cat((mean, left.unsqueeze(1)), 1)).view(shape).float()
-        return PolicyOutput(logits, value, last)
+        value = self.value(torch.cat((mean, left.unsqueeze(1)), 1)).view(shape)
+        return PolicyOutput.masked(logits.unflatten(0, shape), value, batch.observation, last)
 
     def _walk(self, goes_on: Tensor, text: TextEncoding, batch: Batch) -> tuple[Tensor, Tensor | None]:
         """Pointer [T, B, K] at each step and after it, by the probability [T, B, K] that a sentence is done."""

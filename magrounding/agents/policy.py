@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from textwrap import shorten
 from types import MappingProxyType
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import torch
@@ -119,6 +119,11 @@ class PolicyOutput(NamedTuple):
     record: Mapping[str, Tensor] = MappingProxyType({})
     aux: Mapping[str, Callable[[], Tensor]] = MappingProxyType({})
     seen: Any = None
+
+    @classmethod
+    def masked(cls, logits: Tensor, value: Tensor, observation: Mapping[str, Tensor], *rest: Any, **more: Any) -> Self:
+        """Return an output in float32 of logits that know no `action_mask` yet; the rest are further attributes."""
+        return cls(mask_logits(logits.float(), observation["action_mask"]), value.float(), *rest, **more)
 
 
 class Auxiliary(NamedTuple):

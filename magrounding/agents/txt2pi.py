@@ -39,7 +39,6 @@ from magrounding.agents.policy import (
     Batch,
     PolicyOutput,
     TextEncoding,
-    mask_logits,
     shares,
 )
 from magrounding.errors import ConfigurationError, check_choice
@@ -351,8 +350,7 @@ class Txt2Pi(DocumentPolicy):
         maps = self.grounding(cells, positions, summary, inputs, queries)
         logits, value = self.head(spatial_max(maps[-1]))
         aux = attention_to_statements(queries, inputs)
-        logits = mask_logits(logits.float(), observation["action_mask"])
-        return PolicyOutput(logits, value.float(), aux=aux, seen=(maps, queries))
+        return PolicyOutput.masked(logits, value, observation, aux=aux, seen=(maps, queries))
 
     def losses(
         self, batch: Batch, output: PolicyOutput, extras: Mapping[str, Tensor], names: Collection[str]

@@ -19,7 +19,7 @@ from magrounding.agents.language import TextEncoder, distinct_ids, join_statemen
 from magrounding.agents.level import ShownLevel
 from magrounding.agents.modules import DocumentAttention, mlp, unroll
 from magrounding.agents.places import DISPLACEMENT, Places
-from magrounding.agents.policy import Accepts, Batch, Policy, PolicyOutput, TextEncoding, mask_logits
+from magrounding.agents.policy import Accepts, Batch, Policy, PolicyOutput, TextEncoding
 from magrounding.agents.ways import Found, Ways
 from magrounding.errors import ConfigurationError
 from magrounding.schema import Count, Natural, Options
@@ -200,8 +200,8 @@ class ViewRead(Policy):
                 memory = torch.cat((memory, found.maps), 2)
         if self.config.attention:
             top = top + self._look_again(seen, top, text, mission)
-        logits = mask_logits(self.policy(top).unflatten(0, shape).float(), batch.observation["action_mask"])
-        return PolicyOutput(logits, self.value(top).view(shape).float(), memory)
+        logits, value = self.policy(top).unflatten(0, shape), self.value(top).view(shape)
+        return PolicyOutput.masked(logits, value, batch.observation, memory)
 
     def look(self, grid: Tensor, found: Found | None, text: TextEncoding, mission: Tensor) -> tuple[Tensor, Tensor]:
         """Return features of what missions [N] are about: of cells and of remembered things.

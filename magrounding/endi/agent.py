@@ -20,7 +20,7 @@ from torch import Tensor
 
 from magrounding.agents.building import configure
 from magrounding.agents.document_policy import DocumentPolicy, Inputs
-from magrounding.agents.policy import MARKS, OTHERS, Accepts, Auxiliary, Policy, PolicyOutput, TextEncoding, mask_logits
+from magrounding.agents.policy import MARKS, OTHERS, Accepts, Auxiliary, Policy, PolicyOutput, TextEncoding
 from magrounding.endi.division import LEFT, NOTHING, REGULARIZERS, TAKEN, Division, Places, dis, divide, draw_noise, num
 from magrounding.errors import check_choice
 from magrounding.registry import load
@@ -165,9 +165,10 @@ class EnDi(DocumentPolicy):
         aux[MARKS] = lambda: division.taken(*observation["grid"].shape[1:3])
         if self.config.modelling:
             aux["guesses"] = lambda: self.predict_others(inputs, seen, division.others).float().argmax(-1)
-        return PolicyOutput(
-            mask_logits(logits.float(), observation["action_mask"]),
-            value.float(),
+        return PolicyOutput.masked(
+            logits,
+            value,
+            observation,
             memory,
             aux=aux,
             seen=Divided(division, seen, read),

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from magrounding.agents.document_policy import DocumentPolicy, Inputs, info_nce
 from magrounding.agents.language import WordStates, distinct_rows
 from magrounding.agents.modules import SelfAttention, among, masked_softmax
-from magrounding.agents.policy import ATTENTION, Accepts, PolicyOutput, TextEncoding, mask_logits, shares
+from magrounding.agents.policy import ATTENTION, Accepts, PolicyOutput, TextEncoding, shares
 from magrounding.agents.pretrained_language import PretrainedStates
 from magrounding.agents.transfer import download
 from magrounding.errors import ConfigurationError
@@ -197,7 +197,7 @@ class SymbolPolicy(DocumentPolicy):
             maps = self.trunk(self._ground(seen, text, document)).permute(0, 2, 3, 1)
         logits, value = self.decide(F.leaky_relu(maps).flatten(1))
         aux = self.aux_outputs(inputs)
-        return PolicyOutput(mask_logits(logits.float(), observation["action_mask"]), value.float(), memory, aux=aux)
+        return PolicyOutput.masked(logits, value, observation, memory, aux=aux)
 
     def find(
         self, observation: dict[str, Tensor], document: Tensor, memory: Tensor | None = None

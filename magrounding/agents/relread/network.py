@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from magrounding.agents.document_policy import DocumentPolicy, Inputs, info_nce
 from magrounding.agents.modules import among, mlp
-from magrounding.agents.policy import ATTENTION, Accepts, Auxiliary, PolicyOutput, TextEncoding, mask_logits, shares
+from magrounding.agents.policy import ATTENTION, Accepts, Auxiliary, PolicyOutput, TextEncoding, shares
 from magrounding.agents.relread import kernels
 from magrounding.agents.relread.manual_reader import ROW_OF, ManualReader, WordRelations
 from magrounding.agents.relread.motion import (
@@ -150,9 +150,10 @@ class Relread(DocumentPolicy):
         things = self.find(observation)
         motion, memory = self.follow(things, observation, memory)
         logits, value = self.decide(observation, things, self.relate(things, text, document, motion))
-        return PolicyOutput(
-            mask_logits(logits.float(), observation["action_mask"]),
-            value.float(),
+        return PolicyOutput.masked(
+            logits,
+            value,
+            observation,
             memory,
             aux={ATTENTION: lambda: self.attention(things, text, document, motion)},
             seen=(things, motion),

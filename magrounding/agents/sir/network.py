@@ -34,7 +34,7 @@ from magrounding.agents.modules import (
     masked_softmax,
     spatial_max,
 )
-from magrounding.agents.policy import Accepts, Batch, PolicyOutput, TextEncoding, mask_logits
+from magrounding.agents.policy import Accepts, Batch, PolicyOutput, TextEncoding
 from magrounding.agents.pretrained_language import PretrainedStates
 from magrounding.agents.sir.heads import ChoiceHead, make_action_head
 from magrounding.agents.txt2pi import Txt2PiConfig, Txt2PiGrounding, attention_to_statements
@@ -376,4 +376,4 @@ class Sir(DocumentPolicy):
         observation, text, _ = inputs
         logits = self.policy(hidden, maps, observation, text)
         value = self.value(hidden).squeeze(1)
-        return PolicyOutput(mask_logits(logits.float(), observation["action_mask"]), value.float(), memory)
+        return PolicyOutput.masked(logits, value, observation, memory)

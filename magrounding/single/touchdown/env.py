@@ -9,11 +9,11 @@ import numpy as np
 from magrounding.errors import ConfigurationError
 from magrounding.seeding import TASK, stream_key
 from magrounding.single.one_agent import OneAgentEnv
-from magrounding.single.touchdown import picture
 from magrounding.single.touchdown.city import FAR, load_city
 from magrounding.single.touchdown.files import Route, folder_of
 from magrounding.single.touchdown.layout import CLASSES, COLUMNS, HORIZON, MAX_DIRECTIONS, SPLITS, column_of
 from magrounding.single.touchdown.options import Touchdown, tokenizer
+from magrounding.single.touchdown.picture import View, ansi, rgb_array
 from magrounding.spec import COLUMNS as TOWARDS
 from magrounding.vector import Observation
 
@@ -76,7 +76,7 @@ class TouchdownEnv(OneAgentEnv):
         return labels
 
     def _draw(self, mode: str) -> str | np.ndarray:
-        view = picture.View(
+        view = View(
             instruction=self.route.instruction,
             panorama=np.roll(self.city.panorama(self.place), self._shift(1), axis=1),
             columns=[(column + self._shift(1)) % COLUMNS for column, _, _ in self._raw_ways()],
@@ -84,11 +84,13 @@ class TouchdownEnv(OneAgentEnv):
             step=len(self.played),
             max_cycles=self.config.max_cycles,
             left=int(self._far[self.place]),
+            graph=self._graph,
+            route=[self._graph.number(id) for id in self.route.nodes],
+            visited=self.visited,
+            place=self.place,
+            heading=self.heading,
         )
-        if mode == "ansi_full":
-            return picture.ansi(view)
-        route = [self._graph.number(id) for id in self.route.nodes]
-        return picture.rgb_array(view, picture.Map(self._graph, route, self.visited, self.place, self.heading))
+        return ansi(view) if mode == "ansi_full" else rgb_array(view)
 
     def _begin(self, seed: int, episode: int) -> None:
         place = list(SPLITS).index(self.config.split)

@@ -38,6 +38,7 @@ class View(NamedTuple):
         columns: of the directions, as they can be chosen.
         looks_at: column that the agent looks at.
         left: links to the goal.
+        graph, route, visited, place, heading: the walk on the map, by numbers of places.
     """
 
     instruction: str
@@ -47,6 +48,11 @@ class View(NamedTuple):
     step: int
     max_cycles: int
     left: int
+    graph: Graph
+    route: Sequence[int]
+    visited: Sequence[int]
+    place: int
+    heading: float
 
     @property
     def directions(self) -> list[tuple[int, int]]:
@@ -57,16 +63,6 @@ class View(NamedTuple):
     def caption(self) -> str:
         """Steps so far, and links to the goal."""
         return f"step {self.step} of {self.max_cycles} · {self.left} links from the goal"
-
-
-class Map(NamedTuple):
-    """A walk on the map, by numbers of places."""
-
-    graph: Graph
-    route: Sequence[int]
-    visited: Sequence[int]
-    place: int
-    heading: float
 
 
 def ansi(view: View) -> str:
@@ -83,7 +79,7 @@ def ansi(view: View) -> str:
     return "\n".join(lines)
 
 
-def rgb_array(view: View, city_map: Map) -> np.ndarray:
+def rgb_array(view: View) -> np.ndarray:
     """Return a picture [HEIGHT, WIDTH, 3] uint8."""
     from PIL import Image, ImageDraw, ImageFont
 
@@ -100,7 +96,7 @@ def rgb_array(view: View, city_map: Map) -> np.ndarray:
         draw.polygon([(x - 8, base + 15), (x + 8, base + 15), (x, base + 1)], fill="#23252e")
         draw.text((x, base + 24), str(number), "#23252e", font, anchor="mm")
     top = base + 34 + MARGIN
-    _draw_map(draw, city_map, (MARGIN, top, MARGIN + MAP, top + MAP))
+    _draw_map(draw, view, (MARGIN, top, MARGIN + MAP, top + MAP))
     left, width = MARGIN * 3 + MAP, WIDTH - MAP - MARGIN * 4
     instruction = re.sub(r" ([,.;:!?])", r"\1", view.instruction)
     lines = textwrap.wrap(instruction, max(20, int(width / 7.6)))
@@ -124,12 +120,12 @@ def rgb_array(view: View, city_map: Map) -> np.ndarray:
     return np.array(image)
 
 
-def _draw_map(draw, city_map: Map, box: tuple[int, int, int, int]) -> None:
+def _draw_map(draw, view: View, box: tuple[int, int, int, int]) -> None:
     """Streets near the route, the route, the walk so far, start, goal and the agent; north is up."""
-    graph, route = city_map.graph, list(city_map.route)
+    graph, route = view.graph, view.route
     metres = graph.places * 111_320.0
     metres[:, 1] *= math.cos(math.radians(float(graph.places[:, 0].mean())))
-    near = np.array([*route, *city_map.visited])
+    near = np.array([*route, *view.visited])
     low, high = metres[near].min(0), metres[near].max(0)
     middle, reach = (low + high) / 2, max(80.0, float((high - low).max()) / 2 + 40)
     size = box[2] - box[0]
@@ -144,13 +140,13 @@ def _draw_map(draw, city_map: Map, box: tuple[int, int, int, int]) -> None:
         for _, _, end in graph.ways[place]:
             if (np.abs(metres[end] - middle) <= reach).all():
                 draw.line((*point(place), *point(end)), fill="#b9bbc2", width=4)
-    for walk, colour, width in ((route, _ROUTE, 7), (city_map.visited, _WALK, 3)):
+    for walk, colour, width in ((route, _ROUTE, 7), (view.visited, _WALK, 3)):
         if len(walk) > 1:
             draw.line([point(place) for place in walk], fill=colour, width=width)
     for place, colour in ((route[0], _START), (route[-1], _GOAL)):
         x, y = point(place)
         draw.ellipse((x - 7, y - 7, x + 7, y + 7), fill=colour)
-    x, y = point(city_map.place)
-    angle = math.radians(city_map.heading)
+    x, y = point(view.place)
+    angle = math.radians(view.heading)
     draw.line((x, y, x + 18 * math.sin(angle), y - 18 * math.cos(angle)), fill=_AGENT, width=3)
     draw.ellipse((x - 5, y - 5, x + 5, y + 5), fill=_AGENT)
