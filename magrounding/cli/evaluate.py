@@ -137,13 +137,7 @@ def _in_games(
     known = entry.evaluation.sets_of(run.stage)
     first = check_choice(f"evaluation set of {entry.id}", next(iter(sets or known)), known)
     config = configure(entry, changed.options(first))  # of a set that is played: a corpus need not have others
-    spec = describe(config)
-    changed = changed.reading(spec)
-    if not all(team.spec.reads_alike(spec) for team in changed.teams.values()):
-        raise ConfigurationError(
-            f"{run.name} was trained to read and see other things than games with {dict(options)} show: leave "
-            "out --env-option"
-        )
+    changed = changed.reading(describe(config), f"games with {dict(options)} show: leave out --env-option")
     return replace(changed, settings=replace(run.settings, workers=choose_workers(workers, config)))
 
 

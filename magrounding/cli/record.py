@@ -18,18 +18,16 @@ from magrounding.errors import CheckpointError, ConfigurationError, check_choice
 from magrounding.experiment.config import read_config
 from magrounding.experiment.progress import Display
 from magrounding.play.action_names import letters_of
-from magrounding.play.actor import Actor, check_oracle, make_expert
+from magrounding.play.actor import check_oracle, make_expert
 from magrounding.play.demonstrations import Demonstrations
 from magrounding.play.loading import load_team
 from magrounding.play.owner import new_file
 from magrounding.play.recording import RECORDING_SEED, StopRecording, record
 from magrounding.play.saved_games import ReplayActor, read_episodes, replayed
 from magrounding.pretrained import find_run
-from magrounding.registry import EnvConfig
 from magrounding.schema import Count, Natural
 from magrounding.storage import user_path
 from magrounding.threads import plan_threads, using
-from magrounding.vector import VectorEnv
 
 ROWS = 256
 """Episodes that a program plays at once; of a simulator, as many as an evaluation of it has."""
@@ -76,13 +74,22 @@ def _recorded(arguments: Arguments) -> Demonstrations:
         check_oracle(arguments.env, source)
     elif kind != RUN or not source:
         check_choice("player", arguments.player, (ORACLE, f"{ORACLE}:NAME", KEYBOARD, f"{RUN}:DIR", f"{SAVED}:FILE"))
-    options = _options(arguments, source if kind == RUN else "")
-    config = configure(arguments.entry, options)
+    options, entry, person = _options(arguments, source if kind == RUN else ""), arguments.entry, kind == KEYBOARD
+    workers = choose_workers(arguments.workers, configure(entry, options))
+    rows = 1 if person else min(arguments.games, entry.evaluation.max_envs or ROWS)
     with using(plan_threads(1, ROWS)):
-        vec, player, played_by = _make_player(arguments, config, options, kind, source)
-        display, what = Display(quiet=arguments.quiet or kind == KEYBOARD), f"{played_by}: {arguments.env}"
-        with closing(vec), display, display.games(what, arguments.games) as show_progress:
-            return record(vec, player, arguments.games, first, played_by, on_progress=show_progress)
+        team = load_team(source, stage=arguments.named_stage) if kind == RUN else None
+        with closing(make_vec(entry.id, rows, workers=0 if person else workers, **options)) as vec:
+            if person:
+                player, played_by = Keyboard(vec), "a person"
+            elif team is not None:
+                player, played_by = team.for_games(vec), f"{read_config(find_run(source)).agent} of {source}"
+            else:
+                own = ORACLE if entry.oracle else "the simulator's bot"
+                player, played_by = make_expert(vec, source), arguments.player if source else own
+            display = Display(quiet=arguments.quiet or person)
+            with display, display.games(f"{played_by}: {entry.id}", arguments.games) as show_progress:
+                return record(vec, player, arguments.games, first, played_by, on_progress=show_progress)
 
 
 def _replayed(arguments: Arguments, file: Path) -> Demonstrations:
@@ -116,23 +123,6 @@ def _options(arguments: Arguments, source: str) -> dict[str, Any]:
             f"not {entry.id} with {options.get('agents', 1)}"
         )
     return {**entry.with_limit(), **settings.env_options, **options}
-
-
-def _make_player(
-    arguments: Arguments, config: EnvConfig, options: dict[str, Any], kind: str, source: str
-) -> tuple[VectorEnv, Actor, str]:
-    """Make the vector env, the actor, and the name of the player in reports."""
-    entry = arguments.entry
-    workers = choose_workers(arguments.workers, config)
-    if kind == KEYBOARD:
-        vec: Any = make_vec(entry.id, 1, **options)
-        return vec, Keyboard(vec), "a person"
-    team = load_team(source, stage=arguments.named_stage) if kind == RUN else None
-    vec = make_vec(entry.id, min(arguments.games, entry.evaluation.max_envs or ROWS), workers=workers, **options)
-    if team is not None:
-        return vec, team.for_games(vec), f"{read_config(find_run(source)).agent} of {source}"
-    own = ORACLE if entry.oracle else "the simulator's bot"
-    return vec, make_expert(vec, source), arguments.player if source else own
 
 
 class Keyboard:

@@ -40,15 +40,10 @@ class Speed:
         return f"{self.median:,.0f} /s  ({self.slowest:,.0f} … {self.fastest:,.0f})"
 
 
-def measure(play: Callable[[], int], seconds: float) -> Speed:
-    """Call `play`, which returns how many steps it made, over and over; one window of warm-up is thrown away."""
-    return Speed.of([rate for (rate,) in rates_in_turn([play], seconds)])
-
-
 def rates_in_turn(plays: Sequence[Callable[[], int]], seconds: float) -> list[tuple[float, ...]]:
-    """Return the rate of each of several in each window, in which they take turns; see `measure`.
+    """Return the rate of each of several in each window, in which they take turns: the machine slows all of them.
 
-    What else the machine does slows all of them.
+    Each is called over and over, and returns how many steps it made; one window of warm-up is thrown away.
     """
     return [tuple(_rate(play, seconds / WINDOWS) for play in plays) for _ in range(WINDOWS + 1)][1:]
 
@@ -104,7 +99,7 @@ def single_speed(env: str, options: Mapping[str, Any], seconds: float) -> Speed:
         return DRAWN_STEPS
 
     with closing(game):
-        return measure(play, seconds)
+        return Speed.of([rate for (rate,) in rates_in_turn([play], seconds)])
 
 
 def creation_cost(env: str, options: Mapping[str, Any]) -> dict[str, float]:

@@ -102,14 +102,16 @@ def _watch_run(arguments: Arguments, run: str, greedy: bool) -> None:
     terminal = find_terminal() if arguments.terminal else None
     settings = read_config(find_run(run))
     entry = settings.entry
-    stage = arguments.stage or settings.stages[-1]
-    sets = entry.evaluation.sets_of(stage.split("/")[0])
-    games = check_choice("split", arguments.split or entry.evaluation.held_out_set(stage.split("/")[0]), tuple(sets))
+    trained = arguments.stage or settings.stages[-1]
+    stage = trained.split("/")[0]
+    sets = entry.evaluation.sets_of(stage)
+    games = check_choice("split", arguments.split or entry.evaluation.held_out_set(stage), tuple(sets))
     elsewhere = {"agents": "the training of the run", **dict.fromkeys(sets[games], "--split")}
     asked = parse_env_options(arguments.env_option, entry, elsewhere)
-    options = {**settings.stage_options(stage.split("/")[0], games), **asked}
-    spec = describe(configure(entry, options))
-    team = load_team(run, arguments.trained_seed, stage).for_games(DescribedEnv(entry.id, options, spec))
+    options = {**settings.stage_options(stage, games), **asked}
+    config = configure(entry, options)
+    spec = describe(config)
+    team = load_team(run, arguments.trained_seed, trained).for_games(DescribedEnv(entry.id, options, spec))
     if not team.spec.reads_alike(spec):
         raise ConfigurationError(f"the team was trained to read and see other things than a game with {asked} shows")
     if terminal is not None:
@@ -118,7 +120,7 @@ def _watch_run(arguments: Arguments, run: str, greedy: bool) -> None:
         with using(ThreadPlan()):
             _show_on(terminal, Session(settings.env, options, lineup, arguments.game, greedy), arguments)
         return
-    mode = text_mode(configure(entry, options)) if arguments.out is None else "rgb_array"
+    mode = text_mode(config) if arguments.out is None else "rgb_array"
     with using(ThreadPlan()), closing(make(settings.env, render_mode=mode, **options)) as env:
         frames, moves, won = play_game(team, env, arguments.game, greedy=greedy)
     end = ending(won, len(moves))

@@ -13,7 +13,7 @@ import msgspec
 from magrounding.errors import CheckpointError, Diverged
 from magrounding.experiment.checkpoint import load_checkpoint
 from magrounding.experiment.config import RunConfig, parse_config
-from magrounding.play.run_folder import RunFolder, SeedFolder, entry_of
+from magrounding.play.run_folder import RunFolder, entry_of
 from magrounding.schema import diff
 
 DIVERGED, AMENDMENTS = "diverged", "amendments"
@@ -89,7 +89,10 @@ def amend(run: RunFolder, settings: RunConfig, command: str) -> None:
             f"the run in {run} has other settings: resume it with its own (read_config); one that diverged takes "
             "other options of its learners"
         )
-    positions = {str(seed): _position(folder, before) for seed, folder in run.of_seeds(before.seeds).items()}
+    positions: dict[str, dict[str, Any]] = {}  # nothing of a seed without a checkpoint
+    for seed, folder in run.of_seeds(before.seeds).items():
+        path = folder.checkpoint
+        positions[str(seed)] = load_checkpoint(path, **before.origin)[0].get("position", {}) if path.exists() else {}
     if all(position.get("finished") for position in positions.values()):
         raise CheckpointError(f"the run in {run} is finished: no other options can be learnt with")
     begins = {seed: position.get("total_steps", 0) for seed, position in positions.items()}
@@ -114,9 +117,3 @@ def _can_change(settings: RunConfig, path: str) -> bool:
     if found is None or found["stage"] not in settings.phases:
         return False
     return found["option"] not in settings.phases[found["stage"]][int(found["phase"])].learner.kept
-
-
-def _position(folder: SeedFolder, settings: RunConfig) -> Mapping[str, Any]:
-    """The position of a seed's checkpoint; nothing where there is none."""
-    path = folder.checkpoint
-    return load_checkpoint(path, **settings.origin)[0].get("position", {}) if path.exists() else {}

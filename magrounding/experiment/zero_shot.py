@@ -72,10 +72,13 @@ class EvaluatedRun:
         """Options of the games of an evaluation set, and what this run's networks need to be shown."""
         return self.played.stage_options(self.stage, evaluation_set)
 
-    def reading(self, spec: EnvSpec) -> EvaluatedRun:
-        """The run with teams that read the words of games; ConfigurationError where its networks cannot."""
-        games = DescribedEnv(self.settings.env, self.options(), spec)
-        return replace(self, teams={seed: team.for_games(games) for seed, team in self.teams.items()})
+    def reading(self, spec: EnvSpec, games: str) -> EvaluatedRun:
+        """The run with teams that read the words of games; ConfigurationError, with `games`, where they cannot."""
+        env = DescribedEnv(self.settings.env, self.options(), spec)
+        teams = {seed: team.for_games(env) for seed, team in self.teams.items()}
+        if not all(team.spec.reads_alike(spec) for team in teams.values()):
+            raise ConfigurationError(f"{self.name} was trained to read and see other things than {games}")
+        return replace(self, teams=teams)
 
     def play(self, team: Team, evaluation_set: str, play: str, episodes: int) -> Line | None:
         """The summary of a team, this run's or a mixed one, in the games of a set or its alias; None if `unplayed`."""
@@ -187,13 +190,8 @@ def open_runs(
         teams = {seed: load_team(folders[name], seed, stage, device) for seed in chosen}
         run = EvaluatedRun(name, folders[name], settings, stage, teams, games)
         spec = settings.entry.describe(**run.options())
-        run = run.reading(spec)
-        if not all(team.spec.reads_alike(spec) for team in run.teams.values()):
-            raise ConfigurationError(
-                f"{name} was trained to read and see other things than the games of {next(iter(runs))} show "
-                f"({settings.env_options}, not {dict(games)}): evaluate it by itself"
-            )
-        evaluated.append(run)
+        shown = f"the games of {next(iter(runs))} show ({settings.env_options}, not {dict(games)})"
+        evaluated.append(run.reading(spec, f"{shown}: evaluate it by itself"))
     return evaluated
 
 
