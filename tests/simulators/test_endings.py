@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from magrounding.simulators import spawner, worker_pool
+from magrounding.simulators import process, spawner
 from magrounding.simulators.vectorize import vectorize
 from tests.simulators.games import HANG, Marking, Trouble
 
@@ -86,7 +86,7 @@ def test_envs_that_were_made_are_closed_when_another_one_cannot_be(tmp_path):
 
 
 def test_close_kills_who_does_not_listen(monkeypatch):
-    monkeypatch.setattr(worker_pool, "_CLOSE_SECONDS", 0.3)
+    monkeypatch.setattr(process, "_CLOSE_SECONDS", 0.3)
     vec = vectorize(Trouble, 2, 2)
     vec.reset(seed=0)
     vec.send([[HANG]], 0)
