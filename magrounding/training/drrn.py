@@ -133,7 +133,7 @@ class TargetTexts:
         return self._parts[torch.from_numpy(places).to(self._device)]
 
 
-class DrrnLearner(QLearner[DrrnLearnerConfig, ChoiceReplay, Transitions]):
+class DrrnLearner(QLearner[DrrnLearnerConfig, Transitions]):
     """One-step Q-learning with a replay. The best of what follows is sought among all valid actions, always.
 
     Attributes:

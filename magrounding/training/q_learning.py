@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Generic, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 import torch
@@ -46,32 +46,19 @@ class QLearningConfig(AlgorithmConfig):
     exploration: NonNegative = 500_000
 
 
-class ReplayBuffer(Protocol):
-    """A store that experience is drawn from."""
-
-    def snapshot(self) -> dict[str, np.ndarray]:
-        """Everything that decides what is drawn from now on."""
-        ...
-
-    def restore(self, arrays: dict[str, np.ndarray]) -> None:
-        """Put back what `snapshot` took."""
-        ...
-
-
 Config = TypeVar("Config", bound=QLearningConfig)
 Drawn = TypeVar("Drawn")
-Buffer = TypeVar("Buffer", bound=ReplayBuffer)
 
 
-class QLearner(Learner[Config], Generic[Config, Buffer, Drawn]):
+class QLearner(Learner[Config], Generic[Config, Drawn]):
     """Learner that stores what was played and makes the updates that are due; `seed` is of the draws from the replay.
 
     Attributes:
-        replay_buffer: what is drawn from.
+        replay_buffer: what is drawn from; its `snapshot` and `restore` are of all that decides the draws.
         played, updates: units that were played, and updates that were made, so far.
     """
 
-    replay_buffer: Buffer
+    replay_buffer: Any
 
     def __init__(self, policy: Policy, config: Config, seed: int) -> None:
         super().__init__(policy, config)

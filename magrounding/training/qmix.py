@@ -187,7 +187,7 @@ class QmixConfig(QLearningConfig):
         return QmixLearner(policy, self, spec, num_envs, seed)
 
 
-class QmixLearner(QLearner[QmixConfig, EpisodeReplay, EpisodeBatch]):
+class QmixLearner(QLearner[QmixConfig, EpisodeBatch]):
     """Double Q-learning (van Hasselt et al. 2016) of the value of a team, mixed from those of its agents.
 
     Its trajectory is that of the whole team, side by side (`Rollout.joined`), with the games' states. `policy` is the
@@ -196,6 +196,8 @@ class QmixLearner(QLearner[QmixConfig, EpisodeReplay, EpisodeBatch]):
     Attributes:
         networks: everything with weights: "agent" and "mixer", and the copies "target_agent" and "target_mixer".
     """
+
+    replay_buffer: EpisodeReplay
 
     def __init__(self, policy: QNetwork, config: QmixConfig, spec: EnvSpec, num_envs: int, seed: int = 0) -> None:
         super().__init__(policy, config, seed)
