@@ -45,8 +45,10 @@ def run(arguments: Arguments, line: CommandLine) -> None:
 
 def aligned(rows: Rows) -> list[str]:
     """Return a table of text: headings, then a line for each row."""
-    table = [{name: name for name in rows[0]}, *rows] if rows else []
-    widths = {name: max(len(row[name]) for row in table) for name in (rows[0] if rows else ())}
+    if not rows:
+        return []
+    table = [{name: name for name in rows[0]}, *rows]
+    widths = {name: max(len(row[name]) for row in table) for name in rows[0]}
     return ["  " + "  ".join(row[name].ljust(widths[name]) for name in row).rstrip() for row in table]
 
 

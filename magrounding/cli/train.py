@@ -120,7 +120,7 @@ class Arguments(RunArguments):
 
 
 def run(arguments: Arguments, line: CommandLine) -> None:
-    """Do what the arguments say."""
+    """Do what the arguments say; JobsFailed where seeds that train side by side do not end well."""
     folder = run_folder(arguments)
     config = resumed(arguments, folder) if arguments.resume else requested(arguments)
     display = Display(quiet=arguments.quiet)
@@ -141,7 +141,9 @@ def run(arguments: Arguments, line: CommandLine) -> None:
             run = train(resume=resume, seeds=seeds_of(arguments.only_seeds or ""))
             if some:
                 return
-            train_side_by_side(arguments, config, run, display)
+            run = RunFolder(run.path.absolute())  # jobs on other nodes have other folders to work in
+            jobs = seed_jobs(config, run, words_of_job(arguments))
+            check_outcomes(run_jobs(jobs, arguments.places(run.path, arguments.threads), display))
             resume = True
         run = train(resume=resume)
     except Diverged as error:
@@ -160,13 +162,6 @@ def ended(run: RunFolder, found: RunResults) -> str:
         f"\n{outcome_table(found).markdown()}\n\nreport: {run.report}\nnext: magrounding watch --run {name} "
         f"--out game.gif\n      magrounding evaluate --run {name}\n      magrounding serve --player mine=run:{name}"
     )
-
-
-def train_side_by_side(arguments: Arguments, config: RunConfig, run: RunFolder, display: Display) -> None:
-    """Train each seed of a run in a process of its own; JobsFailed where some do not end well."""
-    run = RunFolder(run.path.absolute())  # jobs on other nodes have other folders to work in
-    jobs = seed_jobs(config, run, words_of_job(arguments))
-    check_outcomes(run_jobs(jobs, arguments.places(run.path, arguments.threads), display))
 
 
 def words_of_job(arguments: RunArguments) -> list[str]:

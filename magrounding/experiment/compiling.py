@@ -12,7 +12,7 @@ import pickle
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import numpy as np
@@ -111,9 +111,7 @@ def _start(task: Task) -> subprocess.Popen[bytes] | None:
     except Exception:  # no process is to be had, or a network of a person's own cannot be pickled
         return None
     assert process.stdin is not None
-    try:
+    with suppress(BrokenPipeError):  # it ended early
         process.stdin.write(packed)
         process.stdin.close()
-    except BrokenPipeError:  # it ended early
-        pass
     return process

@@ -357,7 +357,8 @@ def parse_config(content: Mapping[str, Any]) -> RunConfig:
         RegistrationError: a run in an environment or of an agent that is not registered here.
     """
     try:
-        content = _of_version_0(content) if isinstance(content["preset"], Mapping) else content
+        if isinstance(content["preset"], Mapping):
+            content = _of_version_0(content)
         content = {**content, "phases": _as_before(content["phases"])}
         return load(RunConfig, {name: content[name] for name in options_of(RunConfig) if name in content})
     except RegistrationError:

@@ -205,11 +205,9 @@ def plot_comparison(runs: Mapping[str, RunResults], stages: Sequence[str]) -> by
             held_out = [which for which in watched if which != "train"][-1:]
             trained = run.curve(TRAINING, stage, run.settings.windowed(stage))
             _line(panel, _means(trained, scale), color=colour, linestyle=":", linewidth=1.2)
-            points: Points = {}
-            for which in held_out:
-                # A phase ends with an evaluation of its best weights: a point only where there is no other.
-                within, after = _evaluations(run, stage, scale, which)
-                points = _merged(after, within)
+            # A phase ends with an evaluation of its best weights: a point only where there is no other.
+            within, after = _evaluations(run, stage, scale, held_out[-1]) if held_out else ({}, {})
+            points = _merged(after, within)
             label = plain(f"{name} ({held_out[-1]})" if held_out else name)
             style: dict[str, Any] = {"marker": "D", "markersize": 4, "linewidth": 1.6, "label": label}
             _line(panel, _means(points, scale), color=colour, **style)

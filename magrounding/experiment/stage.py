@@ -136,8 +136,7 @@ class StageSession:
 
     def start(self) -> None:
         """Begin the phase's games; segmenters learn the stage's sentences before its first phase."""
-        if self._segments_seed is not None:
-            self._learn_segments(self._segments_seed)
+        self._learn_segments()
         self._compile()
         self.source.start(self._games_seed)
 
@@ -255,11 +254,11 @@ class StageSession:
     def _team(self) -> Team:
         return Team([player.policy for player in self.players], self.vec.spec)
 
-    def _learn_segments(self, seed: int) -> None:
-        """Let what finds statements in running text learn it, the same in all networks."""
+    def _learn_segments(self) -> None:
+        """Let what finds statements in running text learn it, the same in all networks, before the first phase."""
         since, networks = time.perf_counter(), [each.module for each in self.learners]
         segmenters = segmenters_of([*networks, *(player.policy for player in self.players)])
-        if segmenters:
+        if segmenters and (seed := self._segments_seed) is not None:
             learnt = learn_segments_of(type(segmenters[0]), self.settings, self.stage, seed).state_dict()
             for each in segmenters:
                 each.load_state_dict(learnt)

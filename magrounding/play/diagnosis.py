@@ -11,6 +11,7 @@ numbers with those of the oracle, which gives each agent a target of its own, an
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import Any
 
 import numpy as np
@@ -32,8 +33,7 @@ class Diagnosis:
     def __init__(self, vec: VectorEnv, team: Any) -> None:
         self._places = find_capability(vec, HasPlaces)
         self._diagnose = getattr(team, "diagnose", None)
-        self._sums: dict[str, float] = {}
-        self._counts: dict[str, int] = {}
+        self._sums, self._counts = defaultdict[str, float](float), defaultdict[str, int](int)
         self._pursuit: tuple[np.ndarray, np.ndarray] | None = None
 
     def chosen(self, rows: np.ndarray, obs: Observation, alive: np.ndarray, actions: np.ndarray, memory: Any) -> None:
@@ -64,8 +64,8 @@ class Diagnosis:
     def _add(self, name: str, values: np.ndarray) -> None:
         """Add values of any shape, except nan."""
         known = values[~np.isnan(values)]
-        self._sums[name] = self._sums.get(name, 0.0) + float(known.sum())
-        self._counts[name] = self._counts.get(name, 0) + known.size
+        self._sums[name] += float(known.sum())
+        self._counts[name] += known.size
 
 
 def pursued(before: np.ndarray, after: np.ndarray, places: np.ndarray) -> np.ndarray:

@@ -7,6 +7,7 @@ or actions are refused with an error, as networks would silently misread them.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import product
@@ -119,13 +120,12 @@ class Origin:
     @cached_property
     def _shapes(self) -> dict[str, set[tuple[int, ...]]]:
         """Shapes that each field has in any stage and layout of the environment, maps without height and width."""
-        entry, specs = ENVS.get(self.env), [self.spec]
-        for stage, layout in product(entry.stages, entry.in_layouts()) if entry else ():
-            options = {**self.options, **entry.with_stage(stage), **layout} if entry else {}
-            try:
-                specs.append(entry.describe(**options) if entry else self.spec)
-            except (ConfigurationError, DataNotFound):  # no room for so many agents, or not one of these layouts
-                continue
+        specs = [self.spec]
+        if entry := ENVS.get(self.env):
+            for stage, layout in product(entry.stages, entry.in_layouts()):
+                # There may be no room for so many agents, or not one of these layouts.
+                with suppress(ConfigurationError, DataNotFound):
+                    specs.append(entry.describe(**{**self.options, **entry.with_stage(stage), **layout}))
         return {
             each.name: {_but_size(spec[each.name], spec[each.name].shape) for spec in specs if each.name in spec}
             for each in self.spec.fields

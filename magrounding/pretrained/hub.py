@@ -19,9 +19,9 @@ HUB = "hub:"
 _REPOSITORY = re.compile(r"[\w.-]+/[\w.-]+", re.ASCII)
 _TEAM_FILE = re.compile(r"(?:about|config)\.json|(?:[\w .-]+/)?(?:state\.json|agent_\d+\.safetensors)")
 """Path of what a team is loaded from, within its folder."""
-_LOADED = ("about.json", "config.json", "*state.json", "*agent_*.safetensors")
+_LOADED = ["about.json", "config.json", "*state.json", "*agent_*.safetensors"]
 """The same, as patterns of the client."""
-_REPLACED = ("*.json", "*.safetensors")
+_REPLACED = ["*.json", "*.safetensors"]
 """Files of an earlier team in a repository, which the upload of another removes where it has none of that name."""
 
 
@@ -55,7 +55,7 @@ def download_team(name: str) -> Path:
             raise
         except Exception as error:  # no connection, for which each version of the client has a class of its own
             with suppress(Exception):
-                return Path(download(allow_patterns=list(_LOADED), local_files_only=True))
+                return Path(download(allow_patterns=_LOADED, local_files_only=True))
             raise CheckpointError(
                 f"{HUB}{name} cannot be loaded: no connection to the hub ({_reason(error)}), "
                 "and it was not downloaded before"
@@ -82,9 +82,7 @@ def upload_team(folder: Path, repository: str, *, private: bool = False) -> str:
     with _one_sentence(f"{folder.name} cannot be uploaded to {HUB}{repository}"):
         address = api.create_repo(repository, private=private or None, exist_ok=True)
         message = f"Team {folder.name}"
-        api.upload_folder(
-            repo_id=repository, folder_path=folder, commit_message=message, delete_patterns=list(_REPLACED)
-        )
+        api.upload_folder(repo_id=repository, folder_path=folder, commit_message=message, delete_patterns=_REPLACED)
     return str(address)
 
 

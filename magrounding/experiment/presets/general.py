@@ -58,20 +58,15 @@ def fitting_agent(spec: EnvSpec) -> str:
     for entry in AGENTS.values():
         if entry.algorithm or entry.built_on or entry.env_options:
             continue
-        policy = _built(entry.id, spec)
-        if policy is not None and policy.uses_all(spec):
+        try:
+            policy = build_policy(entry.id, spec, {}, seed=0)
+        except (MagroundingError, TypeError):  # it refuses the world, or wants a package or a file that is not there
+            continue
+        if policy.uses_all(spec):
             fits.append((len({*policy.accepts.fields} - {MASK}) + policy.accepts.grid, entry.id, policy))
     fits.sort(key=lambda fit: -fit[0])
     # One after another, as a first look compiles kernels; `fieldread`, which looks at anything, is always there.
     return next(id for _, id, policy in fits if _plays(policy, spec))
-
-
-def _built(agent: str, spec: EnvSpec) -> Policy | None:
-    """The untrained network; None where it refuses the world, or wants a package or a file that is not there."""
-    try:
-        return build_policy(agent, spec, {}, seed=0)
-    except (MagroundingError, TypeError):
-        return None
 
 
 def _plays(policy: Policy, spec: EnvSpec) -> bool:

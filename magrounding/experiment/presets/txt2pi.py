@@ -63,7 +63,7 @@ QUICK_RTFM = replace(
 )
 
 QUICK_MA_RTFM = replace(
-    QUICK_MA_RTFM, about=QUICK_RTFM.about, agent="txt2pi", phases={REMAINING_STAGES: (_read(900_000),)}, network=_NARROW
+    QUICK_MA_RTFM, about=QUICK_RTFM.about, agent="txt2pi", phases=QUICK_RTFM.phases, network=_NARROW
 )
 
 QUICK_REASONS_RTFM = replace(
