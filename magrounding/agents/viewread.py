@@ -119,7 +119,9 @@ class ViewRead(Policy):
         self.view = nn.Linear(grid.height * grid.width * config.features, hidden)
         if config.centred:
             self.usual = nn.Buffer(torch.zeros(hidden))
-        arrays = [each for each in spec.fields if _is_array(each) and not (config.places and each.name == DISPLACEMENT)]
+        arrays = [each for each in spec.fields if not isinstance(each, Grid | Text | Mask)]
+        if config.places:
+            arrays = [each for each in arrays if each.name != DISPLACEMENT]
         self.numbers = nn.ModuleDict({each.name: _Numbers(each, hidden) for each in arrays})
         self.last_action = nn.Embedding(spec.num_actions + 1, hidden)
         # Without norms the mean of all views runs away in the first steps, and gates that are shut never open again.
@@ -278,7 +280,3 @@ class _Numbers(nn.Module):
     def forward(self, numbers: Tensor) -> Tensor:
         """Return [N, width] of numbers [N, …]."""
         return F.embedding_bag(numbers.flatten(1).long() + self.start, self.table.weight, mode="sum")
-
-
-def _is_array(field: Field) -> bool:
-    return not isinstance(field, Grid | Text | Mask)

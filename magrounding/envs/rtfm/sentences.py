@@ -153,14 +153,10 @@ def _form(name: str, entries: Mapping[str, Any]) -> Any:
 @cache
 def _file_form() -> Any:
     """The form of a file of sentences; what is wrong with one, and where, msgspec says."""
-    kinds = {each: _form("Kinds", dict.fromkeys(_kinds_of(each), list[str | Entry])) for each in _ORDER}
+    own = {PLAIN: KINDS, FILLER: (FILLER,)}  # plain sentences alone have goals
+    kinds = {each: _form("Kinds", dict.fromkeys(own.get(each, KINDS[:2]), list[str | Entry])) for each in _ORDER}
     classes = _form("Classes", dict.fromkeys((TRAIN, PARAPHRASE), dict[str, list[str]]))
     return _form("File", {"origin": Any, "classes": classes, **dict.fromkeys(TEXTS, _form("Split", kinds))})
-
-
-def _kinds_of(construction: str) -> tuple[str, ...]:
-    """Kinds of sentence of a construction: plain ones alone have goals."""
-    return {PLAIN: KINDS, FILLER: (FILLER,)}.get(construction, KINDS[:2])
 
 
 @lru_cache(maxsize=8)
