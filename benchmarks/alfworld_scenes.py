@@ -51,11 +51,12 @@ class Arguments:
 class WithoutGoal(ShuffledManuals):
     """A team to which all goals are blank."""
 
-    def _shown(
-        self, obs: Mapping[str, Any], info: Mapping[str, Any] | None
-    ) -> tuple[Mapping[str, Any], Mapping[str, Any] | None]:
-        blank = None if info is None else {**info, "document": np.zeros(len(obs[self._text]), np.int64)}
-        return {**obs, self._text: np.zeros_like(obs[self._text])}, blank
+    def act(
+        self, obs: Mapping[str, Any], memory: Any, info: Any = None, greedy: bool = True, **rows: Any
+    ) -> tuple[Any, Any]:
+        goals = obs[self._text]
+        blank = info and {**info, "document": np.zeros(len(goals), np.int64)}
+        return self._team.act({**obs, self._text: np.zeros_like(goals)}, memory, blank, greedy, **rows)
 
 
 def run(arguments: Arguments, line: CommandLine) -> None:

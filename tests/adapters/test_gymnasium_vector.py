@@ -331,7 +331,7 @@ def test_some_games_are_not_reset_while_a_step_is_being_played():
     with mg.vectorize(lambda: Counting(), 2, 1) as vec:
         vec.reset(seed=0)
         vec.send([[0]], 0)
-        with pytest.raises(CallOrderError, match="before resetting some of the games"):
+        with pytest.raises(CallOrderError):
             vec.reset(rows=[1])
         vec.receive(0)
         vec.reset(rows=[1])

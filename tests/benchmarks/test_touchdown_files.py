@@ -53,7 +53,7 @@ def test_published_files_are_put_where_they_are_played(published, capsys):
         np.testing.assert_array_equal(panorama, feats[5 - IDS.index(name)].numpy())
     env = Touchdown(data=str(folder / "city"), split="test").make_env()
     seen = env.reset(seed=0)[0][AGENT]
-    assert env.vocabulary.decode(seen["goal"]) == "go down the block , then go past the light ."
+    assert env.spec.vocabulary.decode(seen["goal"]) == "go down the block , then go past the light ."
     while env.agents:
         infos = env.step({AGENT: int(env.best_actions()[0].argmax())})[4]
     assert infos[AGENT]["won"]

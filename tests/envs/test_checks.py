@@ -95,16 +95,13 @@ class StateOutside(Toy):
 class ObeysMaskedActions(Toy):
     """A masked action moves the agent the other way."""
 
-    def _chosen(self, actions):
-        chosen = dict(zip(self.agents, super()._chosen(actions) or (), strict=True))
+    def _advance(self, chosen):
         masks = self.world.observation["action_mask"][0]
-        self.masked = {agent: not masks[self._index[agent], a] for agent, a in chosen.items()}
-        return [(0, 2, 1, 4, 3)[a] if self.masked[agent] else a for agent, a in chosen.items()] or None
-
-    def step(self, actions):
-        result = super().step(actions)
+        masked = {agent: not masks[self._index[agent], a] for agent, a in zip(self.agents, chosen, strict=True)}
+        turned = [(0, 2, 1, 4, 3)[a] if wrong else a for a, wrong in zip(chosen, masked.values(), strict=True)]
+        result = super()._advance(turned)
         for agent, info in result[4].items():
-            if self.masked[agent]:
+            if masked[agent]:
                 info["illegal"] = True
         return result
 
