@@ -12,6 +12,7 @@ import math
 import string
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -113,16 +114,11 @@ class Pieces:
     @classmethod
     def from_json(cls, text: str | bytes, source: Path | str) -> Pieces:
         """Return the pieces that `to_json` wrote; CheckpointError for anything else."""
-        try:
+        with suppress(*WRONG_JSON, msgspec.DecodeError):
             listed = msgspec.json.decode(text, type=_File).pieces
-            scores = dict(listed)
-            if len(scores) < len(listed):
-                raise ValueError("a piece is there twice")
-            return cls(scores)
-        except (*WRONG_JSON, msgspec.DecodeError):
-            raise CheckpointError(
-                f"{source} is damaged, or no list of word pieces: magrounding pieces makes one"
-            ) from None
+            if len(scores := dict(listed)) == len(listed):  # no piece twice
+                return cls(scores)
+        raise CheckpointError(f"{source} is damaged, or no list of word pieces: magrounding pieces makes one")
 
     @classmethod
     def load(cls, path: Path) -> Pieces:
