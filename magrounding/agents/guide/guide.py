@@ -83,7 +83,7 @@ def load_guide(folder: Path) -> Guide:
         ConfigurationError: no Guide there, one that is too large, or a language model that cannot be loaded.
         MissingExtra: it reads with a language model, and `transformers` is not installed.
     """
-    weights = _weights(folder)
+    _require_guide(folder)
     try:
         about = msgspec.convert(read_json(folder / GUIDE_FILE), _About)
         if about.encoder == HashedEncoder.kind:
@@ -94,17 +94,16 @@ def load_guide(folder: Path) -> Guide:
     except (msgspec.ValidationError, TypeError) as error:  # also of options that it has not
         raise CheckpointError(f"{folder / GUIDE_FILE} is damaged ({error})") from None
     guide = Guide(encoder, about.temperature)
-    fit_weights(guide, parse_tensors(weights, folder / _WEIGHTS), folder / _WEIGHTS)
+    fit_weights(guide, parse_tensors(require_bytes(folder / _WEIGHTS, ARRAYS), folder / _WEIGHTS), folder / _WEIGHTS)
     return guide.eval()
 
 
 def guide_digest(folder: Path) -> str:
     """Return the SHA-256 of a Guide's weights, whatever its folder is called; errors as of `load_guide`."""
-    return hashlib.sha256(_weights(folder)).hexdigest()
+    _require_guide(folder)
+    return hashlib.sha256(require_bytes(folder / _WEIGHTS, ARRAYS)).hexdigest()
 
 
-def _weights(folder: Path) -> bytes:
-    """The file of weights; ConfigurationError where the folder holds no Guide."""
+def _require_guide(folder: Path) -> None:
     if not (folder / GUIDE_FILE).exists():
         raise ConfigurationError(f"there is no Guide in {folder}: train one with `magrounding guide --out {folder}`")
-    return require_bytes(folder / _WEIGHTS, ARRAYS)
