@@ -59,7 +59,7 @@ class Job:
     def settings(self, seed: int) -> RunConfig:
         """Settings of the run of a seed; ConfigurationError where there can be none."""
         training = self.training
-        settings = make_config(self.env, training.agent, self.agents, self.preset, training.stages, (seed,))
+        settings = make_config(self.env, training.agent, self.agents, self.preset, training.stages, (seed,)).ungated
         if training.games:
             settings = replace(settings, env_options={**settings.env_options, **dict(training.games)})
         if training.network:

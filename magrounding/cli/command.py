@@ -144,7 +144,7 @@ def run_command(
             command()
         print(end="", flush=True)  # an output that is closed (`>&-`) is None
     except MagroundingError as error:
-        return _end(f"error: {error}", BAD_INPUT)
+        return _end(f"error: {error}", getattr(error, "code", BAD_INPUT))
     except BrokenPipeError:
         return _closed()
     except OSError as error:

@@ -229,7 +229,7 @@ def resumed(arguments: Arguments, folder: Path) -> RunConfig:
     asked = changed(found, arguments)
     if asked.demonstrations.keys() != found.demonstrations.keys():  # named by their files, not by what these hold
         raise _contradicted(folder, "demonstrations", tuple(found.demonstrations), tuple(asked.demonstrations))
-    found = replace(found, workers=asked.workers)
+    found = replace(found, workers=asked.workers, unlearnt=asked.unlearnt)
     values = {
         path: (_usual(found, path) if has is None else has, requested)
         for path, (has, requested) in diff(found, asked).items()

@@ -83,6 +83,8 @@ def amend(run: RunFolder, settings: RunConfig, command: str) -> None:
     config = run.config()
     before = parse_config(config)
     if before.digest == settings.digest:
+        if before.unlearnt != settings.unlearnt:
+            run.write_config({**config, "unlearnt": settings.unlearnt})
         return
     if not may_amend(run, before, settings):
         raise CheckpointError(
@@ -109,7 +111,7 @@ def facts_of(config: Mapping[str, Any]) -> dict[str, Iterable[str]]:
 
 def _changed(before: RunConfig, after: RunConfig) -> dict[str, tuple[Any, Any]]:
     """Path → values, of all in which two settings differ but the number of processes, on which nothing depends."""
-    return diff(replace(before, workers=after.workers), after)
+    return diff(replace(before, workers=after.workers, unlearnt=after.unlearnt), after)
 
 
 def _can_change(settings: RunConfig, path: str) -> bool:

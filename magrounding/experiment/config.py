@@ -13,12 +13,12 @@ from magrounding.agents.building import build_policy, make_policy
 from magrounding.agents.policy import CONTRAST, Policy
 from magrounding.agents.remapping import reads_any_words
 from magrounding.errors import CheckpointError, ConfigurationError, RegistrationError, check_choice
-from magrounding.experiment.phase import EvaluationConfig, Phase
+from magrounding.experiment.phase import EvaluationConfig, Gate, Phase
 from magrounding.experiment.presets import find_preset
 from magrounding.play.evaluate import OTHER_GAME, REASSIGNED
 from magrounding.play.run_folder import RunFolder
 from magrounding.registry import ENVS, EnvEntry, agent_entry, algorithm_entry, env_entry
-from magrounding.schema import Natural, NonNegative, Options, Positive, Share, dump, load, options_of
+from magrounding.schema import Natural, NonNegative, OneOf, Options, Positive, Share, dump, load, options_of
 from magrounding.spec import SCORE, EnvSpec
 from magrounding.storage import digest
 from magrounding.training.algorithm import IMITATE, AlgorithmConfig, Teaching
@@ -63,6 +63,8 @@ class RunConfig(Options):
             first seed after its last stage, which have to stay there until all seeds have begun; "": untrained.
         workers: processes that simulators are shared among; 0 plays them in this one, "ray:K" in K actors of Ray. No
             result depends on it.
+        unlearnt: what follows a stage that misses its gate (`Phase.gate`): "stop" ends the run there with exit code 3,
+            "continue" says so and goes on. A run that goes on may have the other.
     """
 
     env: str = field(default="", kw_only=True)
@@ -86,6 +88,7 @@ class RunConfig(Options):
     demonstrations: Mapping[str, str] = field(default_factory=dict)
     initial: str = ""
     workers: Natural | Annotated[str, Meta(pattern=RAY_WORKERS)] = 0
+    unlearnt: Annotated[str, OneOf(("continue", "stop"))] = "continue"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -136,6 +139,8 @@ class RunConfig(Options):
                     check_choice(f"adjustable option of {self.env}", name, getattr(options, "adjustable", ()))
             if phase.until.reading is not None:
                 self._check_reading(stage)
+            if phase.gate.reading and REASSIGNED not in self.wrong_manuals:
+                raise ConfigurationError(f"{self.env} has no manuals to reassign: leave out reading of its gate")
             within = self.evaluation.watched_sets if self.evaluation.every else ()
             for name in (self.evaluation.selection_set, *within, *self.evaluation_sets(stage, phase)):
                 check_choice(f"evaluation set of {self.env}", name, tuple(entry.evaluation.sets_of(stage)))
@@ -247,7 +252,12 @@ class RunConfig(Options):
         Options at their defaults are left out, so that a later version, which has more of them, gets the same one.
         """
         phases = {stage: self.of_stage(stage) for stage in self.stages}
-        return digest(dump(replace(self, workers=0, about="", budget=1.0, phases=phases), changed=True))
+        return digest(dump(replace(self, workers=0, about="", budget=1.0, phases=phases).ungated, changed=True))
+
+    @property
+    def ungated(self) -> Self:
+        """The same without gates, which decide nothing of what is learnt before them: for runs that are compared."""
+        return replace(self.with_phases(lambda phase: replace(phase, gate=Gate())), unlearnt="continue")
 
     def of_stage(self, stage: str) -> tuple[Phase, ...]:
         """The phases of a stage; ConfigurationError where there are none for it."""

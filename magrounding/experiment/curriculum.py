@@ -20,7 +20,7 @@ from magrounding.experiment.config import RunConfig, parse_config
 from magrounding.experiment.device import resolve_device
 from magrounding.experiment.evaluate import compared, play_missing
 from magrounding.experiment.interrupt import StopRequest
-from magrounding.experiment.phase import Phase
+from magrounding.experiment.phase import NotLearnt, Phase
 from magrounding.experiment.progress import Display
 from magrounding.experiment.reports.run import write_report
 from magrounding.experiment.results import TEXT
@@ -84,6 +84,8 @@ def run_curriculum(
         ConfigurationError: settings that cannot work.
         Diverged: learning came to numbers that are not finite; the last checkpoint is of before.
         MissingExtra: a learner needs a package that is not installed.
+        NotLearnt: seeds stopped at a gate, now or before (`RunConfig.unlearnt`); the others are learnt, and the report
+            is written.
         KeyboardInterrupt: after Ctrl-C, SIGTERM or SIGHUP; the state is saved.
         OSError: the disk refused; the last checkpoint is whole.
     """
@@ -123,16 +125,21 @@ def run_curriculum(
         with StopRequest() as stop, using(plan), shown:
             before = [each.before for each in amendments(run.config())]
             send = partial(Sender, tracking, settings, run, shown.say)
+            unlearnt: list[str] = []
             for seed in chosen:
                 own = run.seed(seed, len(settings.seeds))
                 with _owner_of_seed(seed, own) if several else nullcontext():
                     try:
                         SeedRun(settings, seed, own, where, shown, stop, send, before).run()
+                    except NotLearnt as error:
+                        unlearnt.append(str(error))
                     except Diverged as error:
                         note_divergence(run, seed, error)
                         raise
             if seeds is None:
                 _write_report(settings, run, shown, stop)
+            if unlearnt:
+                raise NotLearnt(". ".join(unlearnt))
     return run
 
 

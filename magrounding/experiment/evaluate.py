@@ -58,15 +58,40 @@ class Evaluations:
         places = [(name, config.selection_play, text) for name, text in texts]
         return {(name, text): line for (name, _, text), line in self._evaluate(session, WITHIN, places).items()}
 
-    def after(self, session: StageSession) -> None:
-        """Play each set in both ways after a phase, and one of them with wrong texts."""
-        settings = self.settings
+    def after(self, session: StageSession) -> str:
+        """Play each set in both ways after a phase, and one of them with wrong texts; judge its gate.
+
+        Returns:
+            what is to be said of a gate that is missed; "": it is passed, or nothing was asked.
+        """
+        settings, config = self.settings, self.settings.evaluation
         texts = [(name, TRUE_MANUAL) for name in settings.evaluation_sets(session.stage, session.phase)]
         *_, last = settings.walk()
         read = settings.entry.evaluation.reading_set
-        if settings.evaluation.read_always or (session.stage, session.phase) == last:
+        if config.read_always or (session.stage, session.phase) == last:
             texts += [(read, manual) for manual in settings.wrong_manuals]
-        self._evaluate(session, AFTER, [(name, play, text) for name, text in texts for play in PLAYS])
+        places = [(name, play, text) for name, text in texts for play in PLAYS]
+        judged = [(config.selection_set, config.selection_play, text) for text in session.phase.gate.manuals]
+        results = self._evaluate(session, AFTER, list(dict.fromkeys(places + judged)))
+        return self._judge(session, [results[place] for place in judged if place in results])
+
+    def _judge(self, session: StageSession, judged: Sequence[Line]) -> str:
+        """Log and show what a phase's gate says of results with true and with reassigned manuals."""
+        if not judged:
+            return ""
+        gate, wins, wrong = session.phase.gate, judged[0]["win_rate"], judged[-1]["win_rate"]
+        learnt = wins >= gate.win_rate and wins - wrong >= gate.reading
+        text = (
+            f"seed {self.seed} {self.settings.stage_name(session.stage)} {session.phase.name} is "
+            f"{'' if learnt else 'NOT '}learnt after {judged[0]['steps']:,} steps: {wins:.1%} of "
+            f"{judged[0]['set']} games won, its gate asks for {gate.win_rate:.1%}"
+            + f"; {wins - wrong:.1%} fewer with reassigned manuals, it asks for {gate.reading:.1%}" * bool(gate.reading)
+            + "; more steps (--budget) or other options may teach it, --resume --set unlearnt=continue does without"
+            * (not learnt)
+        )
+        self.write("gate", {"learnt": learnt, "gate_win_rate": wins, "gate_reading": wins - wrong, "text": text})
+        self.display.say(text)
+        return "" if learnt else text
 
     def _evaluate(self, session: StageSession, when: str, places: list[Place]) -> dict[Place, Line]:
         """Play some places, write their results down and show them."""

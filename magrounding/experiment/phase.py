@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, ClassVar
 
-from magrounding.errors import ConfigurationError
+from magrounding.errors import ConfigurationError, MagroundingError
+from magrounding.play.evaluate import REASSIGNED, TRUE_MANUAL
 from magrounding.schema import Count, Natural, NonNegative, OneOf, Options, Share
 from magrounding.training.algorithm import AlgorithmConfig, AtLeastOne
 
@@ -156,6 +157,33 @@ class Ramp(Options):
         return replace(self, over=max(1.0, factor * self.over), hold=factor * self.hold)
 
 
+class NotLearnt(MagroundingError):
+    """Weights after a phase are below its gate, where the run ends. Everything is saved."""
+
+    code = 3
+
+
+@dataclass(frozen=True)
+class Gate(Options):
+    """What the weights after a phase have to reach; with less, its stage is not learnt (`RunConfig.unlearnt`).
+
+    A gate ends no phase: learning rates that fall need all of its steps. It is judged on report games of
+    `EvaluationConfig.selection_set`, played as `selection_play` says.
+
+    Attributes:
+        win_rate: share of the games won.
+        reading: share of the games won, less that with reassigned manuals.
+    """
+
+    win_rate: Share = 0.0
+    reading: Share = 0.0
+
+    @property
+    def manuals(self) -> list[str]:
+        """What is read in the games by which it is judged."""
+        return [TRUE_MANUAL] * bool(self.win_rate or self.reading) + [REASSIGNED] * bool(self.reading)
+
+
 OLD_NAMES = {"games": "env_options"}
 
 
@@ -172,6 +200,7 @@ class Phase(Options):
             those of its own agent.
         ramps: course of options that may change while a batch is played (`WorldOptions.adjustable`), by name: a
             curriculum within the phase. Evaluations have the environment's own value of them.
+        gate: what has to be learnt when the phase is over; by default nothing.
     """
 
     renamed: ClassVar[Mapping[str, str]] = OLD_NAMES
@@ -182,6 +211,7 @@ class Phase(Options):
     env_options: Mapping[str, Any] = field(default_factory=dict)
     frozen: tuple[str, ...] = ()
     ramps: Mapping[str, Ramp] = field(default_factory=dict)
+    gate: Gate = Gate()
 
     @property
     def name(self) -> str:

@@ -23,7 +23,7 @@ from magrounding.experiment.divergence import explained
 from magrounding.experiment.evaluate import Evaluations
 from magrounding.experiment.interrupt import StopRequest
 from magrounding.experiment.metrics import MetricsLog
-from magrounding.experiment.phase import Phase
+from magrounding.experiment.phase import NotLearnt, Phase
 from magrounding.experiment.progress import Display, duration
 from magrounding.experiment.stage import StageSession, initial_policies
 from magrounding.experiment.tracking import Sender
@@ -51,6 +51,7 @@ class Position:
     spent: dict[str, float] = field(default_factory=dict)  # seconds by what they were spent on
     metrics_size: int = 0  # bytes of metrics.jsonl that belong to this state
     finished: bool = False
+    unlearnt: str = ""  # by the gate of the phase before, in a sentence
 
     def __post_init__(self) -> None:
         self.best = -math.inf if self.best is None else self.best  # JSON has no −∞
@@ -113,7 +114,10 @@ class SeedRun:
         return self.settings.of_stage(self.stage)[self.at.phase]
 
     def run(self) -> None:
-        """Train all phases of all stages that are left; KeyboardInterrupt after a signal, the state saved; Diverged."""
+        """Train all phases of all stages that are left.
+
+        KeyboardInterrupt after a signal, the state saved; Diverged; NotLearnt at a gate that is or was missed.
+        """
         self._load()
         self._sender = self._send(self.seed, self.folder, self.at.finished)
         with ExitStack() as stack:
@@ -122,7 +126,7 @@ class SeedRun:
             self._sender.hold()
             self._evaluations = Evaluations(self.settings, self.seed, self._write_result, self._display, self._stop)
             self._last_tick = time.monotonic()
-            while not self.at.finished:
+            while self._goes_on():
                 what = self.settings, self.stage, self.at.phase, self.seed
                 with closing(StageSession(*what, self.device, self._clock, self.folder, self._display)) as session:
                     try:
@@ -131,6 +135,12 @@ class SeedRun:
                         self._finish(session)
                     except Diverged as error:
                         raise explained(error, self.stage, self.phase, self.at.steps) from None
+
+    def _goes_on(self) -> bool:
+        """Return whether a phase is left; NotLearnt where the one before missed its gate, and the run stops there."""
+        if self.at.unlearnt and self.settings.unlearnt == "stop":
+            raise NotLearnt(self.at.unlearnt)
+        return not self.at.finished
 
     def _load(self) -> None:
         """Go on from an earlier process's checkpoint, if any; CheckpointError for another run's, or a damaged one."""
@@ -224,7 +234,7 @@ class SeedRun:
         last_stage = self.at.stage + 1 == len(self.settings.stages)
         place = self.stage if last_phase else f"{self.stage}/{self.phase.name}"
         save_weights(self.folder.weights(place), session.weights(), record)
-        self._evaluations.after(session)
+        unlearnt = self._evaluations.after(session)
         self._tick()
         took = {
             "best_steps": self.at.best_steps,
@@ -240,6 +250,7 @@ class SeedRun:
             began_at=self._training_seconds(),
             seconds=self.at.seconds,
             finished=last_phase and last_stage,
+            unlearnt=unlearnt,
         )
         self._save(None)
 

@@ -79,7 +79,7 @@ def tidy(lines: Iterable[Mapping[str, Any]], **given: Any) -> Iterator[Row]:
     """
     for line in lines:
         kind = line.get("kind")
-        if kind in ("fault", "unplayed"):
+        if kind in ("fault", "unplayed", "gate"):
             continue
         known = {**given, **{name: value for name, value in line.items() if name in _FIELDS}}
         row = Row(**{**known, "when": line.get("when") or _KINDS.get(str(kind), AFTER)})

@@ -9,6 +9,7 @@ from typing import Any
 from magrounding.agents.policy import CONTRAST
 from magrounding.experiment.config import REMAINING_STAGES, RunConfig
 from magrounding.experiment.phase import Phase, for_steps
+from magrounding.experiment.presets.published import READS
 from magrounding.experiment.presets.rtfm import ENDI, FINE, QUICK_RL_MA_RTFM
 from magrounding.training.imitation import ImitationConfig
 from magrounding.training.ppo import PPOConfig
@@ -104,13 +105,13 @@ QUICK_MESSENGER = replace(
 
 
 def _for_emma(preset: RunConfig) -> RunConfig:
-    """A preset without options of relread, and with the whole contrastive loss wherever it has some."""
+    """A preset without options of relread, with the whole contrastive loss wherever it has some, and with gates."""
 
     def adapt(phase: Phase) -> Phase:
         weights = {**phase.learner.weights, **(_CONTRAST if phase.learner.weights[CONTRAST] else {})}
-        return replace(phase, frozen=(), learner=replace(phase.learner, weights=weights))
+        return replace(phase, frozen=(), gate=READS, learner=replace(phase.learner, weights=weights))
 
-    return replace(preset, network={}).with_phases(adapt)
+    return replace(preset, network={}, unlearnt="stop").with_phases(adapt)
 
 
 QUICK_RL_EMMA, QUICK_EMMA = map(_for_emma, (QUICK_RL_MESSENGER, QUICK_MESSENGER))

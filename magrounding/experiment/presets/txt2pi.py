@@ -8,6 +8,7 @@ from typing import Any
 
 from magrounding.experiment.config import REMAINING_STAGES
 from magrounding.experiment.phase import Phase, Ramp, for_steps
+from magrounding.experiment.presets.published import READS
 from magrounding.experiment.presets.rtfm import ENDI_TAUGHT, QUICK_MA_RTFM, QUICK_RTFM
 from magrounding.training.imitation import ImitationConfig
 
@@ -42,7 +43,7 @@ def _read(steps: int, ramps: Mapping[str, Ramp] | None = None) -> Phase:
     )
     # The shortest manuals stay until agents can walk: one seed of three that was late did not learn to read without it.
     growing = {"omission": Ramp(1.0, 0.0, hold=steps / 6, over=steps / 2)}
-    return for_steps(learner, steps, 128, ramps=ramps or growing)
+    return for_steps(learner, steps, 128, ramps=ramps or growing, gate=READS)
 
 
 def _read_on(steps: int) -> Phase:
@@ -60,10 +61,11 @@ QUICK_RTFM = replace(
     agent="txt2pi",
     phases={REMAINING_STAGES: (_read(900_000),)},
     network=_NARROW,
+    unlearnt="stop",
 )
 
 QUICK_MA_RTFM = replace(
-    QUICK_MA_RTFM, about=QUICK_RTFM.about, agent="txt2pi", phases=QUICK_RTFM.phases, network=_NARROW
+    QUICK_MA_RTFM, about=QUICK_RTFM.about, agent="txt2pi", phases=QUICK_RTFM.phases, network=_NARROW, unlearnt="stop"
 )
 
 QUICK_REASONS_RTFM = replace(

@@ -44,6 +44,7 @@ def report(run: RunResults) -> str:
         f"Better way of playing on training games: **{run.better_play}**. {settings.entry.evaluation.note}".strip(),
         results_table(run).markdown(),
         unplayed(run),
+        "\n".join(f"* {line['text']}" for line in run.gates),
         f"![learning curves]({CURVES_FILE})",
         reading and f"## Do they read?\n\n{reading}",
         "## Budget",
