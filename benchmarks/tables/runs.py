@@ -108,7 +108,7 @@ def learn(job: Job, seed: int, out: Path, device: str, command: str, seeds: tupl
     settings, folder = job.settings(seed), job.folder(out, seed)
     if not folder.exists():
         sources = (shorter.folder(out, seed) for shorter in job.beginnings())
-        source = next((source for source in sources if is_finished(source)), None)
+        source = next(filter(is_finished, sources), None)
         if source is not None:
             branch(source, settings, folder, command)
     begun = check_folder(folder, settings)

@@ -71,7 +71,7 @@ def run(arguments: Arguments, line: CommandLine) -> None:
             _say_lacking(folder, sweep, display)
         finally:  # what is finished is worth a look, also where some failed or the sweep was stopped
             write_report(folder, sweep)
-    print(folder.path / REPORT_FILE if arguments.quiet else f"report: {folder.path / REPORT_FILE}")
+    print(f"{'' if arguments.quiet else 'report: '}{folder.path / REPORT_FILE}")
 
 
 def at_point(config: RunConfig, values: Mapping[str, str]) -> RunConfig:
@@ -93,7 +93,7 @@ def _new(arguments: Arguments, folder: SweepFolder, line: CommandLine, display: 
         raise CheckpointError(f"{folder.path} has a sweep already: add --resume, or name another with --out")
     if any(each.name != folder.owner.name for each in folder.path.iterdir()):
         raise CheckpointError(f"{folder.path} exists already and holds no sweep: name another with --out")
-    config, axes = measured(requested(arguments)), parse_axes(arguments.over)
+    config, axes = measured(requested(arguments).ungated), parse_axes(arguments.over)
     if arguments.random is not None and arguments.optuna is not None:
         raise ConfigurationError("points are chosen by --random or by --optuna: leave out one")
     search = OPTUNA if arguments.optuna is not None else GRID if arguments.random is None else RANDOM

@@ -32,6 +32,7 @@ from magrounding.experiment.curriculum import check_costs_to_go, run_curriculum
 from magrounding.experiment.jobs.job import check_outcomes
 from magrounding.experiment.jobs.runner import run_jobs
 from magrounding.experiment.jobs.seeds import seed_jobs
+from magrounding.experiment.phase import NotLearnt
 from magrounding.experiment.presets import default_preset
 from magrounding.experiment.progress import Display
 from magrounding.experiment.reports.run import outcome_table
@@ -143,7 +144,8 @@ def run(arguments: Arguments, line: CommandLine) -> None:
                 return
             run = RunFolder(run.path.absolute())  # jobs on other nodes have other folders to work in
             jobs = seed_jobs(config, run, words_of_job(arguments))
-            check_outcomes(run_jobs(jobs, arguments.places(run.path, arguments.threads), display))
+            outcomes = run_jobs(jobs, arguments.places(run.path, arguments.threads), display)
+            check_outcomes(outcome for outcome in outcomes if outcome.code != NotLearnt.code)
             resume = True
         run = train(resume=resume)
     except Diverged as error:
@@ -203,8 +205,6 @@ def requested(arguments: RunArguments) -> RunConfig:
     config = changed(config, arguments)
     if arguments.workers is None:
         config = replace(config, workers=_workers(None, config))
-    if config.network != make_config(config.env, config.agent, config.agents, config.preset).network:
-        config.make_network()  # what cannot be made is reported before anything is written
     if arguments.learning is not None and "cost_to_go=" in arguments.learning:
         check_costs_to_go(config)  # presets ask for it in stages whose experts cannot tell, people do so by mistake
     return config
@@ -273,10 +273,6 @@ def with_contrast(config: RunConfig, weight: float) -> RunConfig:
     """Set the weight of the contrastive loss in every phase whose learner has minibatches, which it compares."""
     if not any(has(phase.learner, "minibatches") for _, phase in config.walk()):
         raise ConfigurationError(f"preset {config.preset!r} learns without minibatches: leave out --contrast")
-    if weight and not config.make_network().contrasts:
-        raise ConfigurationError(
-            f"agent {config.agent!r} as it is configured has no contrastive loss: leave out --contrast"
-        )
 
     def change(learner: AlgorithmConfig) -> AlgorithmConfig:
         same = learner.weights.get(CONTRAST, 0.0) == weight or not has(learner, "minibatches")

@@ -249,10 +249,12 @@ class RunConfig(Options):
     def digest(self) -> str:
         """SHA-256 of all that decides what a run computes: two runs with the same one differ in words at most.
 
-        Options at their defaults are left out, so that a later version, which has more of them, gets the same one.
+        Options at their defaults are left out, so that a later version, which has more of them, gets the same one; so
+        are gates.
         """
-        phases = {stage: self.of_stage(stage) for stage in self.stages}
-        return digest(dump(replace(self, workers=0, about="", budget=1.0, phases=phases).ungated, changed=True))
+        phases = {stage: [replace(phase, gate=Gate()) for phase in self.of_stage(stage)] for stage in self.stages}
+        same = replace(self, workers=0, about="", budget=1.0, phases=phases, unlearnt="continue")
+        return digest(dump(same, changed=True))
 
     @property
     def ungated(self) -> Self:

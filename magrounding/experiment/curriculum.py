@@ -18,7 +18,7 @@ from magrounding.errors import CheckpointError, ConfigurationError, Diverged, ch
 from magrounding.experiment.amendment import amend, amendments, note_divergence
 from magrounding.experiment.config import RunConfig, parse_config
 from magrounding.experiment.device import resolve_device
-from magrounding.experiment.evaluate import compared, play_missing
+from magrounding.experiment.evaluate import play_missing
 from magrounding.experiment.interrupt import StopRequest
 from magrounding.experiment.phase import NotLearnt, Phase
 from magrounding.experiment.progress import Display
@@ -145,9 +145,7 @@ def run_curriculum(
 
 def _write_report(settings: RunConfig, run: RunFolder, shown: Display, stop: StopRequest) -> None:
     """Play the games of others that are missing, and write the report."""
-    players = (who for stage in settings.stages for who in compared(settings.env, settings.describe(stage)))
-    others = " and ".join(dict.fromkeys(players))
-    shown.say(f"playing the comparison games of {others}, writing the report")
+    shown.say("playing the comparison games of other players, writing the report")
     with stop.immediate():
         play_missing(settings, run, shown)
         write_report(run)

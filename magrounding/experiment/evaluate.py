@@ -71,27 +71,26 @@ class Evaluations:
         if config.read_always or (session.stage, session.phase) == last:
             texts += [(read, manual) for manual in settings.wrong_manuals]
         places = [(name, play, text) for name, text in texts for play in PLAYS]
-        judged = [(config.selection_set, config.selection_play, text) for text in session.phase.gate.manuals]
+        gate = session.phase.gate
+        asked = [TRUE_MANUAL, REASSIGNED] if gate.reading else [TRUE_MANUAL] if gate.win_rate else []
+        judged = [(config.selection_set, config.selection_play, text) for text in asked]
         results = self._evaluate(session, AFTER, list(dict.fromkeys(places + judged)))
-        return self._judge(session, [results[place] for place in judged if place in results])
-
-    def _judge(self, session: StageSession, judged: Sequence[Line]) -> str:
-        """Log and show what a phase's gate says of results with true and with reassigned manuals."""
-        if not judged:
+        if results.keys().isdisjoint(judged):
             return ""
-        gate, wins, wrong = session.phase.gate, judged[0]["win_rate"], judged[-1]["win_rate"]
+        wins, wrong = (results[place]["win_rate"] for place in (judged[0], judged[-1]))
         learnt = wins >= gate.win_rate and wins - wrong >= gate.reading
-        text = (
-            f"seed {self.seed} {self.settings.stage_name(session.stage)} {session.phase.name} is "
-            f"{'' if learnt else 'NOT '}learnt after {judged[0]['steps']:,} steps: {wins:.1%} of "
-            f"{judged[0]['set']} games won, its gate asks for {gate.win_rate:.1%}"
-            + f"; {wins - wrong:.1%} fewer with reassigned manuals, it asks for {gate.reading:.1%}" * bool(gate.reading)
-            + "; more steps (--budget) or other options may teach it, --resume --set unlearnt=continue does without"
+        says = (
+            f"seed {self.seed} {settings.stage_name(session.stage)} {session.phase.name} is {'' if learnt else 'NOT '}"
+            f"learnt after {results[judged[0]]['steps']:,} steps: it wins {wins:.1%} of {config.selection_set} games "
+            f"(its gate: {gate.win_rate:.1%})"
+            + f", {wins - wrong:.1%} more than with reassigned manuals (its gate: {gate.reading:.1%})"
+            * bool(gate.reading)
+            + "; train anew with more steps (--budget) or other options, or go on: --resume --set unlearnt=continue"
             * (not learnt)
         )
-        self.write("gate", {"learnt": learnt, "gate_win_rate": wins, "gate_reading": wins - wrong, "text": text})
-        self.display.say(text)
-        return "" if learnt else text
+        self.write("gate", {"learnt": learnt, "says": says})
+        self.display.say(says)
+        return "" if learnt else says
 
     def _evaluate(self, session: StageSession, when: str, places: list[Place]) -> dict[Place, Line]:
         """Play some places, write their results down and show them."""

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, ClassVar
 
 from magrounding.errors import ConfigurationError, MagroundingError
-from magrounding.play.evaluate import REASSIGNED, TRUE_MANUAL
 from magrounding.schema import Count, Natural, NonNegative, OneOf, Options, Share
 from magrounding.training.algorithm import AlgorithmConfig, AtLeastOne
 
@@ -21,6 +20,8 @@ CHOSEN_ON_VALID: Mapping[str, Any] = {
     "final_sets": ("test",),
 }
 """The sets of a world with `train`, `valid` and `test`: `test` chooses nothing."""
+CHOSEN_ON_VAL: Mapping[str, Any] = {"selection_set": "val", "watched_sets": ("train", "val"), "stage_sets": None}
+"""The sets of MESSENGER, where weights are chosen on the games of `val`."""
 
 
 @dataclass(frozen=True)
@@ -177,11 +178,6 @@ class Gate(Options):
 
     win_rate: Share = 0.0
     reading: Share = 0.0
-
-    @property
-    def manuals(self) -> list[str]:
-        """What is read in the games by which it is judged."""
-        return [TRUE_MANUAL] * bool(self.win_rate or self.reading) + [REASSIGNED] * bool(self.reading)
 
 
 OLD_NAMES = {"games": "env_options"}

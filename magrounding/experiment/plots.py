@@ -185,11 +185,8 @@ def plot_curves(run: RunResults) -> bytes:
         for who, style in ((ORACLE, "--"), (RANDOM, ":")):
             if (found := run.baseline(stage, "train", who)) is not None:
                 panel.axhline(scale.factor * found.mean, color="0.35", linestyle=style, linewidth=1.2, label=who)
-        for phase in settings.of_stage(stage):
-            if phase.gate.win_rate:
-                panel.axhline(scale.factor * phase.gate.win_rate, color=COLOURS[1], linestyle="-.", label="gate")
-        if passed := [line["learnt"] for line in run.gates if line["stage"] == stage]:
-            panel.set_title(f"{panel.get_title()}: {sum(passed)} of {len(passed)} learnt")
+        if least := settings.of_stage(stage)[-1].gate.win_rate:
+            panel.axhline(scale.factor * least, color=COLOURS[1], linestyle="-.", label="gate")
     figure.suptitle(plain(f"{settings.env}, {settings.agents} × {settings.agent}, preset {settings.preset}"))
     return finish(figure, panels, scales)
 

@@ -93,15 +93,11 @@ class RunResults:
         """Statistics of another player's games of an evaluation set, of the stage's measure."""
         return self.evaluated(stage, "", name, "", TRUE_MANUAL, player, self.settings.measure(stage))
 
-    @property
-    def gates(self) -> list[Mapping[str, Any]]:
-        """Lines about the gates of all seeds (`Phase.gate`): what was reached, and whether that is enough."""
-        return [line for seed in self.settings.seeds for line in self.select("gate", seed)]
-
-    def select(self, kind: str, seed: int, **equal: Any) -> list[Mapping[str, Any]]:
-        """Lines of a kind whose entries equal those given."""
+    def select(self, kind: str, *seeds: int, **equal: Any) -> list[Mapping[str, Any]]:
+        """Lines of a kind whose entries equal those given, of these seeds or of all."""
         return [
             line
+            for seed in seeds or self.settings.seeds
             for line in self.lines[seed]
             if line["kind"] == kind and all(line.get(name) == value for name, value in equal.items())
         ]

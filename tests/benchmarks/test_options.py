@@ -7,7 +7,7 @@ from magrounding.cli import train
 from magrounding.cli.options import assignments, choose_workers
 from magrounding.errors import ConfigurationError
 from magrounding.experiment.config import parse_config
-from magrounding.experiment.curriculum import run_curriculum
+from magrounding.experiment.curriculum import check_run, run_curriculum
 from magrounding.registry import env_entry
 from tests.experiment.tiny_runs import quiet
 
@@ -56,8 +56,8 @@ def test_a_preset_asks_no_contrast_of_a_network_that_has_none():
     assert weights("relread") == [0.03] * 3
     assert weights("emma") == [1.0] * 3  # which does not ground symbols with less
     assert weights("sir") == weights("sir", contrast=0.0) == [0.0] * 3
-    with pytest.raises(ConfigurationError, match="'sir' as it is configured has no contrastive loss: leave out --cont"):
-        weights("sir", contrast=0.5)
+    with pytest.raises(ConfigurationError, match="agent 'sir' as it is configured has no contrastive loss"):
+        check_run(train.requested(train.Arguments(env="messenger", agent="sir", preset="quick_rl", contrast=0.5)))
 
 
 @pytest.mark.parametrize(

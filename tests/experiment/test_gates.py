@@ -9,12 +9,10 @@ from magrounding.cli.command import CommandLine
 from magrounding.errors import ConfigurationError
 from magrounding.experiment.config import make_config, read_config
 from magrounding.experiment.curriculum import run_curriculum
-from magrounding.experiment.jobs.job import Job, Outcome
 from magrounding.experiment.phase import Gate, NotLearnt, Promotion
 from magrounding.experiment.reports.compare import comparison
 from magrounding.experiment.results import read_results
 from magrounding.experiment.stage import StageSession
-from magrounding.experiment.sweep.record import measured
 from magrounding.play.evaluate import TRUE_MANUAL
 from tests.experiment.tiny_runs import phases_of, quiet, tiny_settings, weights_of
 
@@ -37,7 +35,7 @@ def command(folder, *words):
 
 
 def judged(folder):
-    return [(line["seed"], line["stage"], line["learnt"]) for line in read_results(folder).gates]
+    return [(line["seed"], line["stage"], line["learnt"]) for line in read_results(folder).select("gate")]
 
 
 def winning(monkeypatch, **won):
@@ -69,7 +67,7 @@ def test_a_run_stops_where_a_stage_is_not_learnt_and_goes_on_if_that_is_asked(wh
     assert judged(folder) == [(0, "s1", False)]
     assert (folder / "s1").exists()
     assert not (folder / "s2").exists()
-    assert read_results(folder).gates[0]["text"] == str(stopped.value)
+    assert read_results(folder).select("gate")[0]["says"] == str(stopped.value)
     assert str(stopped.value) in (folder / "report.md").read_text()
     assert command(folder) == NotLearnt.code  # it says so again
     assert judged(folder) == [(0, "s1", False)]
@@ -81,7 +79,7 @@ def test_a_run_stops_where_a_stage_is_not_learnt_and_goes_on_if_that_is_asked(wh
     for stage in ("s1", "s2"):
         assert torch.equal(weights_of(folder, stage), weights_of(whole, stage))
     page = comparison({"gated": read_results(folder), "whole": read_results(whole)}, "")
-    assert all(line["text"] in page for line in read_results(folder).gates)
+    assert all(line["says"] in page for line in read_results(folder).select("gate"))
 
 
 def test_a_run_that_is_to_go_on_says_what_is_not_learnt_and_ends_well(tmp_path, monkeypatch):
@@ -111,15 +109,9 @@ def test_the_last_stage_has_a_gate_too_which_every_seed_passes_by_itself(tmp_pat
     assert (tmp_path / "report.md").exists()
 
 
-def test_a_job_that_stops_at_a_gate_has_not_failed(tmp_path):
-    job = Job("seed 0", (), tmp_path)
-    assert [Outcome(job, code).failed for code in (0, NotLearnt.code, 1)] == [False, False, True]
-
-
 def test_gates_decide_nothing_that_is_learnt():
     settings = gated()
     assert settings.digest == settings.ungated.digest == tiny_settings(**BRIEF, stages=("s1", "s2")).digest
-    assert measured(settings).unlearnt == "continue"  # points of a sweep are compared, whatever they reach
 
 
 def test_a_gate_that_nothing_could_judge_is_refused():

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from magrounding.errors import MagroundingError
-from magrounding.experiment.phase import NotLearnt
 from magrounding.output import JOB_LOG, JOB_PROGRESS
 from magrounding.storage import LINES, open_regular
 
@@ -69,7 +68,7 @@ class Outcome:
 
     @property
     def failed(self) -> bool:
-        return self.code not in (0, NotLearnt.code) and not self.stopped
+        return self.code != 0 and not self.stopped
 
     def __str__(self) -> str:
         if self.code < 0:

@@ -55,14 +55,19 @@ _PRESETS = {
 }
 
 _ENDI = ("endi_num", "endi_dis", "endi_sup", "endi_reg")
-_TXT2PI = ("txt2pi", "txt2pi_no_task_attn", "txt2pi_no_vis_attn", "txt2pi_no_text_mod", "film", "conv", *_ENDI)
-"""txt2π, what it is compared with, and EnDi on it: they read one and the same recipe."""
+_TXT2PI = ("txt2pi", *_ENDI)
+_CONTROLS = ("txt2pi_no_task_attn", "txt2pi_no_vis_attn", "txt2pi_no_text_mod", "film", "conv")
+"""txt2π and EnDi on it, and what they are compared with: they read one and the same recipe."""
 
 PRESETS = (
     *(PresetEntry(name, env, f"{_HERE}.{place}") for name, places in _PRESETS.items() for env, place in places.items()),
     PresetEntry("quick", "rtfm", f"{_HERE}.txt2pi:QUICK_RTFM", _TXT2PI),
     PresetEntry("quick", "ma_rtfm", f"{_HERE}.txt2pi:QUICK_MA_RTFM", _TXT2PI),
     PresetEntry("quick", "rock_paper_scissors", f"{_HERE}.txt2pi:QUICK_RTFM", _TXT2PI),
+    *(
+        PresetEntry("quick", env, f"{_HERE}.txt2pi:CONTROLS", _CONTROLS)
+        for env in ("rtfm", "ma_rtfm", "rock_paper_scissors")
+    ),
     PresetEntry("quick_reasons", "ma_rtfm", f"{_HERE}.txt2pi:QUICK_REASONS_ENDI", _ENDI),
     PresetEntry("quick", "messenger", f"{_HERE}.messenger:QUICK_EMMA", ("emma",)),
     PresetEntry("quick_rl", "messenger", f"{_HERE}.messenger:QUICK_RL_EMMA", ("emma",)),

@@ -8,7 +8,7 @@ from typing import Any
 
 from magrounding.agents.policy import CONTRAST
 from magrounding.experiment.config import REMAINING_STAGES, RunConfig
-from magrounding.experiment.phase import Phase, for_steps
+from magrounding.experiment.phase import CHOSEN_ON_VAL, Phase, for_steps
 from magrounding.experiment.presets.published import READS
 from magrounding.experiment.presets.rtfm import ENDI, FINE, QUICK_RL_MA_RTFM
 from magrounding.training.imitation import ImitationConfig
@@ -65,7 +65,7 @@ QUICK_RL_MESSENGER = replace(
     env_options={},
     network={"similarity": 64, "meaning": 8},
     team_reward=0.0,
-    evaluation=replace(QUICK_RL_MA_RTFM.evaluation, every=25_000, selection_set="val", watched_sets=("train", "val")),
+    evaluation=replace(QUICK_RL_MA_RTFM.evaluation, every=25_000, **CHOSEN_ON_VAL),
 )
 
 QUICK_RL_MA_MESSENGER = replace(

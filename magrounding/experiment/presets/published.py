@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 from magrounding.experiment.config import REMAINING_STAGES, RunConfig
-from magrounding.experiment.phase import EvaluationConfig, Gate, Phase, for_steps
+from magrounding.experiment.phase import CHOSEN_ON_VAL, EvaluationConfig, Gate, Phase, for_steps
 from magrounding.training.impala import ImpalaConfig
 from magrounding.training.ppo import PPOConfig
 
@@ -21,7 +20,7 @@ def _as_published(steps: int, num_envs: int) -> tuple[Phase, ...]:
     return (for_steps(ImpalaConfig(), steps, num_envs, gate=READS),)
 
 
-def as_silg(num_envs: int, unroll: int = 80, **more: Any) -> dict[str, tuple[Phase, ...]]:
+def as_silg(num_envs: int, unroll: int = 80, **more: Gate) -> dict[str, tuple[Phase, ...]]:
     """V-trace as SILG trained SIR (appendix H): 1e8 environment steps for every stage."""
     learner = ImpalaConfig(unroll=unroll, learning_rate=5e-4, entropy=0.05)
     return {REMAINING_STAGES: (for_steps(learner, 100_000_000, num_envs, **more),)}
@@ -93,7 +92,7 @@ PAPER_MESSENGER = RunConfig(
     agent="emma",
     network={"tied_heads": True},
     phases={"s1": _as_messenger(30_000_000, 0.8), REMAINING_STAGES: _as_messenger(50_000_000, 0.99, _GROUNDED)},
-    evaluation=EvaluationConfig(every=500_000, selection_set="val", watched_sets=("train", "val"), stage_sets=None),
+    evaluation=EvaluationConfig(every=500_000, **CHOSEN_ON_VAL),
     unlearnt="stop",
 )
 
@@ -127,5 +126,5 @@ SILG_MESSENGER = replace(
     about=f"{SILG_RTFM.about} SILG also had a step cost 0.02, as it does in RTFM.",
     env_options={"max_cycles": 80},
     network={"symbol_table": True},
-    evaluation=replace(SILG_RTFM.evaluation, selection_set="val", watched_sets=("train", "val"), stage_sets=None),
+    evaluation=replace(SILG_RTFM.evaluation, **CHOSEN_ON_VAL),
 )

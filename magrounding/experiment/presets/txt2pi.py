@@ -9,7 +9,7 @@ from typing import Any
 from magrounding.experiment.config import REMAINING_STAGES
 from magrounding.experiment.phase import Phase, Ramp, for_steps
 from magrounding.experiment.presets.published import READS
-from magrounding.experiment.presets.rtfm import ENDI_TAUGHT, QUICK_MA_RTFM, QUICK_RTFM
+from magrounding.experiment.presets.rtfm import ENDI_TAUGHT, QUICK_RTFM
 from magrounding.training.imitation import ImitationConfig
 
 _NARROW: dict[str, Any] = {
@@ -64,9 +64,10 @@ QUICK_RTFM = replace(
     unlearnt="stop",
 )
 
-QUICK_MA_RTFM = replace(
-    QUICK_MA_RTFM, about=QUICK_RTFM.about, agent="txt2pi", phases=QUICK_RTFM.phases, network=_NARROW, unlearnt="stop"
-)
+QUICK_MA_RTFM = QUICK_RTFM
+
+CONTROLS = QUICK_RTFM.ungated
+"""The same for networks that are shown because they do not read."""
 
 QUICK_REASONS_RTFM = replace(
     QUICK_RTFM,
@@ -79,14 +80,8 @@ QUICK_REASONS_RTFM = replace(
     network={**_NARROW, "channels": (16, 24, 24, 24, 24), "reasons": True},
 )
 
-QUICK_REASONS_MA_RTFM = replace(
-    QUICK_MA_RTFM,
-    preset="quick_reasons",
-    about=QUICK_REASONS_RTFM.about,
-    phases=QUICK_REASONS_RTFM.phases,
-    network=QUICK_REASONS_RTFM.network,
-    share_from=2,  # one network learns from the games of all, and from their reasons, in half of the time
-)
+# One network learns from the games of all, and from their reasons, in half of the time.
+QUICK_REASONS_MA_RTFM = replace(QUICK_REASONS_RTFM, share_from=2)
 
 QUICK_REASONS_ENDI = replace(
     QUICK_REASONS_MA_RTFM,

@@ -49,7 +49,7 @@ def comparison(runs: Runs, picture: str) -> str:
         *(part for stage in stages for part in (f"## {first.stage_name(stage)}", stage_table(runs, stage).markdown())),
         f"![learning curves]({picture})",
         about_curves(runs.values()),
-        "\n".join(f"* {shown(name)}, {line['text']}" for name, run in runs.items() for line in run.gates),
+        "\n".join(f"* {shown(name)}, {line['says']}" for name, run in runs.items() for line in run.select("gate")),
         "## Runs",
         Table.of(
             runs,

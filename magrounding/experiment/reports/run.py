@@ -44,7 +44,7 @@ def report(run: RunResults) -> str:
         f"Better way of playing on training games: **{run.better_play}**. {settings.entry.evaluation.note}".strip(),
         results_table(run).markdown(),
         unplayed(run),
-        "\n".join(f"* {line['text']}" for line in run.gates),
+        "\n".join(f"* {line['says']}" for line in run.select("gate")),
         f"![learning curves]({CURVES_FILE})",
         reading and f"## Do they read?\n\n{reading}",
         "## Budget",
@@ -107,7 +107,7 @@ def _others(run: RunResults) -> dict[str, Callable[[Place], Cell]]:
 def unplayed(run: RunResults) -> str:
     """The reasons for which sets were not played, a line each; "": all were."""
     name = run.settings.stage_name
-    lines = [line for seed in run.settings.seeds for line in run.select("unplayed", seed)]
+    lines = run.select("unplayed")
     reasons = (f"* {line['set']} after {name(line['stage'])} {line['phase']}: {code(line['reason'])}" for line in lines)
     return "\n".join(dict.fromkeys(reasons))
 
@@ -206,12 +206,11 @@ def _flat(value: Any) -> str:
 
 def _faults(run: RunResults) -> str:
     """Workers of simulators that died or hung in training and in evaluations."""
-    workers = [line for seed in run.settings.seeds for line in run.select("fault", seed)]
+    workers = run.select("fault")
     lost = sum(len(line["rows"]) for line in workers)
     trained = f"{len(workers)} workers of simulators were replaced, {lost} games lost to it" if workers else ""
-    evaluated = [line for seed in run.settings.seeds for line in run.select("evaluation", seed)]
     others = [summary for of_set in run.baselines.values() for summary in of_set.values()]
-    return "; ".join(filter(None, (trained, lost_games([*evaluated, *others]))))
+    return "; ".join(filter(None, (trained, lost_games([*run.select("evaluation"), *others]))))
 
 
 def lost_games(results: Iterable[Mapping[str, Any]]) -> str:

@@ -102,11 +102,8 @@ class SweepFolder:
 
 
 def measured(config: RunConfig) -> RunConfig:
-    """The same, which comes to its last stage and is evaluated after it on the set that chooses its weights.
-
-    A sweep chooses by it.
-    """
-    config, evaluation = config.ungated, config.evaluation
+    """The same, which is evaluated after its last stage on the set that chooses its weights: a sweep chooses by it."""
+    evaluation = config.evaluation
     sets = evaluation.final_sets
     if sets is None or evaluation.selection_set in sets:
         return config
