@@ -33,7 +33,7 @@ BRIEF = replace(
     evaluation=replace(TINY.evaluation, every=None, final_sets=("train", "eval")),
     save_every=0.0,
 )
-QUICK_PRESET = "magrounding.experiment.presets.txt2pi.QUICK_MA_RTFM"
+QUICK_PRESET = "magrounding.experiment.presets.txt2pi.QUICK_RTFM"
 PAPER = PublishedResult(0.61, 0.01, "nobody")
 
 

@@ -61,12 +61,10 @@ _CONTROLS = ("txt2pi_no_task_attn", "txt2pi_no_vis_attn", "txt2pi_no_text_mod", 
 
 PRESETS = (
     *(PresetEntry(name, env, f"{_HERE}.{place}") for name, places in _PRESETS.items() for env, place in places.items()),
-    PresetEntry("quick", "rtfm", f"{_HERE}.txt2pi:QUICK_RTFM", _TXT2PI),
-    PresetEntry("quick", "ma_rtfm", f"{_HERE}.txt2pi:QUICK_MA_RTFM", _TXT2PI),
-    PresetEntry("quick", "rock_paper_scissors", f"{_HERE}.txt2pi:QUICK_RTFM", _TXT2PI),
     *(
-        PresetEntry("quick", env, f"{_HERE}.txt2pi:CONTROLS", _CONTROLS)
+        PresetEntry("quick", env, f"{_HERE}.txt2pi:{name}", agents)
         for env in ("rtfm", "ma_rtfm", "rock_paper_scissors")
+        for name, agents in (("QUICK_RTFM", _TXT2PI), ("CONTROLS", _CONTROLS))
     ),
     PresetEntry("quick_reasons", "ma_rtfm", f"{_HERE}.txt2pi:QUICK_REASONS_ENDI", _ENDI),
     PresetEntry("quick", "messenger", f"{_HERE}.messenger:QUICK_EMMA", ("emma",)),

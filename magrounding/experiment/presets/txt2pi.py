@@ -64,8 +64,6 @@ QUICK_RTFM = replace(
     unlearnt="stop",
 )
 
-QUICK_MA_RTFM = QUICK_RTFM
-
 CONTROLS = QUICK_RTFM.ungated
 """The same for networks that are shown because they do not read."""
 
