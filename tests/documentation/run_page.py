@@ -29,7 +29,7 @@ from sybil.parsers.markdown import CodeBlockParser, PythonCodeBlockParser
 from tests.documentation.pages import text
 
 SHORT = {
-    "train": "--seeds 0 --budget 0.0005 --games 4 --set evaluation.every=null --quiet",
+    "train": "--seeds 0 --budget 0.0005 --games 4 --set evaluation.every=null,unlearnt=continue --quiet",
     "evaluate": "--episodes 4",
     "match": "--games 2",
     "record": "--games 4",
