@@ -207,7 +207,7 @@ class Phase(Options):
     env_options: Mapping[str, Any] = field(default_factory=dict)
     frozen: tuple[str, ...] = ()
     ramps: Mapping[str, Ramp] = field(default_factory=dict)
-    gate: Gate = Gate()
+    gate: Gate = field(default_factory=Gate)
 
     @property
     def name(self) -> str:

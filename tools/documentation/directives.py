@@ -133,8 +133,7 @@ class RunOptions(Generated):
     """Options of a class of the tables, by its name."""
 
     def written(self, names: list[str]) -> str:
-        tables = options.sections().values()
-        config = next(cls for each in tables for _, cls in each if cls.__name__ == names[0])
+        config = next(cls for each in options.sections().values() for _, cls in each if cls.__name__ == names[0])
         return f"{options.summary(config)}\n\n{options.table(config)}"
 
 

@@ -14,7 +14,7 @@ from msgspec import Meta
 
 from magrounding.endi.agent import GROUNDINGS, make_endi
 from magrounding.experiment.config import RunConfig
-from magrounding.experiment.phase import EvaluationConfig, Phase, Promotion
+from magrounding.experiment.phase import EvaluationConfig, Gate, Phase, Promotion
 from magrounding.play.language_models.models import LanguageModel
 from magrounding.registry import AGENTS, ALGORITHMS, ENVS, load
 from magrounding.schema import INFINITE, MOST, OneOf, Options, options_of
@@ -41,7 +41,7 @@ def sections() -> dict[str, list[tuple[str, type[Options]]]]:
         "Environments": envs,
         "Networks": networks(),
         "Learners": learners,
-        "Run": [(f"`{cls.__name__}`", cls) for cls in (RunConfig, Phase, Promotion, EvaluationConfig)],
+        "Run": [(f"`{cls.__name__}`", cls) for cls in (RunConfig, Phase, Promotion, Gate, EvaluationConfig)],
         "Language models": [(f"`{LanguageModel.__name__}`", LanguageModel)],
     }
 

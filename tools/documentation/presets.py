@@ -29,8 +29,8 @@ def _rows(entry: PresetEntry, config: RunConfig) -> list[str]:
     rows = []
     for stage, phases in config.phases.items():
         for phase in phases:
-            name = "every other stage" if stage == _ALL and len(config.phases) > 1 else "all" if stage == _ALL else ""
-            cells = (f"`{entry.name}`", network, name or f"`{stage}`", _learner(phase), _until(phase), phase.num_envs)
+            name = f"`{stage}`" if stage != _ALL else "every other stage" if len(config.phases) > 1 else "all"
+            cells = (f"`{entry.name}`", network, name, _learner(phase), _until(phase), phase.num_envs)
             rows.append(f"| {' | '.join(map(str, cells))} |")
     return rows
 
