@@ -56,7 +56,7 @@ def test_the_learner_is_measured_with_the_settings_asked_for(monkeypatch):
     phase = find_preset("quick", "ma_rtfm").of_stage("s2")[-1]
     quick = find_preset("quick", "ma_rtfm", "conv")
     small = replace(quick, phases={"*": (replace(phase, num_envs=4, learner=replace(phase.learner, unroll=5)),)})
-    monkeypatch.setattr("magrounding.experiment.presets.txt2pi.QUICK_RTFM", small)
+    monkeypatch.setattr("magrounding.experiment.presets.txt2pi.CONTROLS", small)
     options = replace(
         QUICK,
         learner="conv",
