@@ -14,9 +14,9 @@ A text ends with a terminator, so none is empty.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -34,12 +34,12 @@ from magrounding.agents.modules import (
     masked_softmax,
     spatial_max,
 )
-from magrounding.agents.policy import Accepts, Batch, PolicyOutput, TextEncoding
+from magrounding.agents.policy import REASONS, Accepts, Auxiliary, Batch, PolicyOutput, TextEncoding
 from magrounding.agents.pretrained_language import PretrainedStates
 from magrounding.agents.sir.heads import ChoiceHead, make_action_head
-from magrounding.agents.txt2pi import Txt2PiConfig, Txt2PiGrounding, attention_to_statements
+from magrounding.agents.txt2pi import Reasoning, Txt2Pi, Txt2PiConfig, Txt2PiGrounding, attention_to_statements
 from magrounding.errors import ConfigurationError
-from magrounding.schema import Count, Options, Sizes
+from magrounding.schema import Count, OneOf, Options, Sizes
 from magrounding.spec import CHOICES, Directions, EnvSpec, FixedActions, Text, TextChoices
 
 DOCUMENT = "document"
@@ -180,6 +180,9 @@ class SirReader(nn.Module):
         return self.scorers[scorer](states, mask).index_select(0, which)
 
 
+HEADS = ("linear", "mlp")
+
+
 @dataclass(frozen=True)
 class SirConfig(Options):
     """Options of SIR; sizes are those of the paper (app. H), NetHack's and Touchdown's are smaller.
@@ -200,6 +203,9 @@ class SirConfig(Options):
         language_model: folder of that model.
         tokens: of that model, that a statement may have.
         cache: folder of what that model has read; "": a folder of the user's.
+        head: "linear" (paper): H is a tanh, actions and value are linear maps of it. "mlp": H is a ReLU, and each has a
+            ReLU layer of its own before its linear map, as in txt2π; of neither the paper nor the released program.
+        reasons: learn an expert's reasons beside its moves, as the option of txt2π (`txt2pi.Reasoning`).
     """
 
     channels: Sizes = (16, 32, 64, 64, 64)
@@ -215,6 +221,8 @@ class SirConfig(Options):
     language_model: str = ""
     tokens: Count = 64
     cache: str = ""
+    head: Annotated[str, OneOf(HEADS)] = "linear"
+    reasons: bool = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -254,6 +262,11 @@ class EntityAttention(nn.Module):
         return attended.transpose(1, 2).unflatten(2, size)
 
 
+class _Seen(NamedTuple):
+    maps: list[Tensor]  # V [N, C, H, W] of each layer
+    queries: list[Tensor]  # [N, D] of each layer to the joint text
+
+
 class Sir(DocumentPolicy):
     """The SIR policy.
 
@@ -266,6 +279,7 @@ class Sir(DocumentPolicy):
     """
 
     defaults = SirConfig()
+    loss_weights = Txt2Pi.loss_weights
     accepts = Accepts(
         actions=(FixedActions, TextChoices, Directions),
         grid=False,
@@ -299,6 +313,14 @@ class Sir(DocumentPolicy):
         self.tracker = nn.LSTMCell(config.width, config.width) if config.state else None
         self.policy = make_action_head(spec, config.cells, config.hidden, config.width, top)
         self.value = nn.Linear(config.width, 1)
+        # What is before the linear maps of policy and value.
+        self.acting, self.judging = (
+            nn.Sequential(nn.Linear(config.width, config.width), nn.ReLU()) if config.head == "mlp" else nn.Identity()
+            for _ in range(2)
+        )
+        self.reasoning = Reasoning(config.channels, config.cells) if config.reasons else None
+        if config.reasons:
+            self.needs = REASONS
 
     def encode_text(self, manual: Tensor, goal: Tensor) -> TextEncoding:
         return self.reader(manual, goal)
@@ -311,26 +333,33 @@ class Sir(DocumentPolicy):
         return self.reader.sum_up_text(name, ids[name])
 
     def respond(self, inputs: Inputs, memory: Tensor | None = None) -> PolicyOutput:
-        queries: list[Tensor] = []
-        hidden, maps = self._perceive(inputs, queries)
+        hidden, seen = self._perceive(inputs)
         if self.tracker is not None:
             if memory is None:
                 memory = torch.zeros(len(hidden), 2, self.config.width, device=hidden.device)
             hidden, memory = self._track(self.tracker, hidden, memory)
-        aux = attention_to_statements(queries, inputs) if self.reader.has_manual else {}
-        return self._decide(hidden, maps, inputs, memory)._replace(aux=aux)
+        aux = attention_to_statements(seen.queries, inputs) if self.reader.has_manual else {}
+        return self._decide(hidden, seen, inputs, memory)._replace(aux=aux)
+
+    def losses(
+        self, batch: Batch, output: PolicyOutput, extras: Mapping[str, Tensor], names: Collection[str]
+    ) -> Auxiliary:
+        if self.reasoning is None or not extras.keys() >= REASONS:
+            return Auxiliary()
+        maps, queries = output.seen
+        return Auxiliary(self.reasoning.losses(maps, queries, self.reader.words, self._flat(batch), extras))
 
     def unroll(self, inputs: Inputs, memory: Tensor, restarts: Tensor) -> PolicyOutput:
         """Compute all but the LSTM for all steps at once, see `DocumentPolicy.unroll`."""
         assert self.tracker is not None
-        hidden, maps = self._perceive(inputs)
+        hidden, seen = self._perceive(inputs)
         tracked, memories = [], []
         for now, restart in zip(hidden.view(*restarts.shape, -1), restarts, strict=True):
             memory = memory.masked_fill(restart[:, None, None], 0.0)
             now, memory = self._track(self.tracker, now, memory)
             tracked.append(now)
             memories.append(memory)
-        return self._decide(torch.cat(tracked), maps, inputs, torch.cat(memories))
+        return self._decide(torch.cat(tracked), seen, inputs, torch.cat(memories))
 
     def initial_memory(self, num_envs: int) -> Tensor | None:
         """Return zeros [N, 2, width], state and cell of +state's LSTM."""
@@ -349,8 +378,8 @@ class Sir(DocumentPolicy):
                 observation[name] = read.encoding[SUMMARY].index_select(0, read.index.flatten())
         return Inputs(observation, text, document)
 
-    def _perceive(self, inputs: Inputs, queries: list[Tensor] | None = None) -> tuple[Tensor, Tensor]:
-        """H [N, width] without memory, and V_last; for `queries` see `Txt2PiGrounding`."""
+    def _perceive(self, inputs: Inputs) -> tuple[Tensor, _Seen]:
+        """H [N, width] without memory, and the layers of the whole map."""
         observation, fields = inputs.observation, self.reader.look_up(inputs)
         grid = observation["grid"]
         cells = embed_cells(self.reader.words if self.symbols is None else self.symbols, grid)  # U [N, D, H, W]
@@ -359,12 +388,14 @@ class Sir(DocumentPolicy):
         position = observation["position"] if self.has_place else grid.new_full((len(grid), 2), -1)
         positions = distance_map(position, *grid.shape[1:3])  # Z [N, 2, H, W]
         summary = self.reader.merge(fields)  # [C; A] [N, 4 · hidden], the text that does not depend on the map
-        maps = self.grounding(cells, positions, summary, inputs, queries)[-1]
-        pooled = spatial_max(maps)
+        queries: list[Tensor] = []
+        maps = self.grounding(cells, positions, summary, inputs, queries)
+        pooled = spatial_max(maps[-1])
         if self.local is not None:
             near = (around(part, position, self.config.crop) for part in (cells, positions))
             pooled = pooled + spatial_max(self.local(*near, summary, inputs)[-1])
-        return torch.tanh(self.final(pooled)), maps
+        activation = torch.tanh if self.config.head == "linear" else F.relu
+        return activation(self.final(pooled)), _Seen(maps, queries)
 
     def _track(self, tracker: nn.LSTMCell, hidden: Tensor, memory: Tensor) -> tuple[Tensor, Tensor]:
         """H' = H + LSTM(H, state) and the next state, in float32 under autocast too: it sums up over an episode."""
@@ -372,8 +403,8 @@ class Sir(DocumentPolicy):
             after = tracker(hidden.float(), memory.unbind(1))
         return hidden + after[0], torch.stack(after, 1)
 
-    def _decide(self, hidden: Tensor, maps: Tensor, inputs: Inputs, memory: Tensor | None) -> PolicyOutput:
+    def _decide(self, hidden: Tensor, seen: _Seen, inputs: Inputs, memory: Tensor | None) -> PolicyOutput:
         observation, text, _ = inputs
-        logits = self.policy(hidden, maps, observation, text)
-        value = self.value(hidden).squeeze(1)
-        return PolicyOutput.masked(logits, value, observation, memory)
+        logits = self.policy(self.acting(hidden), seen.maps[-1], observation, text)
+        value = self.value(self.judging(hidden)).squeeze(1)
+        return PolicyOutput.masked(logits, value, observation, memory, seen=seen)
