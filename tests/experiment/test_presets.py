@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from magrounding.agents.building import freeze, make_policy
+from magrounding.agents.policy import REASONS
 from magrounding.errors import ConfigurationError
 from magrounding.experiment.config import make_config, parse_config
 from magrounding.experiment.phase import Promotion
@@ -130,3 +131,11 @@ def test_an_agent_may_have_a_preset_of_its_own(env, agent):
     assert config.network == preset.network
     assert make_policy(agent, config.describe(config.stages[0]), **config.network)
     assert all(phase.ramps["omission"].at(phase.until.steps) == 0 for _, phase in config.walk())
+
+
+@pytest.mark.parametrize("env", ["rtfm", "ma_rtfm"])
+def test_sir_has_a_preset_that_it_reads_by_and_is_as_released_under_others(env):
+    config = make_config(env, "sir_state", preset="quick")
+    assert config.make_network().needs == REASONS
+    assert all(phase.ramps["omission"].at(phase.until.steps) == 0 for _, phase in config.walk())
+    assert not make_config(env, "sir", preset="paper").make_network().needs

@@ -58,6 +58,7 @@ _ENDI = ("endi_num", "endi_dis", "endi_sup", "endi_reg")
 _TXT2PI = ("txt2pi", *_ENDI)
 _CONTROLS = ("txt2pi_no_task_attn", "txt2pi_no_vis_attn", "txt2pi_no_text_mod", "film", "conv")
 """txt2π and EnDi on it, and what they are compared with: they read one and the same recipe."""
+_SIR = ("sir", "sir_state", "sir_local_conv", "sir_entity_attn", "sir_bert", "sir_all")
 
 PRESETS = (
     *(PresetEntry(name, env, f"{_HERE}.{place}") for name, places in _PRESETS.items() for env, place in places.items()),
@@ -67,6 +68,7 @@ PRESETS = (
         for name, agents in (("QUICK_RTFM", _TXT2PI), ("CONTROLS", _CONTROLS))
     ),
     PresetEntry("quick_reasons", "ma_rtfm", f"{_HERE}.txt2pi:QUICK_REASONS_ENDI", _ENDI),
+    *(PresetEntry("quick", env, f"{_HERE}.sir:QUICK", _SIR) for env in ("rtfm", "ma_rtfm")),
     PresetEntry("quick", "messenger", f"{_HERE}.messenger:QUICK_EMMA", ("emma",)),
     PresetEntry("quick_rl", "messenger", f"{_HERE}.messenger:QUICK_RL_EMMA", ("emma",)),
 )
