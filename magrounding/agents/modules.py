@@ -8,6 +8,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from magrounding.agents import kernels
+
 HEADS = ("paper", "code")
 
 TILE = 16
@@ -106,30 +108,48 @@ def attend(states: Tensor, mask: Tensor, queries: Tensor) -> Tensor:
 class DocumentAttention:
     """`attend` from many observations to few documents, for several rounds of queries.
 
-    With a copy [N, L, D] of the document for each observation, attention took a quarter of the learner's time. So up to
-    TILE observations of a document share a copy. All shapes depend on N and U alone: nothing waits for a GPU.
+    With a copy [N, L, D] of the document for each observation, attention took a quarter of the learner's time. So a
+    kernel reads documents where they are; on a GPU, up to TILE observations of a document share a copy, and all shapes
+    depend on N and U alone: nothing waits.
 
     Args:
         states, mask: [U, L, D] and [U, L], true for words.
         document: [N] int64, which of the U documents each observation reads.
+
+    Attributes:
+        weights: [N, L] of each round.
     """
 
     def __init__(self, states: Tensor, mask: Tensor, document: Tensor) -> None:
+        self.weights: list[Tensor] = []
+        self.document, self.slot, self._kernel = document, None, kernels.suits(states)
         self.size = min(TILE, len(document) // len(states))  # observations in a tile
-        if self.size < 2:
-            self.document, self.slot = document, None
+        if self._kernel:
+            states = states.float()
         else:
-            self.document, self.slot = _tile(document, len(states), self.size)
-        self._states, self._mask = states.index_select(0, self.document), mask.index_select(0, self.document)
+            if self.size > 1:
+                self.document, self.slot = _tile(document, len(states), self.size)
+            states, mask = states.index_select(0, self.document), mask.index_select(0, self.document)
+        self._states, self._mask = states, mask
 
     def __call__(self, queries: Tensor) -> Tensor:
         """Return [N, D] from queries [N, D]."""
-        if self.slot is None:
-            return attend(self._states, self._mask, queries.unsqueeze(1)).squeeze(1)
-        tiles, _, width = self._states.shape
-        tiled = queries.new_zeros(tiles * self.size, width).index_copy(0, self.slot, queries)
-        found = attend(self._states, self._mask, tiled.view(tiles, self.size, width))
-        return found.flatten(0, 1).index_select(0, self.slot)
+        if self._kernel:
+            found, weights = kernels.attend(self._states, self._mask, self.document, queries)
+        else:
+            width = queries.shape[1]
+            tiled = queries.unsqueeze(1)
+            if self.slot is not None:
+                tiled = queries.new_zeros(len(self._states) * self.size, width).index_copy(0, self.slot, queries)
+                tiled = tiled.view(-1, self.size, width)
+            weights = attention(self._states, self._mask, tiled)
+            found = torch.bmm(weights.to(self._states.dtype), self._states)
+            weights, found = (
+                each.flatten(0, 1) if self.slot is None else each.flatten(0, 1).index_select(0, self.slot)
+                for each in (weights, found)
+            )
+        self.weights.append(weights)
+        return found
 
 
 def _tile(document: Tensor, num_documents: int, size: int) -> tuple[Tensor, Tensor]:
@@ -193,6 +213,13 @@ class FiLM2(nn.Module):
         gamma, beta, value = words.chunk(3, 1)
         visual, gate, shift = maps.chunk(3, 1)
         return F.relu(torch.addcmul(beta, 1 + gamma, visual)) + F.relu(torch.addcmul(shift, 1 + gate, value))
+
+    def summed(self, features: Tensor, text: Tensor) -> tuple[Tensor, Tensor]:
+        """Return V as `forward` does, and s [N, c], its `spatial_max`."""
+        if kernels.suits(features) and self.text_modulation and self.text.out_features <= 3 * kernels.MOST:
+            return kernels.modulate(self.conv(features), self.text(text))
+        maps = self(features, text)
+        return maps, spatial_max(maps)
 
 
 @torch.no_grad()

@@ -99,6 +99,29 @@ class Batch(NamedTuple):
     record: Mapping[str, Tensor] = MappingProxyType({})
 
 
+def beside(batches: Sequence[Batch]) -> Batch:
+    """Batches of several agents, who read the same texts and have no memory, as one [T, n · B]."""
+
+    def joined(tensors: Iterable[Tensor]) -> Tensor:
+        return torch.cat(list(tensors), 1)
+
+    def by_name(parts: Sequence[Mapping[str, Tensor]]) -> dict[str, Tensor]:
+        return {name: joined(part[name] for part in parts) for name in parts[0]}
+
+    texts = {
+        name: replace(each, index=joined(batch.texts[name].index for batch in batches))
+        for name, each in batches[-1].texts.items()
+    }
+    return Batch(
+        by_name([each.observation for each in batches]),
+        texts,
+        None,
+        joined(each.restarts for each in batches),
+        joined(each.last_action for each in batches),
+        by_name([each.record for each in batches]),
+    )
+
+
 class PolicyOutput(NamedTuple):
     """Output of a network for a batch.
 
@@ -124,6 +147,10 @@ class PolicyOutput(NamedTuple):
     def masked(cls, logits: Tensor, value: Tensor, observation: Mapping[str, Tensor], *rest: Any, **more: Any) -> Self:
         """Return an output in float32 of logits that know no `action_mask` yet; the rest are further attributes."""
         return cls(mask_logits(logits.float(), observation["action_mask"]), value.float(), *rest, **more)
+
+
+Pass = tuple[Batch, PolicyOutput]
+"""What a network was shown, and what it put out, gradients included."""
 
 
 class Auxiliary(NamedTuple):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Annotated, Any, cast
+from typing import Annotated, Any, NamedTuple, cast
 
 import torch
 import torch.nn.functional as F
@@ -49,6 +49,20 @@ _MARKS, _NAMES, _ASKS = 0, 1, 2
 """Layers of the hops: the first marks the targets, the second names them, the third asks the document about them."""
 
 
+class Seen(NamedTuple):
+    """What the FiLM² layers found on N maps.
+
+    Attributes:
+        maps: V [N, C, H, W] of every layer.
+        tops: s [N, C], their maxima over cells.
+        weights: [N, L] that each layer gave to the words of the document; none without visual attention.
+    """
+
+    maps: list[Tensor]
+    tops: list[Tensor]
+    weights: list[Tensor]
+
+
 class Reasoning(nn.Module):
     """Heads beside FiLM² layers, and their losses: divergences from an even distribution over what is right.
 
@@ -75,8 +89,7 @@ class Reasoning(nn.Module):
 
     def losses(
         self,
-        maps: Sequence[Tensor],
-        queries: Sequence[Tensor],
+        seen: Seen,
         words: nn.Embedding,
         inputs: Inputs,
         reasons: Mapping[str, Tensor],
@@ -84,8 +97,7 @@ class Reasoning(nn.Module):
         """Return the losses [T, B] by name; 0 where nothing is right.
 
         Args:
-            maps: [T · B, C, H, W] of each layer.
-            queries: [T · B, D] of each layer to the document.
+            seen: of N = T · B observations.
             words: the table that embeds the grid.
             inputs: what the network saw.
             reasons: [T, B, …] of the same observations, by the names of `agents.policy.REASONS`.
@@ -98,14 +110,13 @@ class Reasoning(nn.Module):
         asking = (grid * targets.unsqueeze(-1)).flatten(1) * ~armed, observation["inventory"].long() * armed
         named = torch.zeros(len(grid), words.num_embeddings, device=grid.device)
         named.scatter_(1, torch.cat(asking, 1), 1.0)[:, 0] = 0.0  # id 0: no word
-        states, mask = (text[name].index_select(0, document) for name in ("states", "mask"))
-        asked = attention(states, mask, queries[_ASKS].unsqueeze(1)).squeeze(1).float()
+        asked = seen.weights[_ASKS].float()
         stated = torch.bmm(text["from"].index_select(0, document).float(), statements.float().unsqueeze(2))
         losses = {
-            "target": _error(self.target(maps[_MARKS]).flatten(1).float().log_softmax(1), targets.flatten(1)),
-            "name": _error((self.name(spatial_max(maps[_NAMES])) @ words.weight.T).float().log_softmax(1), named),
+            "target": _error(self.target(seen.maps[_MARKS]).flatten(1).float().log_softmax(1), targets.flatten(1)),
+            "name": _error((self.name(seen.tops[_NAMES]) @ words.weight.T).float().log_softmax(1), named),
             "statement": _error(asked.clamp(min=1e-6).log(), stated.squeeze(2)),
-            "subgoal": _error(self.subgoal(maps[-1]).flatten(1).float().log_softmax(1), subgoals.flatten(1)),
+            "subgoal": _error(self.subgoal(seen.maps[-1]).flatten(1).float().log_softmax(1), subgoals.flatten(1)),
         }
         return {name: loss.unflatten(0, shape) for name, loss in losses.items()}
 
@@ -276,35 +287,31 @@ class Txt2PiGrounding(nn.Module):
             for i, (below, width) in enumerate(layer_widths(channels, cells, positions))
         )
 
-    def forward(
-        self, cells: Tensor, positions: Tensor, summary: Tensor, inputs: Inputs, queries: list[Tensor] | None = None
-    ) -> list[Tensor]:
-        """Return V [N, C, H, W] of every layer.
+    def forward(self, cells: Tensor, positions: Tensor, summary: Tensor, inputs: Inputs) -> Seen:
+        """Return V [N, C, H, W] of every layer, its maxima [N, C], and the weights [N, L] of its visual attention.
 
         Args:
             cells, positions: V0 [N, D, H, W] and X_pos [N, P, H, W].
             summary: [N, D], the text that does not depend on the map.
             inputs: of which visual attention reads the document's `states` and `mask`.
-            queries: list to which each layer's query [N, query_width] is added, with visual attention.
         """
         _, text, document = inputs
         ask = None if self.initial is None else DocumentAttention(text["states"], text["mask"], document)
         features = torch.cat((cells, positions), 1)
         query = None if self.initial is None else self._initial_query(self.initial, features)
         below = maps = cells
-        found = []
+        found, tops = [], []
         for i, layer in enumerate(cast("Iterable[FiLM2]", self.layers)):
             if i > 0:
                 entering = maps + below if self.skip and i == len(self.layers) - 1 else maps
                 features = torch.cat((entering, positions.to(entering.dtype)), 1)
             below = maps
-            if queries is not None and query is not None:
-                queries.append(query)
             heard = summary if ask is None or query is None else torch.cat((summary, ask(query)), 1)
-            maps = layer(features, heard)
-            query = layer.query(spatial_max(maps)) if layer.query is not None else None
+            maps, top = layer.summed(features, heard)
+            query = None if layer.query is None else layer.query(top)
             found.append(maps)
-        return found
+            tops.append(top)
+        return Seen(found, tops, [] if ask is None else ask.weights)
 
     def _initial_query(self, linear: nn.Linear, features: Tensor) -> Tensor:
         """u0 [N, query_width] of the cells and positions."""
@@ -346,38 +353,33 @@ class Txt2Pi(DocumentPolicy):
             positions = positions.trunc()
         held = self.reader.read_inventory(observation["inventory"])
         summary = torch.cat((text["summary"].index_select(0, document), held), 1)
-        queries: list[Tensor] = []
-        maps = self.grounding(cells, positions, summary, inputs, queries)
-        logits, value = self.head(spatial_max(maps[-1]))
-        aux = attention_to_statements(queries, inputs)
-        return PolicyOutput.masked(logits, value, observation, aux=aux, seen=(maps, queries))
+        seen = self.grounding(cells, positions, summary, inputs)
+        logits, value = self.head(seen.tops[-1])
+        aux = attention_to_statements(seen.weights, inputs)
+        return PolicyOutput.masked(logits, value, observation, aux=aux, seen=seen)
 
     def losses(
         self, batch: Batch, output: PolicyOutput, extras: Mapping[str, Tensor], names: Collection[str]
     ) -> Auxiliary:
         if self.reasoning is None or not extras.keys() >= REASONS:
             return Auxiliary()
-        maps, queries = output.seen
-        return Auxiliary(self.reasoning.losses(maps, queries, self.reader.words, self._flat(batch), extras))
+        return Auxiliary(self.reasoning.losses(output.seen, self.reader.words, self._flat(batch), extras))
 
 
-def attention_to_statements(queries: Sequence[Tensor], inputs: Inputs) -> dict[str, Callable[[], Tensor]]:
+def attention_to_statements(weights: Sequence[Tensor], inputs: Inputs) -> dict[str, Callable[[], Tensor]]:
     """Return ATTENTION [N, S] as an entry of `PolicyOutput.aux`; nothing where the network has no attention.
 
-    It is the mean of the weights that the queries [N, D] of the layers (none without visual attention) and the goal's
-    query (`asked`) give to each statement's words.
+    It is the mean of the weights [N, L] that the layers (none without visual attention) and the goal's query (`asked`)
+    give to each statement's words.
     """
     _, text, document = inputs
 
     def average() -> Tensor:
-        weights = [text["asked"].index_select(0, document).unsqueeze(1)] if "asked" in text else []
-        if queries:
-            states, mask = (text[name].index_select(0, document) for name in ("states", "mask"))
-            weights.append(attention(states, mask, torch.stack(list(queries), 1)))
-        mean = torch.cat(weights, 1).mean(1, keepdim=True)
+        goals = [text["asked"].index_select(0, document)] if "asked" in text else []
+        mean = torch.stack([*goals, *weights], 1).mean(1, keepdim=True)
         return shares(torch.bmm(mean, text["from"].index_select(0, document).to(mean.dtype)).squeeze(1))
 
-    return {ATTENTION: average} if queries or "asked" in text else {}
+    return {ATTENTION: average} if weights or "asked" in text else {}
 
 
 def make_reasoning(config: Txt2PiConfig) -> Reasoning | None:

@@ -10,9 +10,10 @@ import torch
 from torch import Tensor, nn
 
 from magrounding.agents.document_policy import Inputs
-from magrounding.agents.modules import among, apply_gains, distance_map, embed_cells, spatial_max
+from magrounding.agents.modules import among, apply_gains, distance_map, embed_cells
 from magrounding.agents.policy import REASONS, Auxiliary, Batch, PolicyOutput, TextEncoding
 from magrounding.agents.txt2pi import (
+    Seen,
     Txt2Pi,
     Txt2PiConfig,
     Txt2PiGrounding,
@@ -96,19 +97,17 @@ class EnDiTxt2Pi(EnDi):
         goals = []
         for agents in (position.unsqueeze(1), observation["teammates"]):
             distance = distance_to_nearest(places, agents, height, width).view(-1, 1, height, width)
-            goals.append(self.goal_grounding(seen.cells, distance, summary, inputs)[-1])
+            goals.append(self.goal_grounding(seen.cells, distance, summary, inputs).maps[-1])
         logits = self.divider(self.goal_norm(torch.cat(goals, 1)))
         return Survey(places, logits.flatten(2).transpose(1, 2), seen)
 
     def decide(self, inputs: Inputs, seen: _Seen, mask: Tensor) -> Decision:
-        queries: list[Tensor] = []
-        maps = self._look(inputs, seen, mask, queries)
-        features = spatial_max(maps[-1])
-        attended = attention_to_statements(queries, inputs)
-        return Decision(self.policy(features), self.value(features).squeeze(1), attended, (maps, queries))
+        found = self._look(inputs, seen, mask)
+        features, attended = found.tops[-1], attention_to_statements(found.weights, inputs)
+        return Decision(self.policy(features), self.value(features).squeeze(1), attended, found)
 
     def predict_others(self, inputs: Inputs, seen: _Seen, mask: Tensor) -> Tensor:
-        features = spatial_max(self._look(inputs, seen, mask)[-1])
+        features = self._look(inputs, seen, mask).tops[-1]
         return torch.stack([head(features) for head in self.modelling], 1)
 
     def losses(
@@ -122,12 +121,11 @@ class EnDiTxt2Pi(EnDi):
         if self.reasoning is None or not extras.keys() >= REASONS:
             return learnt
         inputs, (division, seen, _) = self._flat(batch), output.seen
-        queries: list[Tensor] = []
-        maps = self._look(inputs, seen, torch.ones_like(division.own), queries)
-        reasons = self.reasoning.losses(maps, queries, self.reader.words, inputs, extras)
+        found = self._look(inputs, seen, torch.ones_like(division.own))
+        reasons = self.reasoning.losses(found, self.reader.words, inputs, extras)
         return learnt._replace(losses={**learnt.losses, **reasons})
 
-    def _look(self, inputs: Inputs, seen: _Seen, mask: Tensor, queries: list[Tensor] | None = None) -> list[Tensor]:
-        """Maps of all layers where only the cells in mask [N, P] are shown; `queries`: see `Txt2PiGrounding`."""
+    def _look(self, inputs: Inputs, seen: _Seen, mask: Tensor) -> Seen:
+        """`Txt2PiGrounding` where only the cells in mask [N, P] are shown."""
         left = seen.cells * mask.view(-1, 1, *seen.cells.shape[2:]).to(seen.cells.dtype)
-        return self.grounding(left, seen.positions, seen.summary, inputs, queries)
+        return self.grounding(left, seen.positions, seen.summary, inputs)

@@ -303,7 +303,10 @@ class StageSession:
                 return DemonstrationSource(shown, self.players, self.vec.num_envs, *common, carry_memory=carry)
             self.teacher = Teacher(make_expert(self.vec, teaching.oracle), teaching.noise, seed)
         segment = config.segment if isinstance(config, PPOConfig) else 0
-        return RolloutWorker(self.vec, self.players, *common, config.needs, self.teacher, segment)
+        games = self.vec.num_envs * (self.settings.agents if self.settings.share_parameters else 1)
+        shared = all(text.shared for text in self.vec.spec.texts)
+        passes = self.teacher is not None and shared and all(each.takes_passes(games) for each in self.learners)
+        return RolloutWorker(self.vec, self.players, *common, config.needs, self.teacher, segment, passes)
 
     def _demonstrations(self, teaching: Teaching, seed: int, folder: SeedFolder | None) -> Demonstrations | None:
         """The games that a phase of imitation learns from: the run's files, or games of the expert, recorded once."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from typing import Any, NamedTuple
 
@@ -12,7 +12,17 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from magrounding.agents.own_defaults import own_defaults
-from magrounding.agents.policy import MARKS, Batch, Policy, Reading, TextEncoding, evaluating
+from magrounding.agents.policy import (
+    MARKS,
+    Batch,
+    Pass,
+    Policy,
+    PolicyOutput,
+    Reading,
+    TextEncoding,
+    beside,
+    evaluating,
+)
 from magrounding.agents.transfer import download, upload
 from magrounding.brief import brief
 from magrounding.errors import Diverged
@@ -102,13 +112,15 @@ class Player:
             name: EncodedTexts(policy, name, keep=_changes(spec, names)) for name, names in policy.reads.items()
         }
 
+    def share_texts(self, other: Player) -> None:
+        """Read together with another player that has the same network and is shown the same texts."""
+        self._texts = other._texts
+
     def forget_texts(self) -> None:
         """Read every text afresh: the weights have changed."""
         for texts in self._texts.values():
             texts.forget()
 
-    @own_defaults()
-    @torch.no_grad()
     def choose(
         self,
         shown: Shown,
@@ -135,15 +147,13 @@ class Player:
         Raises:
             Diverged: the network's probabilities are not finite.
         """
-        every = rows is None
-        mode = nullcontext() if learning else evaluating(self.policy)
-        with mode, torch.autocast(self.device.type, torch.bfloat16, enabled=self.bf16):
-            output = self.policy(self.batch(shown, restarts, rows=rows, record=record))
-            aux = {name: compute() for name, compute in output.aux.items() if explain or name == MARKS}
-        found = {"logits": output.logits.float(), "value": output.value.float()}
-        kinds = {"": found, "aux": aux, "record": output.record}
-        fetched = download({(kind, name): each[0] for kind, own in kinds.items() for name, each in own.items()})
-        logits = torch.from_numpy(fetched["", "logits"])
+        with torch.no_grad():
+            _, output = look([self], [shown], restarts, [record or {}], rows, learning=learning)
+        return take([self], output, rows, greedy=greedy, explain=explain)[0]
+
+    def take(self, found: Mapping[Any, np.ndarray], greedy: bool, rows: np.ndarray | None) -> Choice:
+        """Choose by what the network has found for this player, [R, …]."""
+        logits = torch.from_numpy(found["", "logits"])
         if greedy:
             action = logits.argmax(-1)
         else:
@@ -154,14 +164,12 @@ class Player:
                 if chances.isfinite().all():
                     raise
                 raise Diverged("the network's probabilities of actions are not finite") from None
-        if output.memory is not None:
-            after = output.memory[0]
-            self.memory = after if every or self.memory is None else self.memory.index_copy(0, self._index(rows), after)
         chosen = action.numpy()
-        self.last_action[slice(None) if every else rows] = chosen
-        self.aux = {name: fetched["aux", name] for name in aux}
-        record = {name: fetched["record", name] for name in output.record}
-        return Choice(chosen, fetched["", "logits"], fetched["", "value"], record)
+        self.last_action[slice(None) if rows is None else rows] = chosen
+        self.aux, record = (
+            {name: each for (of, name), each in found.items() if of == kind} for kind in ("aux", "record")
+        )
+        return Choice(chosen, found["", "logits"], found["", "value"], record)
 
     def batch(
         self,
@@ -182,7 +190,7 @@ class Player:
         return Batch(
             {name: sent["seen", name] for name in shown.observation},
             {name: Reading(texts.encoding, sent["text", name]) for name, texts in self._texts.items()},
-            memory if rows is None or memory is None else memory[self._index(rows)],
+            memory if rows is None or memory is None else memory[self.index(rows)],
             sent["", "restarts"],
             sent["", "last"],
             {name: sent["record", name] for name in record or {}},
@@ -198,8 +206,61 @@ class Player:
             shows[name] = texts.read(keys, flat_choices(ids), rows)
         return shows
 
-    def _index(self, rows: np.ndarray) -> Tensor:
+    def index(self, rows: np.ndarray) -> Tensor:
         return upload({"": rows}, self.device)[""]
+
+
+@own_defaults()
+def look(
+    players: Sequence[Player],
+    shown: Sequence[Shown],
+    restarts: np.ndarray,
+    records: Sequence[Mapping[str, np.ndarray]],
+    rows: np.ndarray | None = None,
+    *,
+    learning: bool = False,
+) -> Pass:
+    """What a network sees and finds for one player, or for several that `share_texts`, and no memory, in one pass.
+
+    Gradients are part of it where they are enabled; until it is dropped, no text may be forgotten then. Arguments are
+    those of `Player.choose`.
+    """
+    first = players[0]
+    mode = nullcontext() if learning else evaluating(first.policy)
+    with mode, torch.autocast(first.device.type, torch.bfloat16, enabled=first.bf16):
+        batches = [
+            player.batch(own, restarts, rows=rows, record=record)
+            for player, own, record in zip(players, shown, records, strict=True)
+        ]
+        with torch.autocast(first.device.type, enabled=False):  # autocast cannot join float64
+            batch = batches[0] if len(batches) == 1 else beside(batches)
+        return batch, first.policy(batch)
+
+
+@own_defaults()
+@torch.no_grad()
+def take(
+    players: Sequence[Player],
+    output: PolicyOutput,
+    rows: np.ndarray | None = None,
+    *,
+    greedy: bool = False,
+    explain: bool = False,
+) -> list[Choice]:
+    """Choose for each player by what `look` has found; arguments are those of `Player.choose`."""
+    first = players[0]
+    if output.memory is not None:
+        after, before = output.memory[0], first.memory
+        first.memory = after if rows is None or before is None else before.index_copy(0, first.index(rows), after)
+    with torch.autocast(first.device.type, torch.bfloat16, enabled=first.bf16):
+        aux = {name: compute() for name, compute in output.aux.items() if explain or name == MARKS}
+    kinds = {"": {"logits": output.logits.float(), "value": output.value.float()}, "aux": aux, "record": output.record}
+    fetched = download({(kind, name): each[0].detach() for kind, own in kinds.items() for name, each in own.items()})
+    parts = [np.split(each, len(players)) for each in fetched.values()]
+    return [
+        player.take(dict(zip(fetched, own, strict=True)), greedy, rows)
+        for player, own in zip(players, zip(*parts, strict=True), strict=True)
+    ]
 
 
 def _changes(spec: EnvSpec, names: tuple[str, ...]) -> bool:
@@ -235,7 +296,7 @@ class EncodedTexts:
         self._keys = self._index = np.zeros(0, np.int64)  # key and slot of the text that each game shows, [B, …]
 
     def read(self, keys: np.ndarray, texts: Mapping[str, np.ndarray], rows: np.ndarray | None = None) -> np.ndarray:
-        """Encode new texts and return the index [R, …] int64 of each text in `encoding`; call it without gradients.
+        """Encode new texts and return the index [R, …] int64 of each text in `encoding`.
 
         Args:
             keys: [R, …] int64, equal keys mean equal texts.
@@ -277,7 +338,7 @@ class EncodedTexts:
 
     def _place(self, new: dict[int, int], texts: Mapping[str, np.ndarray]) -> None:
         """Encode new texts, given the row of each key in `texts`, and give each a slot."""
-        if not self.keep:
+        if not self.keep and not torch.is_grad_enabled():  # a graph holds the others as they are
             for key in self._slots.keys() - set(self._keys.ravel().tolist()):
                 del self._slots[key]
         rows, used = list(new.values()), set(self._slots.values())
@@ -297,7 +358,7 @@ def overwrite(kept: TextEncoding, rows: Tensor, new: TextEncoding, size: int) ->
     """Write the texts of `new` [R, …] to `rows` [R] int64 of `kept`, in place where they fit.
 
     Where a new text is longer than all that were kept, or `size` texts do not fit, the kept ones are padded with zeros
-    first: use the returned encoding. For encodings without gradients.
+    first: use the returned encoding.
     """
     if all(len(tensor) == size and tensor.shape[1:] == new[name].shape[1:] for name, tensor in kept.items()):
         return {name: tensor.index_copy_(0, rows, new[name]) for name, tensor in kept.items()}

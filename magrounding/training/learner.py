@@ -75,6 +75,10 @@ class Learner(ABC, Generic[Config]):
     def explore(self, steps: int) -> None:
         """Set exploration for the next rollout, after so many environment steps of the schedule."""
 
+    def takes_passes(self, games: int) -> bool:
+        """Whether it learns from what acting computed (`Trajectory.passes`), in so many games."""
+        return False
+
     def snapshot(self) -> dict[str, np.ndarray]:
         """Return the state beside weights and optimiser, as arrays for `restore`."""
         return {}
@@ -108,6 +112,8 @@ class Learner(ABC, Generic[Config]):
 
     def reevaluate(self, minibatch: Minibatch) -> Reevaluation:
         """Run the network over some games of a trajectory, gradients included."""
+        if minibatch.passes:
+            return self._from_passes(minibatch)
         with self.autocast():
             batch = self.policy.encode_batch(minibatch.inputs)
             output = self.policy(batch)
@@ -126,6 +132,28 @@ class Learner(ABC, Generic[Config]):
         losses = {name: loss if loss.dim() == 0 else loss[:-1] for name, loss in auxiliary.losses.items()}
         metrics = {name: metric[:-1].detach() for name, metric in auxiliary.metrics.items()}
         return Reevaluation(output.logits.float()[:-1], values[:-1], next_value, Auxiliary(losses, metrics))
+
+    def _from_passes(self, minibatch: Minibatch) -> Reevaluation:
+        """As `reevaluate` of all games, from what acting has computed with these very weights."""
+        *passes, (_, beyond) = minibatch.passes
+        with self.autocast():
+            learnt = [
+                self.policy.losses(
+                    batch,
+                    output,
+                    {name: each[t : t + 1] for name, each in minibatch.extras.items()},
+                    self._weighted_losses,
+                )
+                for t, (batch, output) in enumerate(passes)
+            ]
+        logits, values = (
+            torch.cat([getattr(each, name) for _, each in passes]).float() for name in ("logits", "value")
+        )
+        losses, metrics = (
+            {name: torch.cat([each[name] for each in own]) for name in own[0]} for own in zip(*learnt, strict=True)
+        )
+        next_value = torch.cat((values[1:], beyond.value.float())).detach()
+        return Reevaluation(logits, values, next_value, Auxiliary(losses, metrics))
 
     def auxiliary(self, now: Reevaluation, alive: Tensor) -> dict[str, Tensor]:
         """Return auxiliary losses and metrics of some games [b], as means over steps where `alive` [T, b] is true.
@@ -274,9 +302,17 @@ class MinibatchLearner(Learner[MinibatchOptions]):
         part = min(1.0, (steps - c.warm_up) / c.anneal_steps)
         return c.learning_rate * (c.final_rate + (1 - c.final_rate) * 0.5 * (1 + math.cos(math.pi * part)))
 
+    def takes_passes(self, games: int) -> bool:
+        """Whether an update is one gradient step on all games at once, of a network without memory."""
+        whole = self.config.epochs == self.config.minibatches == len(self.parts_of(np.arange(games))) == 1
+        return whole and self.policy.initial_memory(1) is None and not self.contrasts
+
     def minibatches(self, trajectory: Trajectory, steps: int) -> Iterator[np.ndarray]:
         """Yield the games [b] of each minibatch of an epoch, for all epochs."""
         order = np.random.default_rng(steps)  # a function of the step alone: a resumed run draws the same
+        if trajectory.passes:
+            yield np.arange(trajectory.num_games)
+            return
         for _ in range(self.config.epochs):
             shuffled = order.permutation(trajectory.num_games * trajectory.segments)
             yield from np.array_split(shuffled, min(self.config.minibatches, len(shuffled)))

@@ -11,11 +11,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from magrounding.agents.policy import OTHERS, REASONS, STATE, common_diagnostics
+from magrounding.agents.policy import OTHERS, REASONS, STATE, Pass, PolicyOutput, common_diagnostics
 from magrounding.brief import brief
 from magrounding.capabilities import HasSnapshots, HasState, find_capability, find_halves, require_capability
 from magrounding.errors import ConfigurationError
-from magrounding.play.player import Player, Shown
+from magrounding.play.player import Player, Shown, look, take
 from magrounding.texts import TextRecorder
 from magrounding.threads import map_agents
 from magrounding.training.clock import Clock
@@ -80,6 +80,7 @@ class RolloutWorker:
         needs: what learners need beyond their own trajectory (`agents.policy`); what policies need is recorded as well.
         teacher: leads some games and labels every step (LABELS); None for learners who find out by themselves.
         segment: steps of the parts that learners cut games into (`Trajectory.segments`); 0: they do not.
+        passes: keep what the networks compute, for their learners (`Trajectory.passes`).
 
     Raises:
         ConfigurationError: an unroll that is no whole number of segments.
@@ -95,6 +96,7 @@ class RolloutWorker:
         needs: frozenset[str] = frozenset(),
         teacher: Teacher | None = None,
         segment: int = 0,
+        passes: bool = False,
     ) -> None:
         self.vec = vec
         self.players = list(players)
@@ -108,6 +110,13 @@ class RolloutWorker:
         self._segment = segment or unroll
         if unroll % self._segment:
             raise ConfigurationError(f"an unroll of {unroll} steps has no whole segments of {segment}")
+        # One pass acts for all agents where it is kept.
+        together = passes and len({id(player.policy) for player in self.players}) == 1
+        self._groups = [range(len(self.players))] if together else [[i] for i in range(len(self.players))]
+        if together:
+            for player in self.players[1:]:
+                player.share_texts(self.players[0])
+        self._passes: list[list[Pass]] = [[] for _ in self._groups if passes]
         self._by_batch = any(player.policy.by_batch for player in self.players)
         self._fields = vec.spec.own_fields
         self._restarted = np.ones(vec.num_envs, np.bool_)
@@ -129,6 +138,8 @@ class RolloutWorker:
             beta: of DAgger, the probability of each game to be led by the teacher.
             steps: environment steps so far, which decide the teacher's draws.
         """
+        for passes in self._passes:
+            passes.clear()
         if self._teacher is not None:
             self._teacher.begin(self.vec.num_envs, beta, steps)
             self._led |= self._teacher.leads
@@ -164,6 +175,11 @@ class RolloutWorker:
             self._led &= ~info.done if self._teacher is None else ~info.done | self._teacher.leads
             self.clock.add("world", since)
         self._record_observation(self.unroll)
+        if self._passes and not truncations:
+            since = time.perf_counter()
+            for group in range(len(self._groups)):
+                self._look(group, self.unroll)
+            self.clock.add("acting", since)
         n = self.vec.num_agents
         shared = {} if truncations else {names: recorder.texts() for names, recorder in self._shared.items()}
         metrics = self._diagnose()
@@ -288,23 +304,41 @@ class RolloutWorker:
         """Actions [R, n] int64 of some games, by default of all; each agent sees its own part."""
         some = slice(None) if rows is None else rows
 
-        def choose(i: int) -> None:
-            player, kept = self.players[i], self._kept[i]
-            record = {name: kept.record[name][t] for name in self._drawn[i]}
-            seen = {name: buffer[t] for name, buffer in kept.observation.items()}
-            shown = Shown(seen, self._texts_of(i, self._observation), self._info.document)
-            choice = player.choose(shown, self._restarted, rows=rows, record=record, learning=True)
-            for name, array in choice.record.items():
-                self._keep(self._kept[i].record, t, name, array, some)
-            if player.aux:
-                self._aux[i].append(player.aux)
-            kept.action[t, some] = choice.action
-            kept.logits[t, some] = choice.logits
-            kept.value[t, some] = choice.value
+        def choose(group: int) -> None:
+            agents = self._groups[group]
+            players = [self.players[i] for i in agents]
+            for i, choice in zip(agents, take(players, self._look(group, t, rows), rows), strict=True):
+                kept, player = self._kept[i], self.players[i]
+                for name, array in choice.record.items():
+                    self._keep(kept.record, t, name, array, some)
+                if player.aux:
+                    self._aux[i].append(player.aux)
+                kept.action[t, some] = choice.action
+                kept.logits[t, some] = choice.logits
+                kept.value[t, some] = choice.value
 
-        for _ in self._map(choose, range(len(self.players))):
+        for _ in self._map(choose, range(len(self._groups))):
             pass
         return np.stack([kept.action[t, some] for kept in self._kept], axis=1)
+
+    def _look(self, group: int, t: int, rows: np.ndarray | None = None) -> PolicyOutput:
+        """What the network of a group of agents finds in step t of some games."""
+        agents = self._groups[group]
+        shown = [
+            Shown(
+                {name: buffer[t] for name, buffer in self._kept[i].observation.items()},
+                self._texts_of(i, self._observation),
+                self._info.document,
+            )
+            for i in agents
+        ]
+        records = [{name: self._kept[i].record[name][t] for name in self._drawn[i]} for i in agents]
+        players = [self.players[i] for i in agents]
+        with torch.set_grad_enabled(bool(self._passes)):
+            seen = look(players, shown, self._restarted, records, rows, learning=True)
+        if self._passes:
+            self._passes[group].append(seen)
+        return seen[1]
 
     def _keep(
         self, kept: dict[str, np.ndarray], t: int, name: str, array: np.ndarray, rows: slice | np.ndarray
@@ -369,6 +403,7 @@ class RolloutWorker:
             segments=self.unroll // self._segment,
             last_memory=self.players[i].memory,
             metrics=metrics,
+            passes=self._passes[i] if i < len(self._passes) and not truncations else (),
         )
 
     def _of_all(self, name: str) -> np.ndarray:

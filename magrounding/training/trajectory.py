@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from magrounding.agents.policy import STATE, Batch, Reading
+from magrounding.agents.policy import STATE, Batch, Pass, Reading
 from magrounding.agents.transfer import upload
 from magrounding.brief import brief
 from magrounding.vector import Observation
@@ -80,6 +80,7 @@ class Minibatch(Steps):
         truncated_at: ([F], [F]) int64, the steps and the places among these games.
         extras: [T+1, b, …] as in `Trajectory`.
         carried: [B, …], the trajectory's own.
+        passes: the trajectory's own; only all games at once have them.
     """
 
     __repr__ = brief
@@ -90,6 +91,7 @@ class Minibatch(Steps):
     truncated_at: tuple[Tensor, Tensor]
     extras: dict[str, Tensor]
     carried: Tensor | None
+    passes: Sequence[Pass] = ()
 
 
 @dataclass
@@ -117,6 +119,8 @@ class Trajectory:
         metrics: what else the log is to say of the agent's play.
         carried: [B, …] that the learner fills with memory before the boundary, for demonstrations that go on; or None.
         segments: S, the parts of T / S steps that each game is cut into for learning.
+        passes: T + 1, for a learner that takes all games in one gradient step: what acting has computed with the
+            weights that learn from it.
     """
 
     __repr__ = brief
@@ -140,6 +144,7 @@ class Trajectory:
     metrics: dict[str, float] = field(default_factory=dict)
     carried: Tensor | None = None
     segments: int = 1
+    passes: Sequence[Pass] = ()
 
     @property
     def num_games(self) -> int:
@@ -247,6 +252,7 @@ class SentTrajectory:
             truncated_at=(sent["t"], sent["b"]),
             extras={name: take(each) for name, each in self.tensors["extras"].items()},
             carried=kept.carried,
+            passes=kept.passes,
         )
 
     def boundary(self) -> Batch:
@@ -326,6 +332,7 @@ def side_by_side(trajectories: Sequence[Trajectory]) -> Trajectory:
         extras=extras | {STATE: first.extras[STATE]} if STATE in extras else extras,
         metrics={name: float(np.mean([each.metrics[name] for each in trajectories])) for name in first.metrics},
         segments=first.segments,
+        passes=first.passes,
     )
 
 

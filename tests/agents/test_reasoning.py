@@ -7,7 +7,7 @@ import torch
 import magrounding as mg
 from magrounding.agents.building import make_policy
 from magrounding.agents.document_policy import Inputs
-from magrounding.agents.modules import attention, spatial_max
+from magrounding.agents.modules import spatial_max
 from magrounding.agents.policy import OTHERS, REASONS, STATEMENTS, SUBGOALS, TARGETS
 from magrounding.envs.rtfm.oracle import Oracle
 from magrounding.training.ppo import PPOConfig
@@ -41,7 +41,7 @@ def test_each_loss_is_the_divergence_from_an_even_choice_of_what_is_right():
     sample = make_sample(5, 2)
     text = policy.encode_text(sample.manual, sample.goal)
     inputs = Inputs(sample.observation, text, sample.document)
-    maps, queries = policy.respond(inputs).seen
+    seen = policy.respond(inputs).seen
     chance = torch.rand(5, 36, generator=torch.Generator().manual_seed(1))
     marked = (chance > 0.9).view(5, 6, 6)
     marked[0] = False
@@ -49,22 +49,22 @@ def test_each_loss_is_the_divergence_from_an_even_choice_of_what_is_right():
     told = torch.zeros(5, rows, dtype=torch.bool)
     told[1:, 0] = True
     reasons = {TARGETS: marked[None], SUBGOALS: marked.flip(2)[None], STATEMENTS: told[None]}
-    losses = policy.reasoning.losses(maps, queries, policy.reader.words, inputs, reasons)
+    losses = policy.reasoning.losses(seen, policy.reader.words, inputs, reasons)
     assert set(losses) == LOSSES
     for name, each in losses.items():
         assert each.shape == (1, 5)
         assert each[0, 0] == 0, name  # nothing is right
     losses = {name: each[0] for name, each in losses.items()}
     n = 3
-    log_pi = policy.reasoning.target(maps[0])[n, 0].flatten().log_softmax(0)
+    log_pi = policy.reasoning.target(seen.maps[0])[n, 0].flatten().log_softmax(0)
     assert losses["target"][n].item() == pytest.approx(apart(log_pi[marked[n].flatten()]), rel=1e-4)
-    log_pi = policy.reasoning.subgoal(maps[-1])[n, 0].flatten().log_softmax(0)
+    log_pi = policy.reasoning.subgoal(seen.maps[-1])[n, 0].flatten().log_softmax(0)
     assert losses["subgoal"][n].item() == pytest.approx(apart(log_pi[marked.flip(2)[n].flatten()]), rel=1e-4)
     words = set(sample.observation["grid"][n][marked[n]].flatten().tolist()) - {0}
-    log_pi = (policy.reader.words.weight @ policy.reasoning.name(spatial_max(maps[1])[n])).log_softmax(0)
+    log_pi = (policy.reader.words.weight @ policy.reasoning.name(spatial_max(seen.maps[1])[n])).log_softmax(0)
     assert losses["name"][n].item() == pytest.approx(apart(log_pi[sorted(words)]), rel=1e-4)
     d = int(sample.document[n])
-    weights = attention(text["states"][d : d + 1], text["mask"][d : d + 1], queries[2][n].view(1, 1, -1))[0, 0]
+    weights = seen.weights[2][n]
     first = text["from"][d, :, 0].bool()
     assert losses["statement"][n].item() == pytest.approx(apart(weights[first].log()), rel=1e-4)
 
@@ -80,7 +80,7 @@ def test_an_endi_learns_reasons_on_the_whole_map():
     assert losses.keys() == LOSSES | {"modelling", "division"}
     seen, own = output.seen.seen, output.seen.division.own
     assert not own.all()
-    whole = policy.grounding(seen.cells, seen.positions, seen.summary, policy._flat(batch), [])
+    whole = policy.grounding(seen.cells, seen.positions, seen.summary, policy._flat(batch)).maps
     for name, marked, layer in (("target", TARGETS, 0), ("subgoal", SUBGOALS, -1)):
         right = minibatch.extras[marked].flatten(2)
         log_pi = getattr(policy.reasoning, name)(whole[layer]).flatten(1).log_softmax(1).view(right.shape)

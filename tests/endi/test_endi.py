@@ -77,7 +77,9 @@ def test_normalized_goals_bound_the_division():
         policy = network("endi_dis", normalize_goals=normalized)
         for scale in (1.0, 100.0):
             with torch.no_grad():
-                policy.goal_grounding.register_forward_hook(lambda _, __, maps, by=scale: [by * each for each in maps])
+                policy.goal_grounding.register_forward_hook(
+                    lambda _, __, seen, by=scale: seen._replace(maps=[by * each for each in seen.maps])
+                )
                 chances[normalized, scale] = act(policy, shown)[0].seen.division.difference
     assert chances[False, 100.0].abs().max() > 50 * chances[False, 1.0].abs().max()
     torch.testing.assert_close(chances[True, 100.0], chances[True, 1.0], rtol=1e-3, atol=1e-3)

@@ -32,12 +32,11 @@ from magrounding.agents.modules import (
     distance_map,
     embed_cells,
     masked_softmax,
-    spatial_max,
 )
 from magrounding.agents.policy import REASONS, Accepts, Auxiliary, Batch, PolicyOutput, TextEncoding
 from magrounding.agents.pretrained_language import PretrainedStates
 from magrounding.agents.sir.heads import ChoiceHead, make_action_head
-from magrounding.agents.txt2pi import Reasoning, Txt2Pi, Txt2PiConfig, Txt2PiGrounding, attention_to_statements
+from magrounding.agents.txt2pi import Reasoning, Seen, Txt2Pi, Txt2PiConfig, Txt2PiGrounding, attention_to_statements
 from magrounding.errors import ConfigurationError
 from magrounding.schema import Count, OneOf, Options, Sizes
 from magrounding.spec import CHOICES, Directions, EnvSpec, FixedActions, Text, TextChoices
@@ -262,11 +261,6 @@ class EntityAttention(nn.Module):
         return attended.transpose(1, 2).unflatten(2, size)
 
 
-class _Seen(NamedTuple):
-    maps: list[Tensor]  # V [N, C, H, W] of each layer
-    queries: list[Tensor]  # [N, D] of each layer to the joint text
-
-
 class Sir(DocumentPolicy):
     """The SIR policy.
 
@@ -338,7 +332,7 @@ class Sir(DocumentPolicy):
             if memory is None:
                 memory = torch.zeros(len(hidden), 2, self.config.width, device=hidden.device)
             hidden, memory = self._track(self.tracker, hidden, memory)
-        aux = attention_to_statements(seen.queries, inputs) if self.reader.has_manual else {}
+        aux = attention_to_statements(seen.weights, inputs) if self.reader.has_manual else {}
         return self._decide(hidden, seen, inputs, memory)._replace(aux=aux)
 
     def losses(
@@ -346,8 +340,7 @@ class Sir(DocumentPolicy):
     ) -> Auxiliary:
         if self.reasoning is None or not extras.keys() >= REASONS:
             return Auxiliary()
-        maps, queries = output.seen
-        return Auxiliary(self.reasoning.losses(maps, queries, self.reader.words, self._flat(batch), extras))
+        return Auxiliary(self.reasoning.losses(output.seen, self.reader.words, self._flat(batch), extras))
 
     def unroll(self, inputs: Inputs, memory: Tensor, restarts: Tensor) -> PolicyOutput:
         """Compute all but the LSTM for all steps at once, see `DocumentPolicy.unroll`."""
@@ -378,7 +371,7 @@ class Sir(DocumentPolicy):
                 observation[name] = read.encoding[SUMMARY].index_select(0, read.index.flatten())
         return Inputs(observation, text, document)
 
-    def _perceive(self, inputs: Inputs) -> tuple[Tensor, _Seen]:
+    def _perceive(self, inputs: Inputs) -> tuple[Tensor, Seen]:
         """H [N, width] without memory, and the layers of the whole map."""
         observation, fields = inputs.observation, self.reader.look_up(inputs)
         grid = observation["grid"]
@@ -388,14 +381,13 @@ class Sir(DocumentPolicy):
         position = observation["position"] if self.has_place else grid.new_full((len(grid), 2), -1)
         positions = distance_map(position, *grid.shape[1:3])  # Z [N, 2, H, W]
         summary = self.reader.merge(fields)  # [C; A] [N, 4 · hidden], the text that does not depend on the map
-        queries: list[Tensor] = []
-        maps = self.grounding(cells, positions, summary, inputs, queries)
-        pooled = spatial_max(maps[-1])
+        seen = self.grounding(cells, positions, summary, inputs)
+        pooled = seen.tops[-1]
         if self.local is not None:
             near = (around(part, position, self.config.crop) for part in (cells, positions))
-            pooled = pooled + spatial_max(self.local(*near, summary, inputs)[-1])
+            pooled = pooled + self.local(*near, summary, inputs).tops[-1]
         activation = torch.tanh if self.config.head == "linear" else F.relu
-        return activation(self.final(pooled)), _Seen(maps, queries)
+        return activation(self.final(pooled)), seen
 
     def _track(self, tracker: nn.LSTMCell, hidden: Tensor, memory: Tensor) -> tuple[Tensor, Tensor]:
         """H' = H + LSTM(H, state) and the next state, in float32 under autocast too: it sums up over an episode."""
@@ -403,7 +395,7 @@ class Sir(DocumentPolicy):
             after = tracker(hidden.float(), memory.unbind(1))
         return hidden + after[0], torch.stack(after, 1)
 
-    def _decide(self, hidden: Tensor, seen: _Seen, inputs: Inputs, memory: Tensor | None) -> PolicyOutput:
+    def _decide(self, hidden: Tensor, seen: Seen, inputs: Inputs, memory: Tensor | None) -> PolicyOutput:
         observation, text, _ = inputs
         logits = self.policy(self.acting(hidden), seen.maps[-1], observation, text)
         value = self.value(self.judging(hidden)).squeeze(1)
