@@ -227,6 +227,7 @@ class EnvSpec:
         num_agents: n.
         actions: what an agent chooses from.
         words: the word of each id, id 0 being padding; empty where a world's ids are not words.
+        names: words that name a thing and say nothing of it: which of them stands where changes with every game.
         max_cycles: steps after which an episode is truncated.
         time_limit_is_loss: a time-out is a loss with its own reward: the value after it is 0.
         outcome: WON or SCORE.
@@ -252,6 +253,7 @@ class EnvSpec:
     state_parts: tuple[tuple[str, tuple[int, ...]], ...] = ()
     tokenizer: str = ""
     source: str = ""
+    names: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
         check_choice("outcome of a world", self.outcome, get_args(Outcome))

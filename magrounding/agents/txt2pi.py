@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from magrounding.agents.building import configure
 from magrounding.agents.document_policy import DocumentPolicy, Inputs
 from magrounding.agents.language import RECURRENT, TextEncoder, distinct_rows, join_statements, statements_of
+from magrounding.agents.matching import MATCHES, NAMES, Matching, make_matcher
 from magrounding.agents.modules import (
     HEADS,
     ActorCritic,
@@ -56,11 +57,13 @@ class Seen(NamedTuple):
         maps: V [N, C, H, W] of every layer.
         tops: s [N, C], their maxima over cells.
         weights: [N, L] that each layer gave to the words of the document; none without visual attention.
+        matching: of the option `match`.
     """
 
     maps: list[Tensor]
     tops: list[Tensor]
     weights: list[Tensor]
+    matching: Matching | None = None
 
 
 class Reasoning(nn.Module):
@@ -71,7 +74,9 @@ class Reasoning(nn.Module):
     * "target": the map of the first layer marks the cells of the targets;
     * "name": the summary of the second names, by the word table, what the manual is to be asked about: what stands
       there, or what the agent holds, where that beats a target;
-    * "statement": the query of the third layer attends to the words of the statements that answer;
+    * "statement": the query of the third layer attends to the words of the statements that answer, to their names
+      where names are matched;
+    * "asked", where names are matched: the goal's query attends to the names of what stands there;
     * "subgoal": the map of the last layer marks the cells of what is to be reached next.
 
     Args:
@@ -110,14 +115,21 @@ class Reasoning(nn.Module):
         asking = (grid * targets.unsqueeze(-1)).flatten(1) * ~armed, observation["inventory"].long() * armed
         named = torch.zeros(len(grid), words.num_embeddings, device=grid.device)
         named.scatter_(1, torch.cat(asking, 1), 1.0)[:, 0] = 0.0  # id 0: no word
+        if seen.matching is not None:
+            named[:, seen.matching.ranks > 0] = 0.0  # a map tells names apart
         asked = seen.weights[_ASKS].float()
-        stated = torch.bmm(text["from"].index_select(0, document).float(), statements.float().unsqueeze(2))
+        stated = torch.bmm(text["from"].index_select(0, document).float(), statements.float().unsqueeze(2)).squeeze(2)
+        if seen.matching is not None:
+            stated = stated * (seen.matching.names > 0)
         losses = {
             "target": _error(self.target(seen.maps[_MARKS]).flatten(1).float().log_softmax(1), targets.flatten(1)),
             "name": _error((self.name(seen.tops[_NAMES]) @ words.weight.T).float().log_softmax(1), named),
-            "statement": _error(asked.clamp(min=1e-6).log(), stated.squeeze(2)),
+            "statement": _error(asked.clamp(min=1e-6).log(), stated),
             "subgoal": _error(self.subgoal(seen.maps[-1]).flatten(1).float().log_softmax(1), subgoals.flatten(1)),
         }
+        if seen.matching is not None:
+            goals = text["asked"].index_select(0, document).float()
+            losses["asked"] = _error(goals.clamp(min=1e-6).log(), seen.matching.named_in(targets))
         return {name: loss.unflatten(0, shape) for name, loss in losses.items()}
 
 
@@ -160,6 +172,10 @@ class Txt2PiConfig(Options):
             neither the paper nor the released program.
         reasons: learn an expert's reasons beside its moves (`Reasoning`), where an expert teaches that has some.
             Not of the paper.
+        names: "vectors": each name (`EnvSpec.names`) has one of its own (paper). "shared": all have the same, so that a
+            name is known only by where else it stands, and words never seen read as well as others, given `match`.
+        match: one more map beside each layer's input and one for the goal, and a number for what is held: how well the
+            words attended to fit ("none", paper: no maps). Names fit that are "equal", or words by a "learnt" product.
     """
 
     channels: Sizes = (16, 32, 64, 64, 64)
@@ -178,6 +194,8 @@ class Txt2PiConfig(Options):
     text_modulation: bool = True
     init: Annotated[str, OneOf(INITIALISATIONS)] = "default"
     reasons: bool = False
+    names: Annotated[str, OneOf(NAMES)] = "vectors"
+    match: Annotated[str, OneOf(MATCHES)] = "none"
 
 
 PROFILES = {
@@ -203,12 +221,13 @@ head_width 300.
 class Txt2PiReader(nn.Module):
     """Word table and text encoders."""
 
-    def __init__(self, vocabulary_size: int, config: Txt2PiConfig) -> None:
+    def __init__(self, spec: EnvSpec, config: Txt2PiConfig) -> None:
         super().__init__()
         # Without attention given the goal, its summary is all that is left of the goal.
         self.goal_in_text = config.goal_in_text or not config.task_attention
         self.task_attention = config.task_attention
-        self.words = nn.Embedding(vocabulary_size, config.embedding, padding_idx=0)
+        self.words = nn.Embedding(spec.vocabulary_size, config.embedding, padding_idx=0)
+        self.matcher = make_matcher(spec, self.words, config.names, config.match)
         self.goal = TextEncoder(config.embedding, config.goal_hidden)
         self.goal_attention = SelfAttention(self.goal.width)
         self.inventory = TextEncoder(config.embedding, config.inventory_hidden, config.inventory_encoder)
@@ -218,6 +237,10 @@ class Txt2PiReader(nn.Module):
         shared = self.goal.width * (self.goal_in_text + self.task_attention)
         self.query_width = self.document.width
         self.text_width = shared + self.inventory.width + self.document.width  # d_t
+        if self.matcher is not None:
+            if not (config.task_attention and config.visual_attention):
+                raise ConfigurationError("match needs task attention and visual attention: it maps the words they find")
+            self.text_width += 1 + self.document.width  # of what is held: how well it fits, and its state
 
     def forward(self, manual: Tensor, goal: Tensor) -> TextEncoding:
         """Encode U documents: manual [U, S, L], goal [U, G].
@@ -232,6 +255,8 @@ class Txt2PiReader(nn.Module):
         task = self.goal_attention(*self.goal(self.words, join_statements(goal)))  # c_goal
         summary = [task] if self.goal_in_text else []
         read = {"from": statements_of(manual, document.ids.shape[1])}
+        if self.matcher is not None:
+            read["ids"] = document.ids
         if self.task_attention:
             states, mask = self.goal(self.words, document)
             weights = attention(states, mask, task.unsqueeze(1))
@@ -241,6 +266,9 @@ class Txt2PiReader(nn.Module):
         if self.document_attention is not None:
             return {**read, "summary": torch.cat((*summary, self.document_attention(states, mask)), 1)}
         return {**read, "summary": torch.cat(summary, 1), "states": states, "mask": mask}
+
+    def match(self, inputs: Inputs) -> Matching | None:
+        return None if self.matcher is None else self.matcher(inputs)
 
     def read_inventory(self, inventory: Tensor) -> Tensor:
         """Return c_inv [N, 2 · inventory_hidden] of inventory [N, I]."""
@@ -273,6 +301,7 @@ class Txt2PiGrounding(nn.Module):
     ) -> None:
         super().__init__()
         self.skip = skips(channels)
+        fits = 0 if config.match == "none" else 2  # maps: of the layer's own attention, and of the goal's
         self.project_first = config.initial_query == "project_max"
         self.initial = nn.Linear(cells + positions, query_width) if config.visual_attention else None
         last = len(channels) - 1
@@ -284,34 +313,49 @@ class Txt2PiGrounding(nn.Module):
                 query_width if config.visual_attention and i < last else None,
                 config.text_modulation,
             )
-            for i, (below, width) in enumerate(layer_widths(channels, cells, positions))
+            for i, (below, width) in enumerate(layer_widths(channels, cells, positions + fits))
         )
 
-    def forward(self, cells: Tensor, positions: Tensor, summary: Tensor, inputs: Inputs) -> Seen:
+    def forward(
+        self,
+        cells: Tensor,
+        positions: Tensor,
+        summary: Tensor,
+        inputs: Inputs,
+        matching: Matching | None = None,
+        shown: Tensor | None = None,
+    ) -> Seen:
         """Return V [N, C, H, W] of every layer, its maxima [N, C], and the weights [N, L] of its visual attention.
 
         Args:
             cells, positions: V0 [N, D, H, W] and X_pos [N, P, H, W].
             summary: [N, D], the text that does not depend on the map.
             inputs: of which visual attention reads the document's `states` and `mask`.
+            matching: of these inputs, with the option `match`; shown: [N, H · W], the cells that it may match.
         """
         _, text, document = inputs
         ask = None if self.initial is None else DocumentAttention(text["states"], text["mask"], document)
         features = torch.cat((cells, positions), 1)
         query = None if self.initial is None else self._initial_query(self.initial, features)
+        if matching is not None:
+            positions = torch.cat((positions, matching(text["asked"].index_select(0, document), shown)[0]), 1)
+            summary = torch.cat((summary, matching.state_of_held(text["states"])), 1)
         below = maps = cells
         found, tops = [], []
         for i, layer in enumerate(cast("Iterable[FiLM2]", self.layers)):
-            if i > 0:
-                entering = maps + below if self.skip and i == len(self.layers) - 1 else maps
-                features = torch.cat((entering, positions.to(entering.dtype)), 1)
-            below = maps
             heard = summary if ask is None or query is None else torch.cat((summary, ask(query)), 1)
+            beside = [positions]
+            if matching is not None and ask is not None:
+                fit, held = matching(ask.weights[-1], shown)
+                beside, heard = [positions, fit], torch.cat((heard, held), 1)
+            entering = maps + below if self.skip and i == len(self.layers) - 1 else maps
+            features = torch.cat((entering, *(each.to(entering.dtype) for each in beside)), 1)
+            below = maps
             maps, top = layer.summed(features, heard)
             query = None if layer.query is None else layer.query(top)
             found.append(maps)
             tops.append(top)
-        return Seen(found, tops, [] if ask is None else ask.weights)
+        return Seen(found, tops, [] if ask is None else ask.weights, matching)
 
     def _initial_query(self, linear: nn.Linear, features: Tensor) -> Tensor:
         """u0 [N, query_width] of the cells and positions."""
@@ -324,16 +368,17 @@ class Txt2PiGrounding(nn.Module):
 class Txt2Pi(DocumentPolicy):
     """The txt2π policy."""
 
-    loss_weights = MappingProxyType({"target": 0.5, "name": 0.5, "statement": 0.2, "subgoal": 0.5})
+    loss_weights = MappingProxyType({"target": 0.5, "name": 0.5, "statement": 0.2, "asked": 0.2, "subgoal": 0.5})
     accepts = Accepts(fields=("manual", "position", "inventory", "action_mask"), egocentric=False)
 
     def __init__(self, spec: EnvSpec, config: Txt2PiConfig) -> None:
         super().__init__(spec)
         self.config = config
-        self.reader = Txt2PiReader(spec.vocabulary_size, config)
+        self.reader = Txt2PiReader(spec, config)
         self.grounding = Txt2PiGrounding(
             config.channels, config.embedding, 2, self.reader.text_width, self.reader.query_width, config
         )
+        self.depends_on_names = config.names == "vectors"
         self.head = ActorCritic(config.channels[-1], config.head_width, spec.num_actions, config.head)
         self.reasoning = make_reasoning(config)
         if self.reasoning is not None:
@@ -353,7 +398,8 @@ class Txt2Pi(DocumentPolicy):
             positions = positions.trunc()
         held = self.reader.read_inventory(observation["inventory"])
         summary = torch.cat((text["summary"].index_select(0, document), held), 1)
-        seen = self.grounding(cells, positions, summary, inputs)
+        matching = self.reader.match(inputs)
+        seen = self.grounding(cells, positions, summary, inputs, matching)
         logits, value = self.head(seen.tops[-1])
         aux = attention_to_statements(seen.weights, inputs)
         return PolicyOutput.masked(logits, value, observation, aux=aux, seen=seen)

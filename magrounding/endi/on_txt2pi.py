@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from magrounding.agents.document_policy import Inputs
+from magrounding.agents.matching import Matching
 from magrounding.agents.modules import among, apply_gains, distance_map, embed_cells
 from magrounding.agents.policy import REASONS, Auxiliary, Batch, PolicyOutput, TextEncoding
 from magrounding.agents.txt2pi import (
@@ -48,6 +49,7 @@ class _Seen(NamedTuple):
     cells: Tensor  # V0 [N, D, H, W], before any cell is hidden
     summary: Tensor  # [N, D'], text and inventory, the same for every mask
     positions: Tensor  # X_pos [N, 2, H, W]
+    matching: Matching | None
 
 
 class EnDiTxt2Pi(EnDi):
@@ -63,7 +65,8 @@ class EnDiTxt2Pi(EnDi):
     def __init__(self, spec: EnvSpec, config: EnDiTxt2PiConfig) -> None:
         super().__init__(spec, config)
         self.width = spec.grid.words_per_occupant
-        self.reader = Txt2PiReader(spec.vocabulary_size, config)
+        self.reader = Txt2PiReader(spec, config)
+        self.depends_on_names = config.names == "vectors"
         text = self.reader.text_width, self.reader.query_width
         self.goal_grounding = Txt2PiGrounding(config.goal_channels, config.embedding, 1, *text, config)
         both = 2 * config.goal_channels[-1]
@@ -93,11 +96,12 @@ class EnDiTxt2Pi(EnDi):
         places = cells(entity, can_hide=entity)
         held = self.reader.read_inventory(observation["inventory"])
         summary = torch.cat((text["summary"].index_select(0, document), held), 1)
-        seen = _Seen(embed_cells(self.reader.words, grid), summary, distance_map(position, height, width))
+        matching = self.reader.match(inputs)
+        seen = _Seen(embed_cells(self.reader.words, grid), summary, distance_map(position, height, width), matching)
         goals = []
         for agents in (position.unsqueeze(1), observation["teammates"]):
             distance = distance_to_nearest(places, agents, height, width).view(-1, 1, height, width)
-            goals.append(self.goal_grounding(seen.cells, distance, summary, inputs).maps[-1])
+            goals.append(self.goal_grounding(seen.cells, distance, summary, inputs, matching).maps[-1])
         logits = self.divider(self.goal_norm(torch.cat(goals, 1)))
         return Survey(places, logits.flatten(2).transpose(1, 2), seen)
 
@@ -128,4 +132,4 @@ class EnDiTxt2Pi(EnDi):
     def _look(self, inputs: Inputs, seen: _Seen, mask: Tensor) -> Seen:
         """`Txt2PiGrounding` where only the cells in mask [N, P] are shown."""
         left = seen.cells * mask.view(-1, 1, *seen.cells.shape[2:]).to(seen.cells.dtype)
-        return self.grounding(left, seen.positions, seen.summary, inputs)
+        return self.grounding(left, seen.positions, seen.summary, inputs, seen.matching, mask)

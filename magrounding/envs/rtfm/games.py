@@ -25,6 +25,7 @@ from magrounding.envs.rtfm.ontology import (
     LETTER_SPLITS,
     LETTERS,
     ME_ID,
+    NAMES,
     PROSE_SPLITS,
     ROCK_PAPER_SCISSORS,
     SPLITS,
@@ -32,8 +33,6 @@ from magrounding.envs.rtfm.ontology import (
     STOP,
     TASKS,
     TEAMS,
-    TRAINING,
-    UNSEEN,
     WALL_ID,
     Task,
     num_statements,
@@ -285,6 +284,7 @@ def _describe(game: RtfmGame, sentences: Sentences) -> spec.EnvSpec:
         max_cycles=game.max_cycles,
         capabilities=frozenset({spec.STATE, spec.SNAPSHOT, spec.PLACES, spec.SCENE, spec.EVENTS} | facts),
         state_parts=(("grid", map_shape), ("agents", (n, AGENT_WIDTH))),
+        names=frozenset(LETTERS if game.kind.letters else NAMES),
     )
 
 
@@ -309,9 +309,8 @@ def _document_shape(
 @cache
 def rtfm_vocabulary() -> Vocabulary:
     """Every word of every task, stage and split, held-out templates' too: an embedding table never changes size."""
-    names = [word for each in (TRAINING, UNSEEN) for word in (*each.monsters, *each.modifiers, *each.nouns)]
     plain = [t for language in (False, True) for t in our_sentences(language).templates if t.construction == PLAIN]
-    words = [*GRID_WORDS, *names, *ELEMENTS, *" ".join(TEAMS).split(), COMMA, *words_of(plain)]
+    words = [*GRID_WORDS, *NAMES, *ELEMENTS, *" ".join(TEAMS).split(), COMMA, *words_of(plain)]
     return Vocabulary(dict.fromkeys(words))
 
 

@@ -116,8 +116,8 @@ LETTERS = tuple("abcdefghijklmnopqrst")
 DRAGON, BEATS, STOP = "dragon", "beats", "."
 DRAGON_GOAL = "slay the dragon"
 
-_NAMES = (*TRAINING.monsters, *TRAINING.modifiers, *TRAINING.nouns, *UNSEEN.monsters, *UNSEEN.modifiers, *UNSEEN.nouns)
-MEANINGFUL = frozenset((*_NAMES, *ELEMENTS, *" ".join(TEAMS).split(), *GRID_WORDS, DRAGON)) - {"of", "the"}
+NAMES = (*TRAINING.monsters, *TRAINING.modifiers, *TRAINING.nouns, *UNSEEN.monsters, *UNSEEN.modifiers, *UNSEEN.nouns)
+MEANINGFUL = frozenset((*NAMES, *ELEMENTS, *" ".join(TEAMS).split(), *GRID_WORDS, DRAGON)) - {"of", "the"}
 """Words that name something of the game, which sentences have by slots alone."""
 
 
