@@ -55,17 +55,21 @@ _PRESETS = {
 }
 
 _ENDI = ("endi_num", "endi_dis", "endi_sup", "endi_reg")
-_TXT2PI = ("txt2pi", *_ENDI)
 _CONTROLS = ("txt2pi_no_task_attn", "txt2pi_no_vis_attn", "txt2pi_no_text_mod", "film", "conv")
-"""txt2π and EnDi on it, and what they are compared with: they read one and the same recipe."""
+"""What txt2π is compared with."""
 _SIR = ("sir", "sir_state", "sir_local_conv", "sir_entity_attn", "sir_bert", "sir_all")
 
 PRESETS = (
     *(PresetEntry(name, env, f"{_HERE}.{place}") for name, places in _PRESETS.items() for env, place in places.items()),
     *(
         PresetEntry("quick", env, f"{_HERE}.txt2pi:{name}", agents)
-        for env in ("rtfm", "ma_rtfm", "rock_paper_scissors")
-        for name, agents in (("QUICK_RTFM", _TXT2PI), ("CONTROLS", _CONTROLS))
+        for env, name, agents in (
+            ("rtfm", "QUICK_RTFM", ("txt2pi",)),
+            ("ma_rtfm", "QUICK_MA_RTFM", ("txt2pi",)),
+            ("ma_rtfm", "QUICK_ENDI", _ENDI),
+            ("rock_paper_scissors", "PLAIN_RTFM", ("txt2pi",)),
+            *((env, "CONTROLS", _CONTROLS) for env in ("rtfm", "ma_rtfm", "rock_paper_scissors")),
+        )
     ),
     PresetEntry("quick_reasons", "ma_rtfm", f"{_HERE}.txt2pi:QUICK_REASONS_ENDI", _ENDI),
     *(PresetEntry("quick", env, f"{_HERE}.sir:QUICK", _SIR) for env in ("rtfm", "ma_rtfm")),

@@ -2,10 +2,10 @@
 
 from dataclasses import replace
 
-from magrounding.experiment.presets.txt2pi import QUICK_RTFM
+from magrounding.experiment.presets.txt2pi import PLAIN_RTFM
 
 QUICK = replace(
-    QUICK_RTFM,
+    PLAIN_RTFM,
     about=(
         "SIR with narrow layers and heads of two layers, taught the oracle's moves and reasons, with manuals that "
         "begin short and grow: minutes on a CPU core; episodes of at most 80 steps."

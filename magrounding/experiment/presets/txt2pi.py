@@ -43,7 +43,7 @@ def _read(steps: int, ramps: Mapping[str, Ramp] | None = None) -> Phase:
     )
     # The shortest manuals stay until agents can walk: one seed of three that was late did not learn to read without it.
     growing = {"omission": Ramp(1.0, 0.0, hold=steps / 6, over=steps / 2)}
-    return for_steps(learner, steps, 128, ramps=ramps or growing, gate=READS)
+    return for_steps(learner, steps, 128, ramps=growing if ramps is None else ramps, gate=READS)
 
 
 def _read_on(steps: int) -> Phase:
@@ -52,7 +52,7 @@ def _read_on(steps: int) -> Phase:
     return _read(steps, {"decoys": decoys, "omission": Ramp(1.0, 0.0, hold=steps / 2.5, over=steps / 4)})
 
 
-QUICK_RTFM = replace(
+PLAIN_RTFM = replace(
     QUICK_RTFM,
     about=(
         "txt2π of a quarter of its width, by imitation of the oracle, with manuals that begin short and grow: minutes "
@@ -64,14 +64,14 @@ QUICK_RTFM = replace(
     unlearnt="stop",
 )
 
-CONTROLS = QUICK_RTFM.ungated
+CONTROLS = PLAIN_RTFM.ungated
 """The same for networks that are shown because they do not read."""
 
 QUICK_REASONS_RTFM = replace(
-    QUICK_RTFM,
+    PLAIN_RTFM,
     preset="quick_reasons",
     about=(
-        "txt2π as in `quick`, somewhat wider, and taught the oracle's reasons beside its moves: whom it is after, what "
+        "txt2π of a third of its width, as the paper has it, and taught the oracle's reasons beside its moves: whom it is after, what "
         "it reaches next, and which statements say so. Two monsters are read so too."
     ),
     phases={REMAINING_STAGES: (_read_on(900_000),)},
@@ -87,3 +87,22 @@ QUICK_REASONS_ENDI = replace(
     about="EnDi on txt2π as txt2π in the preset of this name, with the features normalized that divide the goals.",
     network={**QUICK_REASONS_MA_RTFM.network, "normalize_goals": True},
 )
+
+QUICK_RTFM = replace(
+    QUICK_REASONS_RTFM,
+    preset="quick",
+    about=(
+        "txt2π of a third of its width, by imitation of the oracle's moves and reasons. Names share one vector, and a "
+        "map shows where those stand that it attends to: words never seen are read as all others. Manuals begin short "
+        "and grow, then a stage's weights begin the next: minutes on a CPU core; episodes of at most 80 steps."
+    ),
+    phases={
+        **dict.fromkeys(("simple_stationary_single_monster", "simple_stationary", "s1"), (_read_on(450_000),)),
+        REMAINING_STAGES: (_read(450_000, {}),),
+    },
+    network={**QUICK_REASONS_RTFM.network, "names": "shared", "match": "equal"},
+)
+
+QUICK_MA_RTFM = replace(QUICK_RTFM, share_from=2)
+
+QUICK_ENDI = replace(QUICK_MA_RTFM, agent="endi_dis", network={**QUICK_MA_RTFM.network, "normalize_goals": True})
