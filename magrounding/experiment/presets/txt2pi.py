@@ -71,8 +71,8 @@ QUICK_REASONS_RTFM = replace(
     PLAIN_RTFM,
     preset="quick_reasons",
     about=(
-        "txt2π of a third of its width, as the paper has it, and taught the oracle's reasons beside its moves: whom it is after, what "
-        "it reaches next, and which statements say so. Two monsters are read so too."
+        "The paper's txt2π, of a third of its width, taught the oracle's reasons beside its moves: whom it is after, "
+        "what it reaches next, and which statements say so. Two monsters are read so too."
     ),
     phases={REMAINING_STAGES: (_read_on(900_000),)},
     network={**_NARROW, "channels": (16, 24, 24, 24, 24), "reasons": True},
