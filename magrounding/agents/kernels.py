@@ -185,66 +185,54 @@ def _modulate(maps, words, out, top, where):
     k = np.empty((9, MOST), np.float32)  # rows at known distances: loops over them are vectorised
     for n in range(len(out)):
         for c in range(channels):
-            k[0, c] = one + words[n, c]
-            k[1, c] = words[n, channels + c]
-            k[2, c] = words[n, 2 * channels + c]
-            k[3, c] = zero
-            k[4, c] = -one
+            for j in range(3):
+                k[j, c] = words[n, j * channels + c]
+            k[6, c], k[7, c] = -one, zero
         for s in range(cells):
-            source, here = maps[n, s], np.float32(s)
+            for j in range(3):
+                for c in range(channels):
+                    k[3 + j, c] = _wide(maps[n, s, j * channels + c])
             for c in range(channels):
-                k[5, c] = _wide(source[c])
-                k[6, c] = one + _wide(source[channels + c])
-                k[7, c] = _wide(source[2 * channels + c])
-            for c in range(channels):
-                a = k[1, c] + k[0, c] * k[5, c]
-                b = k[7, c] + k[6, c] * k[2, c]
+                a = k[1, c] + (one + k[0, c]) * k[3, c]
+                b = k[5, c] + (one + k[4, c]) * k[2, c]
                 now = (zero if a < zero else a) + (zero if b < zero else b)
-                more = not now <= k[4, c]
-                k[3, c] = here if more else k[3, c]
-                k[4, c] = now if more else k[4, c]
+                more = not now <= k[6, c]
+                k[6, c] = now if more else k[6, c]
+                k[7, c] = np.float32(s) if more else k[7, c]
                 k[8, c] = now
             for c in range(channels):
                 out[n, s, c] = _narrow(k[8, c], out[n, s, c])
         for c in range(channels):
-            top[n, c] = k[4, c]
-            where[n, c] = np.int32(k[3, c])
+            top[n, c], where[n, c] = k[6, c], np.int32(k[7, c])
 
 
 @cached_njit(nogil=True, fastmath=_FAST, error_model="numpy")
 def _modulate_back(maps, words, where, d_out, d_top, d_maps, d_words):
     cells, channels = d_out.shape[1:]
     zero, one = np.float32(0.0), np.float32(1.0)
-    k = np.empty((14, MOST), np.float32)
+    k = np.empty((15, MOST), np.float32)
     for n in range(len(d_out)):
         for c in range(channels):
-            k[0, c] = one + words[n, c]
-            k[1, c] = words[n, channels + c]
-            k[2, c] = words[n, 2 * channels + c]
-            k[3, c] = where[n, c]
-            k[4, c] = d_top[n, c]
-            k[5, c] = k[6, c] = k[7, c] = zero
+            for j in range(3):
+                k[j, c], k[9 + j, c] = words[n, j * channels + c], zero
+            k[7, c], k[8, c] = np.float32(where[n, c]), d_top[n, c]
         for s in range(cells):
-            source, target, here = maps[n, s], d_maps[n, s], np.float32(s)
+            for j in range(3):
+                for c in range(channels):
+                    k[3 + j, c] = _wide(maps[n, s, j * channels + c])
             for c in range(channels):
-                k[8, c] = _wide(source[c])
-                k[9, c] = one + _wide(source[channels + c])
-                k[10, c] = _wide(source[2 * channels + c])
-                k[11, c] = _wide(d_out[n, s, c])
+                k[6, c] = _wide(d_out[n, s, c])
             for c in range(channels):
-                up = k[11, c] + (k[4, c] if k[3, c] == here else zero)
-                a = up if k[1, c] + k[0, c] * k[8, c] > zero else zero
-                b = up if k[10, c] + k[9, c] * k[2, c] > zero else zero
-                k[5, c] += a * k[8, c]
-                k[6, c] += a
-                k[7, c] += b * k[9, c]
-                k[12, c] = a
-                k[13, c] = b
+                up = k[6, c] + (k[8, c] if k[7, c] == np.float32(s) else zero)
+                a = up if k[1, c] + (one + k[0, c]) * k[3, c] > zero else zero
+                b = up if k[5, c] + (one + k[4, c]) * k[2, c] > zero else zero
+                k[9, c] += a * k[3, c]
+                k[10, c] += a
+                k[11, c] += b * (one + k[4, c])
+                k[12, c], k[13, c], k[14, c] = a * (one + k[0, c]), b * k[2, c], b
+            for j in range(3):
+                for c in range(channels):
+                    d_maps[n, s, j * channels + c] = _narrow(k[12 + j, c], d_maps[n, s, c])
+        for j in range(3):
             for c in range(channels):
-                target[c] = _narrow(k[12, c] * k[0, c], target[c])
-                target[channels + c] = _narrow(k[13, c] * k[2, c], target[c])
-                target[2 * channels + c] = _narrow(k[13, c], target[c])
-        for c in range(channels):
-            d_words[n, c] = k[5, c]
-            d_words[n, channels + c] = k[6, c]
-            d_words[n, 2 * channels + c] = k[7, c]
+                d_words[n, j * channels + c] = k[9 + j, c]
