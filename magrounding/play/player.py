@@ -147,8 +147,7 @@ class Player:
         Raises:
             Diverged: the network's probabilities are not finite.
         """
-        with torch.no_grad():
-            _, output = look([self], [shown], restarts, [record or {}], rows, learning=learning)
+        _, output = look([self], [shown], restarts, [record or {}], rows, learning=learning)
         return take([self], output, rows, greedy=greedy, explain=explain)[0]
 
     def take(self, found: Mapping[Any, np.ndarray], greedy: bool, rows: np.ndarray | None) -> Choice:
@@ -219,15 +218,16 @@ def look(
     rows: np.ndarray | None = None,
     *,
     learning: bool = False,
+    gradients: bool = False,
 ) -> Pass:
     """What a network sees and finds for one player, or for several that `share_texts`, and no memory, in one pass.
 
-    Gradients are part of it where they are enabled; until it is dropped, no text may be forgotten then. Arguments are
-    those of `Player.choose`.
+    Until a pass with `gradients` is dropped, no text may be forgotten. Other arguments are those of `Player.choose`.
     """
     first = players[0]
     mode = nullcontext() if learning else evaluating(first.policy)
-    with mode, torch.autocast(first.device.type, torch.bfloat16, enabled=first.bf16):
+    autocast = torch.autocast(first.device.type, torch.bfloat16, enabled=first.bf16)
+    with mode, autocast, torch.set_grad_enabled(gradients):
         batches = [
             player.batch(own, restarts, rows=rows, record=record)
             for player, own, record in zip(players, shown, records, strict=True)

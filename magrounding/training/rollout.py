@@ -334,9 +334,9 @@ class RolloutWorker:
         ]
         records = [{name: self._kept[i].record[name][t] for name in self._drawn[i]} for i in agents]
         players = [self.players[i] for i in agents]
-        with torch.set_grad_enabled(bool(self._passes)):
-            seen = look(players, shown, self._restarted, records, rows, learning=True)
-        if self._passes:
+        keep = bool(self._passes)
+        seen = look(players, shown, self._restarted, records, rows, learning=True, gradients=keep)
+        if keep:
             self._passes[group].append(seen)
         return seen[1]
 
