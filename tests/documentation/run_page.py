@@ -30,6 +30,7 @@ from tests.documentation.pages import text
 
 SHORT = {
     "train": "--seeds 0 --budget 0.0005 --games 4 --set evaluation.every=null,unlearnt=continue --quiet",
+    "sweep": "--seeds 0 --random 2 --budget 0.0005 --games 4 --set evaluation.every=null --quiet",
     "evaluate": "--episodes 4",
     "match": "--games 2",
     "record": "--games 4",
@@ -41,7 +42,6 @@ SMALL = {"GAMES": 4}
 MODULES = {"benchmarks.curriculum": "train", "benchmarks.zero_shot": "evaluate", "benchmarks.throughput": "bench"}
 _MARK = re.compile(r"<!-- test: ([^>]*) -->\n$")
 _FILE = re.compile(r"# (\w+\.py)\n")
-_EXPORT = "export"
 
 
 def main() -> None:
@@ -95,7 +95,7 @@ def run_bash(example: Example) -> None:
     short = "short" in marks(example.document, example.start)
     for line in str(example.parsed).splitlines():
         words = shlex.split(line.removeprefix(".venv/bin/"), comments=True)
-        if words and words[0] == _EXPORT:
+        if words and words[0] == "export":
             for word in words[1:]:
                 name, _, value = word.partition("=")
                 os.environ[name] = os.pathsep.join([value, os.environ[name]]) if name == "PYTHONPATH" else value

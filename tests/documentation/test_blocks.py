@@ -28,8 +28,8 @@ BLOCKS = {page: re.findall(r"```(python|bash)\n(.*?)```", text(page), re.DOTALL)
 
 
 def python(*words, cwd):
-    around = {**os.environ, "PYTHONPATH": os.pathsep.join([str(cwd), str(ROOT)]), "OMP_NUM_THREADS": "1"}
-    around["MPLBACKEND"] = "agg"
+    path = f"{cwd}{os.pathsep}{ROOT}"
+    around = os.environ | {"PYTHONPATH": path, "OMP_NUM_THREADS": "1", "MPLBACKEND": "agg"}
     around.pop("MAGROUNDING_REGISTER", None)
     done = subprocess.run(
         [sys.executable, *map(str, words)],
@@ -87,7 +87,7 @@ def test_the_python_of_all_pages_and_notebooks_runs(tmp_path, request):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("page", [page for page in BLOCKS if BLOCKS[page]], ids=name)
+@pytest.mark.parametrize("page", [*filter(BLOCKS.get, BLOCKS)], ids=name)
 def test_the_blocks_of_a_page_run(page, tmp_path, request):
     if not FULL and name(page) not in BRIEF:
         pytest.skip("commands that train: make test-docs")
