@@ -32,7 +32,7 @@ SHORT = {
     "train": "--seeds 0 --budget 0.0005 --games 4 --set evaluation.every=null,unlearnt=continue --quiet",
     "sweep": "--seeds 0 --random 2 --budget 0.0005 --games 4 --set evaluation.every=null --quiet",
     "evaluate": "--episodes 4",
-    "match": "--games 2",
+    "match": "--games 4",
     "record": "--games 4",
     "bench": "--num-envs 16 --seconds 0.1",
 }
