@@ -1,11 +1,11 @@
 """The ablation of the reader of running text: a reader for each variant and seed, and one page of them."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
 from benchmarks import reading
-from magrounding.agents.running_text import edges_learning
 from magrounding.cli.command import CommandLine
 from magrounding.experiment import segmenting, shared_runs
 
@@ -17,7 +17,8 @@ def fast(monkeypatch):
     monkeypatch.setattr(segmenting, "GAMES", 32)
     monkeypatch.setattr(segmenting, "ROUNDS", 1)
     monkeypatch.setattr(shared_runs, "GAMES", 8)
-    monkeypatch.setattr(edges_learning, "STEPS", 2)
+    variants = {name: replace(variant, steps=2) for name, variant in reading.VARIANTS.items()}
+    monkeypatch.setattr(reading, "VARIANTS", variants)
 
 
 def test_every_variant_is_a_reader_that_plays(tmp_path):
