@@ -87,12 +87,13 @@ def test_the_learner_is_measured_with_the_settings_asked_for(monkeypatch):
 
 
 def test_networks_are_compared_too(monkeypatch):
-    preset = find_preset("quick_rl", "messenger")
+    preset = find_preset("quick_rl", "messenger", "emma")
     phase = preset.of_stage("s1")[-1]
     small = replace(preset, phases={"*": (replace(phase, num_envs=4, learner=replace(phase.learner, unroll=5)),)})
-    monkeypatch.setattr("magrounding.experiment.presets.messenger.QUICK_RL_MESSENGER", small)
+    monkeypatch.setattr("magrounding.experiment.presets.messenger.QUICK_RL_EMMA", small)
     options = replace(QUICK, env="messenger", learner="emma", preset="quick_rl", seconds=0.01)
     narrow, other = bench.learner_speed(replace(options, beside="hidden=8,sparse=false,epochs=1"))
+    assert (narrow["num_envs"], narrow["unroll"]) == (4, 5)
     assert other["settings"] == {"bf16": False, "hidden": 8, "sparse": False, "epochs": 1}
     assert other["parameters"] < narrow["parameters"]
 
