@@ -10,6 +10,7 @@ from subprocess import CompletedProcess
 
 import pytest
 
+ROOT = Path(__file__).parents[1]
 IMPORTED = ("magrounding.cli.train", "torch._dynamo")
 """Modules that most commands import; torch's optimizers import the second."""
 SERVER = """
@@ -48,10 +49,11 @@ class Forked:
         python: the interpreter.
         environment: variables of the process that the others are forked from.
         cwd: its folder.
+        imported: modules that it imports.
     """
 
-    def __init__(self, python=sys.executable, environment=None, cwd=None):
-        line = [python, "-c", SERVER, *IMPORTED]
+    def __init__(self, python=sys.executable, environment=None, cwd=None, imported=IMPORTED):
+        line = [python, "-c", SERVER, *imported]
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
         self._process = subprocess.Popen(line, env=environment, cwd=cwd, **pipes)
 

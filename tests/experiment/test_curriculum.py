@@ -241,13 +241,13 @@ def test_no_time_is_estimated_before_the_speed_of_every_algorithm_is_known(tmp_p
         def show(self, title, part, numbers, row=""):
             shown.append((title.split()[-1], numbers[0] != f"{duration(None)} left"))
 
-    phases = phases_of({"*": Promotion(steps=450)}, IMITATION, LEARNER)  # 30 steps an update
+    phases = phases_of({"*": Promotion(steps=300)}, IMITATION, LEARNER)  # 30 steps an update
     run_curriculum(
         tiny_settings(stages=("s1", "s2"), phases=phases, every=None, final_sets=("eval",)), tmp_path, display=Shown()
     )
     known = [know for _, know in shown]
-    assert [title for title, _ in shown] == 2 * (15 * ["imitate"] + 15 * ["reinforce"])
-    assert known == 24 * [False] + 36 * [True]
+    assert [title for title, _ in shown] == 2 * (10 * ["imitate"] + 10 * ["reinforce"])
+    assert known == 19 * [False] + 21 * [True]
 
 
 def test_a_trained_run_ends_with_its_results_and_what_can_be_typed_next(finished):

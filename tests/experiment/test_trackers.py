@@ -1,10 +1,8 @@
 """Real trackers: each shows the curve of `metrics.jsonl`, to its last step, whatever was killed."""
 
 import importlib.util
-import os
 import signal
 from collections import defaultdict
-from pathlib import Path
 
 import pytest
 
@@ -12,10 +10,8 @@ from magrounding.experiment.metrics import read_metrics
 from magrounding.play.run_folder import METRICS_FILE
 from magrounding.storage import read_json
 from tests.experiment.tracker_readers import READERS, SERVICES, environment
-from tests.forked import Forked
+from tests.forked import ROOT
 
-ROOT = Path(__file__).parents[2]
-ONE_THREAD = {"OMP_NUM_THREADS": "1", "NUMBA_NUM_THREADS": "1"}
 INSTALLED = [name for name in SERVICES if importlib.util.find_spec(name)]
 
 pytestmark = pytest.mark.slow
@@ -34,15 +30,9 @@ def measured(folder):
     return dict(curves)
 
 
-@pytest.fixture(scope="module")
-def forked():
-    with Forked(environment={**os.environ, **ONE_THREAD}, cwd=ROOT) as forked:
-        yield forked
-
-
 def tracked(forked, folder, store, trackers, kill_at=0, **more):
     """Train, or go on, in a process of its own; what it says of trackers."""
-    env = {**environment(store), **more, **ONE_THREAD}
+    env = {**environment(store), **more}
     done = forked.run("tests.experiment.tracked_run", folder, ",".join(trackers), kill_at, cwd=ROOT, env=env)
     assert done.returncode == (-signal.SIGKILL if kill_at else 0), done.stdout + done.stderr
     return [each for each in done.stdout.splitlines() if each.startswith("tracker ")]

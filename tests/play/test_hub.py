@@ -9,10 +9,9 @@ import magrounding as mg
 from magrounding.errors import ConfigurationError
 from magrounding.pretrained import hub
 from tests.experiment.tiny_runs import tiny_run
-from tests.forked import Forked
+from tests.forked import ROOT
 from tests.hub_server import Repository, hub_server
 
-ROOT = Path(__file__).parents[2]
 NAME = "someone/tiny"
 NOWHERE = "http://127.0.0.1:9"
 """An address at which no program listens."""
@@ -44,12 +43,6 @@ def served():
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
     return tiny_run(tmp_path_factory.mktemp("runs") / "run", "s1")
-
-
-@pytest.fixture(scope="module")
-def forked():
-    with Forked(cwd=ROOT) as forked:
-        yield forked
 
 
 @pytest.fixture(scope="module")

@@ -23,15 +23,18 @@ def weak_oracle():
         yield
 
 
+DRAWN = []
+
+
 @pytest.fixture(autouse=True, scope="module")
 def curves_drawn_once():
-    """The curves of a module's first run in the place of those of the others: figures have tests of their own."""
-    drawn, draw = [], report.plot_curves
+    """The curves of the first run in the place of those of all others: figures have tests of their own."""
+    draw = report.plot_curves
 
     def plot_curves(results):
-        if not drawn:
-            drawn.append(draw(results))
-        return drawn[0]
+        if not DRAWN:
+            DRAWN.append(draw(results))
+        return DRAWN[0]
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(report, "plot_curves", plot_curves)

@@ -8,7 +8,6 @@ import subprocess
 import sys
 import threading
 import time
-from pathlib import Path
 
 import pytest
 
@@ -24,18 +23,14 @@ from magrounding.play.run_folder import RunFolder
 from magrounding.storage import write_json
 from tests.experiment.run_contents import check
 from tests.experiment.tiny_runs import phases_of, quiet, tiny_settings
+from tests.forked import ROOT
 from tests.full import in_the_full_suite
 
-ROOT = Path(__file__).parents[3]
+pytestmark = pytest.mark.usefixtures("jobs_of_one_server")
 SEEDS = (0, 1)
 SETTINGS = tiny_settings(
     stages=("s1",), seeds=SEEDS, phases=phases_of({"*": Promotion(steps=90)}), every=30, final_sets=("eval",)
 )
-
-
-@pytest.fixture(autouse=True)
-def children_find_this_checkout(monkeypatch):
-    monkeypatch.setenv("PYTHONPATH", str(ROOT))
 
 
 def begin(folder, settings=SETTINGS, **changes):

@@ -7,7 +7,6 @@ import time
 from contextlib import closing
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 
 import pytest
 
@@ -31,18 +30,13 @@ from magrounding.storage import read_json, write_json
 from tests.experiment.tiny_runs import phases_of, quiet, tiny_settings, weights_of
 from tests.full import in_full
 
-ROOT = Path(__file__).parents[3]
+pytestmark = pytest.mark.usefixtures("jobs_of_one_server")
 OVER = ("learning.learning_rate=0.001,0.01", "network.embedding=4,6")
 BASE = measured(
     tiny_settings(
         stages=("s1",), seeds=(0, 1), phases=phases_of({"*": Promotion(steps=60)}), every=30, final_sets=("eval",)
     )
 )
-
-
-@pytest.fixture(autouse=True)
-def children_find_this_checkout(monkeypatch):
-    monkeypatch.setenv("PYTHONPATH", str(ROOT))
 
 
 def sweep_of(over=OVER, base=BASE, **changes):
