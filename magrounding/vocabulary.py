@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Sequence
-from functools import cached_property
+from functools import cache, cached_property
+from itertools import filterfalse
 
 import numpy as np
 
@@ -45,7 +46,7 @@ class Vocabulary:
     def encode(self, text: str, length: int | None = None) -> np.ndarray:
         """Ids [length] int16 of a text of space-separated words, padded with zeros; KeyError for an unlisted word."""
         ids = [self._ids[word] for word in text.split()]
-        row = np.zeros(len(ids) if length is None else length, np.int16)
+        row = np.zeros(length or len(ids), np.int16)
         row[: len(ids)] = ids
         return row
 
@@ -59,6 +60,7 @@ def plain_text(words: Sequence[str], row: Iterable[int]) -> str:
     return " ".join(words[i] for i in row if i != PAD).replace(" " + CONTINUATION, "")
 
 
+@cache
 def is_punctuation(word: str) -> bool:
     """Tell whether a stream leaves out a word: one without letter or digit."""
     return not any(map(str.isalnum, word))
@@ -66,4 +68,4 @@ def is_punctuation(word: str) -> bool:
 
 def without_punctuation(sentence: str) -> str:
     """A sentence as a stream has it."""
-    return " ".join(word for word in sentence.split() if not is_punctuation(word))
+    return " ".join(filterfalse(is_punctuation, sentence.split()))
