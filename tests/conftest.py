@@ -76,7 +76,8 @@ def pytest_collection_finish():
 @pytest.fixture(scope="session")
 def forked():
     """Runs commands in processes of their own, with one thread."""
-    with Forked(environment={**os.environ, "OMP_NUM_THREADS": "1", "NUMBA_NUM_THREADS": "1"}, cwd=ROOT) as forked:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", "NUMBA_NUM_THREADS": "1"}
+    with Forked(environment=environment) as forked:
         yield forked
 
 

@@ -50,8 +50,8 @@ def command(programs, folder):
     """Call a command there, and return what it printed."""
     with Forked(programs / "python", clean_environment(), folder) as forked:
 
-        def command(*words, succeeds=True, **options):
-            done = forked.run("magrounding", *words, cwd=folder, env=clean_environment(), **options)
+        def command(*words, module="magrounding", succeeds=True, **options):
+            done = forked.run(module, *words, cwd=folder, env=clean_environment(), **options)
             assert (done.returncode == 0) == succeeds, f"{words}\n{done.stdout}\n{done.stderr}"
             return done.stdout + ("" if succeeds else done.stderr)
 
@@ -101,10 +101,10 @@ def test_it_records_games(command, folder):
     assert "no game was played to its end" in command(*stopped, succeeds=False, input="q\n")
 
 
-def test_it_publishes_a_team(command, programs, folder):
+def test_it_publishes_a_team(command):
     command("publish", "--run", "run", "--name", "mine", "--to", "teams")
     code = "import magrounding as mg; print(mg.load_team('teams/mine').num_agents)"
-    assert run(programs / "python", "-c", code, cwd=folder) == "1\n"
+    assert command(code, module="-c") == "1\n"
 
 
 @pytest.mark.skipif(find_spec("textual") is None, reason="the extra `play` is absent: textual")
@@ -167,10 +167,10 @@ def test_a_package_of_ones_own_learns_to_read(reader, folder):
 
 
 @pytest.mark.parametrize("reader", ["demo"], indirect=True)
-def test_what_it_trained_can_be_loaded_and_evaluated(reader, programs, command, folder):
+def test_what_it_trained_can_be_loaded_and_evaluated(reader, command):
     code = f"import magrounding as mg; policies = mg.load_team({reader!r}).policies"
     names = "print(policies[0].words.embedding_dim, *(type(policy).__name__ for policy in policies))"
-    found = run(programs / "python", "-c", f"{code}; {names}", cwd=folder).split()
+    found = command(f"{code}; {names}", module="-c").split()
     assert found == ["48", "Healer", "Healer"], "--network, not the default 32"
     assert "eval" in command("evaluate", "--run", reader, "--episodes", "50", "--play", "greedy")
 

@@ -36,10 +36,8 @@ def build_wheels(folder, *sources):
     """Name → wheel of source trees; copies are built, so no file of an earlier build gets in, and none stays behind."""
     unwanted = shutil.ignore_patterns(".*", "__pycache__", "build", "dist", "*.egg-info", "runs")
     options = ("--no-deps", "--no-build-isolation", "--no-index", "--wheel-dir", folder)
-    for source in sources:
-        copy = folder / f"{source.name}-source"
-        shutil.copytree(source, copy, ignore=unwanted)
-        run(sys.executable, "-m", "pip", "wheel", "--quiet", *options, copy, cwd=folder)
+    copies = [shutil.copytree(source, folder / f"{source.name}-source", ignore=unwanted) for source in sources]
+    run(sys.executable, "-m", "pip", "wheel", "--quiet", *options, *copies, cwd=folder)
     return {path.name.split("-")[0]: path for path in folder.glob("*.whl")}
 
 

@@ -7,8 +7,6 @@ and notebook whole, with small budgets where they say so; `make docs` the notebo
 import os
 import re
 import shutil
-import subprocess
-import sys
 
 import pytest
 
@@ -27,28 +25,26 @@ RUN += " --stages s1,s2 --seeds 0,1" if FULL else " --stages s1"
 BLOCKS = {page: re.findall(r"```(python|bash)\n(.*?)```", text(page), re.DOTALL) for page in PAGES}
 
 
-def python(*words, cwd):
-    path = f"{cwd}{os.pathsep}{ROOT}"
-    around = os.environ | {"PYTHONPATH": path, "OMP_NUM_THREADS": "1", "MPLBACKEND": "agg"}
-    around.pop("MAGROUNDING_REGISTER", None)
-    done = subprocess.run(
-        [sys.executable, *map(str, words)],
-        cwd=cwd,
-        env=around,
-        capture_output=True,
-        text=True,
-        timeout=880,
-        check=False,
-    )
-    assert done.returncode == 0, f"{done.stdout[-3000:]}\n{done.stderr[-6000:]}"
-    return done.stdout
+@pytest.fixture(scope="module")
+def python(forked):
+    """Runs a module in a folder, and returns what it printed."""
+
+    def python(*words, cwd):
+        around = {**os.environ, "PYTHONPATH": os.pathsep.join([str(cwd), str(ROOT)]), "OMP_NUM_THREADS": "1"}
+        around["MPLBACKEND"] = "agg"
+        around.pop("MAGROUNDING_REGISTER", None)
+        done = forked.run(*words, cwd=cwd, env=around)
+        assert done.returncode == 0, f"{done.stdout[-3000:]}\n{done.stderr[-6000:]}"
+        return done.stdout
+
+    return python
 
 
 @pytest.fixture(scope="module")
-def trained(tmp_path_factory):
+def trained(python, tmp_path_factory):
     """The folder of a run of two stages and two seeds."""
     folder = tmp_path_factory.mktemp("trained")
-    python("-m", "magrounding.cli.main", *RUN.split(), cwd=folder)
+    python("magrounding.cli.main", *RUN.split(), cwd=folder)
     return folder / "run"
 
 
@@ -71,7 +67,7 @@ def run(pages, folder, request, *flags):
         for needed in runs(python_of(page) if "--python" in flags else BLOCKS[page]):
             shutil.copytree(request.getfixturevalue("trained"), own / needed)
         words.append(f"{page}={own}")
-    return python("-m", "tests.documentation.run_page", *words, *flags, cwd=folder)
+    return request.getfixturevalue("python")("tests.documentation.run_page", *words, *flags, cwd=folder)
 
 
 def python_of(page):
