@@ -89,14 +89,14 @@ def test_a_trained_team_is_recorded_with_the_options_of_its_run(monkeypatch, cap
     settings = tiny_settings(stages=("s1",), env_options={"max_cycles": 8, "occupants": 1})
     write_json(tmp_path / "run" / "config.json", settings.as_dict())
     vec = make_vec("ma_rtfm", 6, stage="s1", agents=2, occupants=1, max_cycles=9, split="train")
-    policies = [build_policy("txt2pi", vec.spec, settings.network, seed=i) for i in range(2)]
+    policies = [build_policy("relread", vec.spec, settings.network, seed=i) for i in range(2)]
     origin = {"env": "ma_rtfm", "vocabulary": vec.spec.vocabulary_hash}
     save_weights(tmp_path / "run" / "s1", [policy.state_dict() for policy in policies], origin)
     player = ("--player", f"run:{tmp_path / 'run'}")
     out = tmp_path / "demos.npz"
     assert run(monkeypatch, out, *OF_S1, *player, "--games", 6, "--max-cycles", 9) == 0
     shown = Demonstrations.load(out)
-    assert shown.header.played_by == f"txt2pi of {tmp_path / 'run'}"
+    assert shown.header.played_by == f"relread of {tmp_path / 'run'}"
     again = record(vec, Team(policies, vec.spec), 6, RECORDING_SEED, "the same")
     np.testing.assert_array_equal(shown.actions, again.actions)
     for arguments, complaint in (

@@ -59,7 +59,7 @@ def test_the_model_card_has_what_hubs_read(folder):
     assert before == ""
     content, about = yaml.safe_load(metadata), read_json(folder / pretrained.ABOUT_FILE)
     assert (content["library_name"], content["license"]) == ("magrounding", "mit")
-    assert {"reinforcement-learning", "multi-agent", "ma_rtfm", "txt2pi"} <= set(content["tags"])
+    assert {"reinforcement-learning", "multi-agent", "ma_rtfm", "relread"} <= set(content["tags"])
     (model,) = content["model-index"]
     assert model["name"] == "tiny"
     assert [each["metrics"][0]["value"] for each in model["results"]] == list(about["win_rates"].values())

@@ -33,11 +33,11 @@ BRIEF = replace(
     evaluation=replace(TINY.evaluation, every=None, final_sets=("train", "eval")),
     save_every=0.0,
 )
-QUICK_PRESET = "magrounding.experiment.presets.txt2pi.QUICK_RTFM"
+QUICK_PRESET = "magrounding.experiment.presets.rtfm.QUICK_MA_RTFM"
 PAPER = PublishedResult(0.61, 0.01, "nobody")
 
 
-def row(id, *stages, agent="txt2pi", presets=QUICK, **changes):
+def row(id, *stages, agent="relread", presets=QUICK, **changes):
     training, last = Training(agent, stages, **changes), stages[-1]
     cells = {"train": Cell(training, last, "train"), "eval": Cell(training, last, "eval", PAPER)}
     return Row(id, id.capitalize(), cells, presets)
@@ -85,12 +85,12 @@ def test_it_trains_what_is_missing_and_nothing_else(monkeypatch, tmp_path, capsy
     assert command(monkeypatch, "tiny", "--seeds", "0,1", "--out", tmp_path) == 0
     assert first.items() <= state(tmp_path).items()
     names = {path.parent.relative_to(tmp_path).as_posix() for path in tmp_path.glob("*/*/config.json")}
-    assert names == {f"ma_rtfm-txt2pi-2-quick-{stages}/seed_{k}" for stages in ("s1", "s1-s2") for k in (0, 1)}
+    assert names == {f"ma_rtfm-relread-2-quick-{stages}/seed_{k}" for stages in ("s1", "s1-s2") for k in (0, 1)}
     for k in (0, 1):  # the longer run went on from the shorter
-        of_long = tmp_path / "ma_rtfm-txt2pi-2-quick-s1-s2" / f"seed_{k}"
+        of_long = tmp_path / "ma_rtfm-relread-2-quick-s1-s2" / f"seed_{k}"
         assert read_json(of_long / "config.json")["branched_from"].endswith(f"quick-s1/seed_{k}")
         assert torch.equal(
-            weights_of(of_long, "s1"), weights_of(tmp_path / f"ma_rtfm-txt2pi-2-quick-s1/seed_{k}", "s1")
+            weights_of(of_long, "s1"), weights_of(tmp_path / f"ma_rtfm-relread-2-quick-s1/seed_{k}", "s1")
         )
     both, page = state(tmp_path), (tmp_path / "tiny-quick.md").read_text()
     assert [line[2:4] for line in cells(page)[2:4]] == [["2", "120"], ["2", "60"]]
@@ -187,13 +187,13 @@ def test_a_run_of_other_settings_is_not_taken_for_this_one(monkeypatch, tmp_path
 def test_what_a_training_changes_of_its_preset(monkeypatch):
     phases = {"s1": phases_of({"*": Promotion(steps=30)})["*"], **BRIEF.phases}
     monkeypatch.setattr(QUICK_PRESET, replace(BRIEF, phases=phases))
-    job = Job(Training("txt2pi", ("s3", "s2"), budget_of="s1", size=10), "ma_rtfm", 2, "quick", 2.0)
+    job = Job(Training("relread", ("s3", "s2"), budget_of="s1", size=10), "ma_rtfm", 2, "quick", 2.0)
     (first, begun), (last, ended) = job.settings(7).walk()
     assert (first, begun.until.steps, begun.env_options) == ("s3", 60, {})
     assert (last, ended.until.steps, ended.env_options) == ("s2", 120, {"size": 10})
     assert job.settings(7).seeds == (7,)
     (shorter,) = job.beginnings()
-    assert shorter.training == Training("txt2pi", ("s3",), budget_of="s1")
+    assert shorter.training == Training("relread", ("s3",), budget_of="s1")
     assert shorter.name != job.name
 
 

@@ -18,7 +18,9 @@ TEAM = "pretrained:ma_rtfm-s1-2agents"
 
 @pytest.fixture(scope="module")
 def dividing(tmp_path_factory):
-    return tiny_run(tmp_path_factory.mktemp("runs") / "endi", "s1", agent="endi_dis", env_options={"max_cycles": 5})
+    return tiny_run(
+        tmp_path_factory.mktemp("runs") / "endi", "s1", agent="endi_dis_relread", env_options={"max_cycles": 5}
+    )
 
 
 def run(*arguments):

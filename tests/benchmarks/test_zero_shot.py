@@ -30,7 +30,7 @@ def finished(tmp_path_factory):
 def dividing(tmp_path_factory):
     """A run of EnDi, on fewer stages and with games of another length."""
     folder = tmp_path_factory.mktemp("runs") / "endi"
-    return tiny_run(folder, "s1", agent="endi_dis", env_options={"max_cycles": 5})
+    return tiny_run(folder, "s1", agent="endi_dis_relread", env_options={"max_cycles": 5})
 
 
 def run(monkeypatch, *arguments):

@@ -37,14 +37,14 @@ def test_who_cannot_be_paired():
 def test_the_score_is_of_every_placement(tmp_path):
     run = tiny_run(tmp_path / "run", "s1", env_options={"max_cycles": 40})
     (one,) = open_runs({"a": run})
-    (found,) = cross_play(one, replace(one, name="b"), [(0, 1)], ["eval"], 60, ["sampled"])
+    (found,) = cross_play(one, replace(one, name="b"), [(0, 1)], ["eval"], 200, ["sampled"])
     assert (found["members"], found["run"], found["seed"]) == (("a", "b"), "a with b", "0 with 1")
     options = one.settings.stage_options("s1", "eval")
     won = [
-        evaluate(mixed_team(teams), "ma_rtfm", options, 60, REPORT_SEED, greedy=False).won.mean()
+        evaluate(mixed_team(teams), "ma_rtfm", options, 200, REPORT_SEED, greedy=False).won.mean()
         for teams in ([one.teams[0], one.teams[1]], [one.teams[1], one.teams[0]])
     ]
     assert [found["win_rate_agent_0"], found["win_rate_agent_1"]] == won
     assert won[0] != won[1]
     assert found["win_rate"] == pytest.approx(sum(won) / 2)
-    assert found["games"] == 60
+    assert found["games"] == 200

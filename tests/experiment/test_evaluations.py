@@ -28,7 +28,7 @@ from tests.experiment.tiny_runs import phases_of, tiny_run, tiny_settings
 def reader(tmp_path_factory):
     """A run of relread, what was played for it, and what it printed."""
     folder, played, out = tmp_path_factory.mktemp("runs") / "reader", [], io.StringIO()
-    settings = tiny_settings(stages=("s1",), agent="relread", network={}, phases=phases_of({"*": Promotion(steps=90)}))
+    settings = tiny_settings(stages=("s1",), phases=phases_of({"*": Promotion(steps=90)}))
     with pytest.MonkeyPatch.context() as patch:
         play = StageSession.evaluate
 

@@ -18,7 +18,7 @@ from magrounding.experiment.phase import Promotion
 from magrounding.experiment.stage import StageSession
 from magrounding.play.evaluate import evaluate
 from magrounding.play.loading import load_team
-from tests.experiment.tiny_runs import LEARNER, phases_of, tiny_settings
+from tests.experiment.tiny_runs import LEARNER, NETWORK, phases_of, tiny_settings
 
 
 @pytest.fixture(autouse=True)
@@ -34,7 +34,7 @@ def session(agent, stage="s1", segments="learnt", **changes):
         agent=agent,
         stages=("s1", "s5"),
         phases=phases_of({"*": Promotion(steps=60)}, LEARNER),
-        network={"segments": segments},
+        network={**NETWORK, "segments": segments},
         env_options={"max_cycles": 8, "layout": "stream"},
         **changes,
     )
@@ -109,7 +109,7 @@ def test_a_trained_team_wins_behind_a_segmenter_what_it_wins_of_rows(tmp_path, c
 
 
 def test_a_trained_team_is_made_to_read_another_stage(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(segmenting, "learn_edges", partial(learn_edges, steps=60))
+    monkeypatch.setattr(segmenting, "learn_edges", partial(learn_edges, steps=20))
     line = ("--run", "pretrained:ma_rtfm-s5-2agents", "--by", "edges", "--reads", "s6")
     line = (*line, "--assume", "parallel+override", "--out", str(tmp_path / "team"))
     assert CommandLine("magrounding segments", line).run(segments) == 0

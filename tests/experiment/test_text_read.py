@@ -18,7 +18,6 @@ from tests.experiment.tiny_runs import TINY, phases_of, quiet
 
 BRIEF = replace(
     TINY,
-    agent="relread",
     phases=phases_of({"*": Promotion(steps=60)}),
     network={"similarity": 2, "hidden": 8, "top": 8},
     evaluation=replace(TINY.evaluation, every=None, final_sets=("test",), report_games=4, selection_set="val"),

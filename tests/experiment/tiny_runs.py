@@ -26,14 +26,7 @@ from magrounding.training.algorithm import AlgorithmConfig
 from magrounding.training.imitation import ImitationConfig
 from magrounding.training.impala import ImpalaConfig
 
-NETWORK = {
-    "channels": (4, 4),
-    "embedding": 6,
-    "goal_hidden": 3,
-    "inventory_hidden": 3,
-    "document_hidden": 4,
-    "head_width": 6,
-}
+NETWORK = {"hidden": 8, "top": 8}
 
 LEARNER = ImpalaConfig(unroll=5, learning_rate=0.01, epsilon=1e-3, anneal_steps=600)
 IMITATION = ImitationConfig(unroll=5, minibatches=2, learning_rate=0.01, warm_up=30, anneal_steps=300, teacher_steps=90)
@@ -50,7 +43,7 @@ def phases_of(promotions: Mapping[str, Promotion], *learners: AlgorithmConfig) -
 TINY = RunConfig(
     preset="tiny",
     about="Next to nothing.",
-    agent="txt2pi",
+    agent="relread",
     phases=phases_of({"s1": Promotion(steps=240), "*": Promotion(steps=180)}),
     env_options={"max_cycles": 8},
     network=NETWORK,

@@ -77,7 +77,7 @@ def read_mlflow(folder: Path, project: str, name: str, store: Path) -> Curves:
     client = MlflowClient((store / "mlruns").as_uri())
     (run,) = client.search_runs([client.get_experiment_by_name(project).experiment_id])
     assert (run.info.run_name, run.info.status) == (name, "FINISHED")
-    assert run.data.params["network.embedding"] == "6"
+    assert run.data.params["network.hidden"] == "8"
     names = [each for each in run.data.metrics if each != "total_steps"]
     history = ((each, point) for each in names for point in client.get_metric_history(run.info.run_id, each))
     return _curves((each, point.step, point.value) for each, point in history)

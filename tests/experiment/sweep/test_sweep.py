@@ -31,7 +31,7 @@ from tests.experiment.tiny_runs import phases_of, quiet, tiny_settings, weights_
 from tests.full import in_full
 
 pytestmark = pytest.mark.usefixtures("jobs_of_one_server")
-OVER = ("learning.learning_rate=0.001,0.01", "network.embedding=4,6")
+OVER = ("learning.learning_rate=0.001,0.01", "network.hidden=4,8")
 BASE = measured(
     tiny_settings(
         stages=("s1",), seeds=(0, 1), phases=phases_of({"*": Promotion(steps=60)}), every=30, final_sets=("eval",)
