@@ -128,9 +128,10 @@ def test_a_run_killed_anywhere_ends_the_same(finished, tmp_path, after_saves):
 
 def test_a_killed_run_of_ppo_ends_the_same(tmp_path):
     """PPO has state of its own: Adam's moments and step count, and minibatches that follow from the step."""
+    txt2pi = {"agent": "txt2pi", "network": {"channels": (4, 4), "document_hidden": 4, "head_width": 6}}
     learner = PPOConfig(unroll=5, minibatches=2, warm_up=50, anneal_steps=600)
     phases = phases_of({"*": Promotion(steps=240)}, learner)
-    settings = tiny_settings(phases=phases, team_reward=0.5, stages=("s1",))
+    settings = tiny_settings(phases=phases, team_reward=0.5, stages=("s1",), **txt2pi)
     run_curriculum(settings, tmp_path / "whole", display=quiet(), device="cpu")
     folder, saves = tmp_path / "killed", count()
     killed_run(settings, folder, lambda position: next(saves) == 2)
