@@ -204,3 +204,19 @@ def test_statements_are_fields_of_messenger_whatever_their_number(agent):
         torch.testing.assert_close(shuffled.summary, fields.summary[:, [3, 0, 5, 1, 4, 2]], rtol=0, atol=1e-6)
         others = act(policy, batch._replace(manual=batch.manual.roll(1, 0)))
         assert not torch.isclose(others.value, act(policy, batch).value, atol=1e-6).all()
+
+
+def test_entity_attention_is_grounded_by_a_contrast_of_boards_with_texts():
+    policy, batch = narrow("sir_entity_attn"), make_sample(3, 3)
+    text, grid = policy.encode_text(batch.manual, batch.goal), batch.observation["grid"]
+    loss = policy.contrast({"grid": grid}, text)
+    scores = torch.zeros(3, 3)
+    for board in range(3):
+        for word in grid[board].flatten().long():
+            if int(word) not in policy.scenery:
+                fits = policy.entities.key(text["summary"]) @ policy.reader.words(word) / policy.reader.width**0.5
+                scores[board] += fits.logsumexp(1)
+    both = F.cross_entropy(scores, torch.arange(3)) + F.cross_entropy(scores.T, torch.arange(3))
+    torch.testing.assert_close(loss, both / 2, rtol=1e-4, atol=1e-5)
+    assert policy.contrasts
+    assert not narrow("sir").contrasts

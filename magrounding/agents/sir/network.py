@@ -22,7 +22,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from magrounding.agents.document_policy import DocumentPolicy, Inputs
+from magrounding.agents.document_policy import DocumentPolicy, Inputs, info_nce
 from magrounding.agents.language import TextEncoder, distinct_rows, join_statements, statements_of
 from magrounding.agents.modules import (
     DocumentAttention,
@@ -166,20 +166,11 @@ class SirReader(nn.Module):
             torch.cat((spoken, spoken.new_ones(len(document), len(now))), 1),
         )
 
-    def merge(self, fields: Fields) -> Tensor:
-        """Return [C; A] [N, 2 · D], for any number of fields."""
-        return torch.cat(
-            (self.merge_told(fields.summary, fields.spoken), self.merge_joint(fields.joint, fields.spoken)), 1
-        )
-
     def _sum_up(self, scorer: str, ids: Tensor) -> Tensor:
         """C~_i [N, D] of texts [N, M]."""
         texts, which = distinct_rows(ids)
         states, mask = self.fields(self.words, texts.unsqueeze(1))
         return self.scorers[scorer](states, mask).index_select(0, which)
-
-
-HEADS = ("linear", "mlp")
 
 
 @dataclass(frozen=True)
@@ -220,7 +211,7 @@ class SirConfig(Options):
     language_model: str = ""
     tokens: Count = 64
     cache: str = ""
-    head: Annotated[str, OneOf(HEADS)] = "linear"
+    head: Annotated[str, OneOf(("linear", "mlp"))] = "linear"
     reasons: bool = False
 
     def __post_init__(self) -> None:
@@ -300,6 +291,7 @@ class Sir(DocumentPolicy):
         text, top = self.reader.width, config.channels[-1]
         self.symbols = nn.Embedding(int(spec.grid.high) + 1, config.cells) if config.symbol_table else None
         self.entities = EntityAttention(text) if config.entity_attn else None
+        self.scenery = (0, *spec.grid.scenery_ids, *spec.grid.avatar_ids) if self.has_map else ()
         layers = config.channels, config.cells, 2, 3 * text, text, _LAYERS
         self.grounding = Txt2PiGrounding(*layers)
         self.local = Txt2PiGrounding(*layers) if config.local_conv else None
@@ -315,6 +307,11 @@ class Sir(DocumentPolicy):
         self.reasoning = Reasoning(config.channels, config.cells) if config.reasons else None
         if config.reasons:
             self.needs = REASONS
+
+    @property
+    def symbols_shown(self) -> nn.Embedding:
+        """The table whose rows the ids on the map are."""
+        return self.reader.words if self.symbols is None else self.symbols
 
     def encode_text(self, manual: Tensor, goal: Tensor) -> TextEncoding:
         return self.reader(manual, goal)
@@ -341,6 +338,22 @@ class Sir(DocumentPolicy):
         if self.reasoning is None or not extras.keys() >= REASONS:
             return Auxiliary()
         return Auxiliary(self.reasoning.losses(output.seen, self.reader.words, self._flat(batch), extras))
+
+    @property
+    def contrasts(self) -> bool:
+        return self.entities is not None
+
+    def contrast(self, observation: dict[str, Tensor], text: TextEncoding) -> Tensor:
+        """Return the loss that grounds what is on the map in the text fields, by the scores of entity attention."""
+        assert self.entities is not None
+        grid = observation["grid"].flatten(1).long()  # [U, P]
+        shown = torch.isin(grid, grid.new_tensor(self.scenery), invert=True)
+        ids, which = torch.unique(grid[shown], return_inverse=True)
+        fits = self.entities.key(text["summary"]) @ self.symbols_shown(ids).t() / math.sqrt(self.reader.width)
+        fits = torch.where(text["spoken"].unsqueeze(2), fits, torch.finfo(fits.dtype).min).logsumexp(1)  # [U, E]
+        scores = fits.new_zeros(len(fits), len(fits))
+        scores = scores.index_add(0, shown.nonzero()[:, 0], fits.t().index_select(0, which))
+        return info_nce(scores)
 
     def unroll(self, inputs: Inputs, memory: Tensor, restarts: Tensor) -> PolicyOutput:
         """Compute all but the LSTM for all steps at once, see `DocumentPolicy.unroll`."""
@@ -375,12 +388,14 @@ class Sir(DocumentPolicy):
         """H [N, width] without memory, and the layers of the whole map."""
         observation, fields = inputs.observation, self.reader.look_up(inputs)
         grid = observation["grid"]
-        cells = embed_cells(self.reader.words if self.symbols is None else self.symbols, grid)  # U [N, D, H, W]
+        cells = embed_cells(self.symbols_shown, grid)  # U [N, D, H, W]
         if self.entities is not None:
             cells = self.entities(cells, grid.any(3), fields)
         position = observation["position"] if self.has_place else grid.new_full((len(grid), 2), -1)
         positions = distance_map(position, *grid.shape[1:3])  # Z [N, 2, H, W]
-        summary = self.reader.merge(fields)  # [C; A] [N, 4 · hidden], the text that does not depend on the map
+        told = self.reader.merge_told(fields.summary, fields.spoken)  # of any number of fields
+        joint = self.reader.merge_joint(fields.joint, fields.spoken)
+        summary = torch.cat((told, joint), 1)  # [C; A] [N, 4 · hidden], the text that does not depend on the map
         seen = self.grounding(cells, positions, summary, inputs)
         pooled = seen.tops[-1]
         if self.local is not None:
