@@ -74,5 +74,6 @@ PRESETS = (
     PresetEntry("quick_reasons", "ma_rtfm", f"{_HERE}.txt2pi:QUICK_REASONS_ENDI", _ENDI),
     *(PresetEntry("quick", env, f"{_HERE}.sir:QUICK", _SIR) for env in ("rtfm", "ma_rtfm")),
     PresetEntry("quick", "messenger", f"{_HERE}.messenger:QUICK_EMMA", ("emma",)),
+    PresetEntry("quick", "messenger", f"{_HERE}.sir:QUICK_MESSENGER", ("sir_entity_attn", "sir_all")),
     PresetEntry("quick_rl", "messenger", f"{_HERE}.messenger:QUICK_RL_EMMA", ("emma",)),
 )
