@@ -78,17 +78,17 @@ class Matcher(nn.Module):
 
     Args:
         ranks: see `Matching`.
-        words: the word table.
+        width: of a word's vector.
         kind: "equal" names fit; or "learnt": words fit whose codes, linear in their vectors, are alike.
     """
 
-    def __init__(self, ranks: Tensor, words: nn.Embedding, kind: str) -> None:
+    def __init__(self, ranks: Tensor, width: int, kind: str) -> None:
         super().__init__()
-        self.ranks, self.words = nn.Buffer(ranks, persistent=False), words
-        self.code = nn.Linear(words.embedding_dim, _RANK, bias=False) if kind == "learnt" else None
+        self.ranks = nn.Buffer(ranks, persistent=False)
+        self.code = nn.Linear(width, _RANK, bias=False) if kind == "learnt" else None
 
-    def forward(self, inputs: Inputs) -> Matching:
-        codes = None if self.code is None else self.code(self.words.weight).float() * _RANK**-0.25
+    def forward(self, inputs: Inputs, words: nn.Embedding) -> Matching:
+        codes = None if self.code is None else self.code(words.weight).float() * _RANK**-0.25
         return Matching(inputs, self.ranks, codes)
 
 
@@ -118,4 +118,4 @@ def make_matcher(spec: EnvSpec, words: nn.Embedding, names: str, match: str) -> 
     ranks[[spec.vocabulary[word] for word in sorted(spec.names)]] = torch.arange(1, len(spec.names) + 1)
     if names == "shared":
         register_parametrization(words, "weight", _OneVector(ranks))
-    return None if match == "none" else Matcher(ranks, words, match)
+    return None if match == "none" else Matcher(ranks, words.embedding_dim, match)

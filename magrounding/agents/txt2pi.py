@@ -268,7 +268,7 @@ class Txt2PiReader(nn.Module):
         return {**read, "summary": torch.cat(summary, 1), "states": states, "mask": mask}
 
     def match(self, inputs: Inputs) -> Matching | None:
-        return None if self.matcher is None else self.matcher(inputs)
+        return None if self.matcher is None else self.matcher(inputs, self.words)
 
     def read_inventory(self, inventory: Tensor) -> Tensor:
         """Return c_inv [N, 2 · inventory_hidden] of inventory [N, I]."""

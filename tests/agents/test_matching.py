@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import load, save
 
 import magrounding as mg
 from magrounding.agents.building import make_policy
@@ -59,6 +60,8 @@ def test_games_that_differ_in_names_alone_are_one_game(agent, env):
         torch.manual_seed(0)
         policy = make_policy(agent, spec, **NARROW, names=names, match="equal")
         assert policy.depends_on_names is not alike
+        weights = load(save(policy.state_dict()))  # no two names have one tensor
+        policy.load_state_dict(weights)
         one, two = (
             Player(policy, spec, 16).choose(shown_to(0, seen, spec, None), np.ones(16, bool), greedy=True).logits
             for seen in (observation, renamed)
