@@ -59,21 +59,21 @@ _CONTROLS = ("txt2pi_no_task_attn", "txt2pi_no_vis_attn", "txt2pi_no_text_mod", 
 """What txt2π is compared with."""
 _SIR = ("sir", "sir_state", "sir_local_conv", "sir_entity_attn", "sir_bert", "sir_all")
 
+_OF_AGENTS = (
+    ("quick", "rtfm", "txt2pi:QUICK_RTFM", ("txt2pi",)),
+    ("quick", "ma_rtfm", "txt2pi:QUICK_MA_RTFM", ("txt2pi",)),
+    ("quick", "ma_rtfm", "txt2pi:QUICK_ENDI", _ENDI),
+    ("quick", "rock_paper_scissors", "txt2pi:PLAIN_RTFM", ("txt2pi",)),
+    *(("quick", env, "txt2pi:CONTROLS", _CONTROLS) for env in ("rtfm", "ma_rtfm", "rock_paper_scissors")),
+    ("quick_reasons", "ma_rtfm", "txt2pi:QUICK_REASONS_ENDI", _ENDI),
+    *(("quick", env, "sir:QUICK", _SIR) for env in ("rtfm", "ma_rtfm")),
+    ("quick", "messenger", "messenger:QUICK_EMMA", ("emma",)),
+    ("quick", "messenger", "sir:QUICK_MESSENGER", ("sir_entity_attn", "sir_all")),
+    ("quick_rl", "messenger", "messenger:QUICK_RL_EMMA", ("emma",)),
+)
+"""Presets for some agents, which have settings of their own there."""
+
 PRESETS = (
     *(PresetEntry(name, env, f"{_HERE}.{place}") for name, places in _PRESETS.items() for env, place in places.items()),
-    *(
-        PresetEntry("quick", env, f"{_HERE}.txt2pi:{name}", agents)
-        for env, name, agents in (
-            ("rtfm", "QUICK_RTFM", ("txt2pi",)),
-            ("ma_rtfm", "QUICK_MA_RTFM", ("txt2pi",)),
-            ("ma_rtfm", "QUICK_ENDI", _ENDI),
-            ("rock_paper_scissors", "PLAIN_RTFM", ("txt2pi",)),
-            *((env, "CONTROLS", _CONTROLS) for env in ("rtfm", "ma_rtfm", "rock_paper_scissors")),
-        )
-    ),
-    PresetEntry("quick_reasons", "ma_rtfm", f"{_HERE}.txt2pi:QUICK_REASONS_ENDI", _ENDI),
-    *(PresetEntry("quick", env, f"{_HERE}.sir:QUICK", _SIR) for env in ("rtfm", "ma_rtfm")),
-    PresetEntry("quick", "messenger", f"{_HERE}.messenger:QUICK_EMMA", ("emma",)),
-    PresetEntry("quick", "messenger", f"{_HERE}.sir:QUICK_MESSENGER", ("sir_entity_attn", "sir_all")),
-    PresetEntry("quick_rl", "messenger", f"{_HERE}.messenger:QUICK_RL_EMMA", ("emma",)),
+    *(PresetEntry(name, env, f"{_HERE}.{place}", agents) for name, env, place, agents in _OF_AGENTS),
 )
