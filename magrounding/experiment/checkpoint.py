@@ -24,6 +24,7 @@ from magrounding.machine import machine_memory
 from magrounding.play.player import Player
 from magrounding.storage import json_text, parse_json, require_bytes, write_atomic
 from magrounding.training.learner import Learner
+from magrounding.training.prefixes import under
 
 FORMAT = 4
 """Version of the format; it grows whenever an old file could not be read as it was meant."""
@@ -100,9 +101,9 @@ def unpack_learners(
 ) -> None:
     """Put back what `pack_learners` took, or the weights alone; CheckpointError where the networks differ."""
     for i, learner in enumerate(learners):
-        fit_weights(learner.module, select(tensors, f"learner_{i}/weights/"), source)
+        fit_weights(learner.module, under(f"learner_{i}/weights/", tensors), source)
         if optimizer:
-            _restore_optimizer(learner, select(tensors, f"learner_{i}/optimizer/"))
+            _restore_optimizer(learner, under(f"learner_{i}/optimizer/", tensors))
 
 
 def pack_players(players: Sequence[Player]) -> dict[str, Tensor]:
@@ -133,15 +134,10 @@ def _restore_optimizer(learner: Learner, tensors: Mapping[str, Tensor]) -> None:
         # Counters stay on the CPU, where the optimiser keeps them; statistics go where their parameter is.
         state = {
             key: tensor.clone() if tensor.dim() == 0 else tensor.to(parameter.device, copy=True)
-            for key, tensor in select(tensors, f"{name}/").items()
+            for key, tensor in under(f"{name}/", tensors).items()
         }
         if state:
             learner.optimizer.state[parameter] = state
-
-
-def select(tensors: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
-    """Those under a prefix, without it."""
-    return {name[len(prefix) :]: tensor for name, tensor in tensors.items() if name.startswith(prefix)}
 
 
 def pack_arrays(arrays: Mapping[str, np.ndarray], prefix: str) -> dict[str, Tensor]:
@@ -151,4 +147,4 @@ def pack_arrays(arrays: Mapping[str, np.ndarray], prefix: str) -> dict[str, Tens
 
 def unpack_arrays(tensors: Mapping[str, Tensor], prefix: str) -> dict[str, np.ndarray]:
     """The arrays that `pack_arrays` took, without the prefix."""
-    return {name: tensor.numpy() for name, tensor in select(tensors, prefix).items()}
+    return {name: tensor.numpy() for name, tensor in under(prefix, tensors).items()}

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from magrounding.agents.weights import save_weights
 from magrounding.errors import CheckpointError, Diverged
-from magrounding.experiment.checkpoint import load_checkpoint, save_checkpoint, select
+from magrounding.experiment.checkpoint import load_checkpoint, save_checkpoint
 from magrounding.experiment.config import RunConfig
 from magrounding.experiment.divergence import explained
 from magrounding.experiment.evaluate import Evaluations
@@ -30,6 +30,7 @@ from magrounding.experiment.tracking import Sender
 from magrounding.play.evaluate import REASSIGNED, TRUE_MANUAL
 from magrounding.play.run_folder import SeedFolder
 from magrounding.training.clock import TRAINING, Clock
+from magrounding.training.prefixes import prefixed, under
 from magrounding.training.rollout import FinishedEpisodes
 
 
@@ -155,8 +156,8 @@ class SeedRun:
         if record.get("seed") != self.seed or config not in self._digests:
             raise CheckpointError(f"{path} is of another seed or other settings than this run's: it was moved here")
         self.at = Position(**record["position"])
-        self._resumed = select(tensors, "now/")
-        self._best, self._carried = select(tensors, "best/"), select(tensors, "carried/")
+        self._resumed = under("now/", tensors)
+        self._best, self._carried = under("best/", tensors), under("carried/", tensors)
         if self.at.finished and self.at.stage + 1 < len(self.settings.stages):  # a finished run that gets more stages
             if not self._carried:
                 raise CheckpointError(f"{path} keeps nothing that another stage could go on from: train from the first")
@@ -169,7 +170,7 @@ class SeedRun:
         window = []
         if self._resumed:
             window = self._resumed["window"].tolist()
-            session.resume(select(self._resumed, "session/"), source, self.at.total_steps)
+            session.resume(under("session/", self._resumed), source, self.at.total_steps)
             self._resumed = {}
         else:
             if self._carried:
@@ -336,15 +337,14 @@ class SeedRun:
         if not self._losses:
             return
         line = self._line("train")
-        won = np.concatenate([games.won for games in self._games])
-        line["games"] = len(won)
+        games = FinishedEpisodes.of(self._games, self.settings.agents)
+        line["games"] = len(games.won)
         line["steps_per_second"] = self._speed
-        if len(won):
-            returns = np.concatenate([games.returns for games in self._games]).mean(0)
-            line["win_rate"] = float(won.mean())
-            line["score"] = float(np.concatenate([games.score for games in self._games]).mean())
-            line["length"] = float(np.concatenate([games.length for games in self._games]).mean())
-            line.update({f"agent_{i}/return": float(value) for i, value in enumerate(returns)})
+        if len(games.won):
+            line["win_rate"] = float(games.won.mean())
+            line["score"] = float(games.score.mean())
+            line["length"] = float(games.length.mean())
+            line.update({f"agent_{i}/return": float(value) for i, value in enumerate(games.returns.mean(0))})
         if self._window:
             line[self.settings.windowed(self.stage)] = self._window_mean()
         for i in range(self.settings.num_learners):
@@ -386,10 +386,9 @@ class SeedRun:
         self._tick()
         self.at.spent = dict(self._clock.spent)
         self.at.metrics_size = self._log.sync()
-        tensors = {f"carried/{name}": tensor for name, tensor in self._carried.items()}
-        tensors.update({f"best/{name}": tensor for name, tensor in self._best.items()})
+        tensors = {**prefixed("carried/", self._carried), **prefixed("best/", self._best)}
         if session is not None:
-            tensors.update({f"now/session/{name}": tensor for name, tensor in session.state().items()})
+            tensors |= prefixed("now/session/", session.state())
             tensors["now/window"] = torch.tensor(list(self._window), dtype=torch.float32)
         record = {
             "env": self.settings.env,

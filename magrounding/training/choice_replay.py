@@ -9,6 +9,7 @@ import numpy as np
 
 from magrounding.spec import CHOICES
 from magrounding.texts import content_keys
+from magrounding.training.prefixes import prefixed, under
 from magrounding.training.trajectory import Trajectory
 
 _NONE = -1
@@ -134,23 +135,19 @@ class ChoiceReplay:
         """Everything that decides what is drawn from now on, as arrays for `restore`."""
         used = self._used()
         arrays = {f"kept.{name}": array[used] for name, array in self._kept.items()}
-        arrays |= {f"lists.{name}": array for name, array in self._lists.snapshot().items()}
+        arrays |= prefixed("lists.", self._lists.snapshot())
         for reader, pool in self._pools.items():
-            arrays |= {f"texts.{reader}.{name}": array for name, array in pool.snapshot().items()}
+            arrays |= prefixed(f"texts.{reader}.", pool.snapshot())
         return {**arrays, "written": self._written.copy(), "stale": np.array([self._stale])}
 
     def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
         """Put back what `snapshot` took, into a replay of the same options that is still empty."""
-
-        def under(prefix: str) -> dict[str, np.ndarray]:
-            return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
-
         self._written, self._stale = arrays["written"].copy(), int(arrays["stale"][0])
-        for name, array in under("kept.").items():
+        for name, array in under("kept.", arrays).items():
             self._kept[name][self._used()] = array
-        self._lists.restore(under("lists."))
+        self._lists.restore(under("lists.", arrays))
         for reader, pool in self._pools.items():
-            pool.restore(under(f"texts.{reader}."))
+            pool.restore(under(f"texts.{reader}.", arrays))
 
     def _used(self) -> np.ndarray:
         """The rows that hold something."""

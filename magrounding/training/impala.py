@@ -18,7 +18,7 @@ from magrounding.agents.transfer import as_floats
 from magrounding.schema import Count, Natural, NonNegative, Share
 from magrounding.spec import EnvSpec
 from magrounding.training.algorithm import AlgorithmConfig, AtLeastOne
-from magrounding.training.learner import Learner, Loss
+from magrounding.training.learner import Learner, Loss, summed
 from magrounding.training.trajectory import Minibatch, Returns, Trajectory, carried_back
 
 
@@ -107,12 +107,8 @@ class ImpalaLearner(Learner[ImpalaConfig]):
             return loss * living / batch, log
 
         chunks = [partial(loss_of, games[start : start + size]) for start in range(0, batch, size)]
-        logs = self.gradient_step([*chunks, *[contrast] * self.contrasts])
-        means: dict[str, Tensor] = {}
-        for log in logs:
-            for name, each in log.items():
-                means[name] = means.get(name, 0.0) + each
-        return {**as_floats({name: means[name] for name in sorted(means)}), "learning_rate": rate}
+        totals = summed(self.gradient_step([*chunks, *[contrast] * self.contrasts]))
+        return {**as_floats(dict(sorted(totals.items()))), "learning_rate": rate}
 
     def losses(self, minibatch: Minibatch) -> tuple[Tensor, Tensor, Tensor, dict[str, Tensor]]:
         """Losses of policy and value and the entropy, summed over time and some games; and `Learner.auxiliary`."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import ClassVar, Generic, NamedTuple, TypeVar
@@ -146,9 +146,8 @@ class Learner(ABC, Generic[Config]):
                 )
                 for t, (batch, output) in enumerate(passes)
             ]
-        logits, values = (
-            torch.cat([getattr(each, name) for _, each in passes]).float() for name in ("logits", "value")
-        )
+        logits = torch.cat([output.logits for _, output in passes]).float()
+        values = torch.cat([output.value for _, output in passes]).float()
         losses, metrics = (
             {name: torch.cat([each[name] for each in own]) for name in own[0]} for own in zip(*learnt, strict=True)
         )
@@ -232,6 +231,15 @@ class Learner(ABC, Generic[Config]):
         texts = {name: replace(each, encoding=encoded[name].encoding) for name, each in last.texts.items()}
         with evaluating(self.policy):  # so few are no batch
             return self.policy(last._replace(texts=texts, memory=memory)).value[0]
+
+
+def summed(logs: Iterable[dict[str, Tensor]]) -> dict[str, Tensor]:
+    """The sum of each entry over the logs that have it."""
+    totals: dict[str, Tensor] = {}
+    for log in logs:
+        for name, each in log.items():
+            totals[name] = totals.get(name, 0.0) + each
+    return totals
 
 
 @dataclass(frozen=True)
@@ -343,12 +351,9 @@ class MinibatchLearner(Learner[MinibatchOptions]):
         self.set_rate(rate)
         for games in self.minibatches(sent.trajectory, steps):
             logs += self.minibatch_update(sent, games, loss)
-        totals: dict[str, Tensor] = {}
-        for log in logs:
-            for name, each in log.items():
-                totals[name] = totals.get(name, 0.0) + each
         steps_taken = sum("gradient_norm" in log for log in logs)
-        return {**as_floats({name: each / steps_taken for name, each in totals.items()}), "learning_rate": float(rate)}
+        means = {name: total / steps_taken for name, total in summed(logs).items()}
+        return {**as_floats(means), "learning_rate": float(rate)}
 
     def returns(self, steps: Steps, value: Tensor, next_value: Tensor) -> Returns:
         """Compute targets and advantages [T, b] of some games, from values [T, b]; see `gae`."""

@@ -17,6 +17,7 @@ from magrounding.agents.transfer import as_floats
 from magrounding.schema import Count, Natural, NonNegative, Share
 from magrounding.training.algorithm import AlgorithmConfig
 from magrounding.training.learner import Learner, Loss
+from magrounding.training.prefixes import prefixed, under
 from magrounding.training.trajectory import Trajectory
 
 
@@ -104,12 +105,11 @@ class QLearner(Learner[Config], Generic[Config, Drawn]):
 
     def snapshot(self) -> dict[str, np.ndarray]:
         counts = np.array([self.played, self.updates, self._copied_at])
-        return {"counts": counts, **{f"replay.{k}": v for k, v in self.replay_buffer.snapshot().items()}}
+        return {"counts": counts, **prefixed("replay.", self.replay_buffer.snapshot())}
 
     def restore(self, arrays: dict[str, np.ndarray]) -> None:
         self.played, self.updates, self._copied_at = arrays["counts"].tolist()
-        kept = {name.removeprefix("replay."): array for name, array in arrays.items() if name.startswith("replay.")}
-        self.replay_buffer.restore(kept)
+        self.replay_buffer.restore(under("replay.", arrays))
 
     def _step(self, drawn: Drawn) -> dict[str, Tensor]:
         """One gradient step."""

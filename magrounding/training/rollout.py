@@ -15,10 +15,11 @@ from magrounding.agents.policy import OTHERS, REASONS, STATE, Pass, PolicyOutput
 from magrounding.brief import brief
 from magrounding.capabilities import HasSnapshots, HasState, find_capability, find_halves, require_capability
 from magrounding.errors import ConfigurationError
-from magrounding.play.player import Player, Shown, look, take
+from magrounding.play.player import Player, Shown, look, shown_to, take
 from magrounding.texts import TextRecorder
 from magrounding.threads import map_agents
 from magrounding.training.clock import Clock
+from magrounding.training.prefixes import prefixed, under
 from magrounding.training.teacher import Teacher
 from magrounding.training.trajectory import Texts, Trajectory, Truncations, side_by_side
 from magrounding.vector import Info, Observation, StepResult, VectorEnv
@@ -102,34 +103,34 @@ class RolloutWorker:
         self.players = list(players)
         self.unroll = unroll
         self.clock = clock or Clock()
+        one_network = len({id(player.policy) for player in self.players}) == 1
         # One network acts for all in less time than its agents' threads need to take turns in Python.
-        self._map = map if len({id(player.policy) for player in self.players}) == 1 else map_agents
+        self._map = map if one_network else map_agents
         self._team_reward = team_reward
         self._needs = needs.union(*(player.policy.needs for player in self.players))
         self._teacher = teacher
         self._segment = segment or unroll
         if unroll % self._segment:
             raise ConfigurationError(f"an unroll of {unroll} steps has no whole segments of {segment}")
+        agents = range(len(self.players))
         # One pass acts for all agents where it is kept.
-        together = passes and len({id(player.policy) for player in self.players}) == 1
-        self._groups = [range(len(self.players))] if together else [[i] for i in range(len(self.players))]
-        if together:
-            for player in self.players[1:]:
-                player.share_texts(self.players[0])
-        self._passes: list[list[Pass]] = [[] for _ in self._groups if passes]
+        self._groups = [agents] if passes and one_network else [[i] for i in agents]
+        for first, *others in self._groups:
+            for i in others:
+                self.players[i].share_texts(self.players[first])
+        self._keeps_passes = passes
+        self._passes: list[list[Pass]] = [[] for _ in agents]  # of each group, with its first agent
         self._by_batch = any(player.policy.by_batch for player in self.players)
-        self._fields = vec.spec.own_fields
-        self._restarted = np.ones(vec.num_envs, np.bool_)
-        self._led = np.zeros(vec.num_envs, np.bool_)  # episodes in which the teacher led
-        self._observation: Observation = {}
+        self._observation: Observation
         self._info: Info
+        self._shown: list[Shown] = []  # to each agent in the step that is played
         self._allocate()
 
     def start(self, seed: int) -> None:
         """Begin new games."""
         self._observation, self._info = self.vec.reset(seed=seed)
         self._restarted = np.ones(self.vec.num_envs, np.bool_)
-        self._led = np.zeros(self.vec.num_envs, np.bool_)
+        self._led = np.zeros(self.vec.num_envs, np.bool_)  # episodes in which the teacher led
 
     def collect(self, beta: float = 0.0, steps: int = 0) -> Rollout:
         """Play T steps; call it after the weights have changed: every text is encoded again.
@@ -175,10 +176,10 @@ class RolloutWorker:
             self._led &= ~info.done if self._teacher is None else ~info.done | self._teacher.leads
             self.clock.add("world", since)
         self._record_observation(self.unroll)
-        if self._passes and not truncations:
+        if self._keeps_passes and not truncations:
             since = time.perf_counter()
-            for group in range(len(self._groups)):
-                self._look(group, self.unroll)
+            for agents in self._groups:
+                self._look(agents, self.unroll)
             self.clock.add("acting", since)
         n = self.vec.num_agents
         shared = {} if truncations else {names: recorder.texts() for names, recorder in self._shared.items()}
@@ -193,17 +194,15 @@ class RolloutWorker:
         games = find_capability(self.vec, HasSnapshots)
         if games is None:
             return {}
-        kept = {f"vec.{name}": array for name, array in games.snapshot().items()}
-        return {**kept, "restarted": self._restarted.copy(), "helped": self._led.copy()}
+        return {**prefixed("vec.", games.snapshot()), "restarted": self._restarted.copy(), "helped": self._led.copy()}
 
     def resume(self, snapshot: dict[str, np.ndarray], seed: int) -> None:
         """Go on exactly where `snapshot` was taken, or, where games cannot be kept, with new games of `seed`."""
         if not snapshot:
             self.start(seed)
             return
-        self._observation, self._info = require_capability(self.vec, HasSnapshots).restore(
-            {name.removeprefix("vec."): array for name, array in snapshot.items() if name.startswith("vec.")}
-        )
+        games = require_capability(self.vec, HasSnapshots)
+        self._observation, self._info = games.restore(under("vec.", snapshot))
         self._restarted = snapshot["restarted"].astype(np.bool_)
         self._led = snapshot["helped"].astype(np.bool_)
 
@@ -224,7 +223,7 @@ class RolloutWorker:
     def _empty(self, T: int, B: int, A: int, states: dict[str, np.ndarray]) -> Trajectory:
         """A trajectory to write to; texts and truncations are put in at the end."""
         return Trajectory(
-            observation={each.name: np.zeros((T + 1, B, *each.shape), each.dtype) for each in self._fields},
+            observation={each.name: np.zeros((T + 1, B, *each.shape), each.dtype) for each in self.vec.spec.own_fields},
             texts={},
             truncations=Truncations((np.zeros(0, np.int64), np.zeros(0, np.int64)), {}, {}),
             logits=np.zeros((T, B, A), np.float32),
@@ -242,28 +241,23 @@ class RolloutWorker:
         )
 
     def _record_observation(self, t: int) -> None:
-        document = self._info.document
+        self._shown = []
         for i, kept in enumerate(self._kept):
-            for each in self._fields:
-                shown = self._observation[each.name]
-                kept.observation[each.name][t] = shown if each.shared else shown[:, i]
+            shown = shown_to(i, self._observation, self.vec.spec, self._info.document)
+            for name, array in shown.observation.items():
+                kept.observation[name][t] = array
+            copies = {name: buffer[t] for name, buffer in kept.observation.items()}  # passes outlive the step
+            self._shown.append(shown._replace(observation=copies))
             kept.last_action[t] = np.where(self._restarted, -1, self.players[i].last_action)
             if t < self.unroll:
                 kept.alive[t] = self._info.alive[:, i]
             for recorder in self._own[i].values():
-                recorder.add(t, self._texts_of(i, self._observation), document)
+                recorder.add(t, shown.texts, shown.document)
         for recorder in self._shared.values():
-            recorder.add(t, self._observation, document)
+            recorder.add(t, self._observation, self._info.document)
         self._restarts[t] = self._restarted
         if STATE in self._needs and t < self.unroll:
             self._kept[0].extras[STATE][t] = require_capability(self.vec, HasState).state()  # the same array for all
-
-    def _texts_of(self, i: int, observation: Observation) -> Observation:
-        """The texts [B, …] that agent i is shown."""
-        return {
-            text.name: observation[text.name] if text.shared else observation[text.name][:, i]
-            for text in self.vec.spec.texts
-        }
 
     def _play(self, t: int) -> StepResult:
         """Let all agents act and the games move; where simulators work by halves, one moves while the other thinks."""
@@ -304,10 +298,9 @@ class RolloutWorker:
         """Actions [R, n] int64 of some games, by default of all; each agent sees its own part."""
         some = slice(None) if rows is None else rows
 
-        def choose(group: int) -> None:
-            agents = self._groups[group]
+        def choose(agents: Sequence[int]) -> None:
             players = [self.players[i] for i in agents]
-            for i, choice in zip(agents, take(players, self._look(group, t, rows), rows), strict=True):
+            for i, choice in zip(agents, take(players, self._look(agents, t, rows), rows), strict=True):
                 kept, player = self._kept[i], self.players[i]
                 for name, array in choice.record.items():
                     self._keep(kept.record, t, name, array, some)
@@ -317,27 +310,17 @@ class RolloutWorker:
                 kept.logits[t, some] = choice.logits
                 kept.value[t, some] = choice.value
 
-        for _ in self._map(choose, range(len(self._groups))):
-            pass
+        list(self._map(choose, self._groups))
         return np.stack([kept.action[t, some] for kept in self._kept], axis=1)
 
-    def _look(self, group: int, t: int, rows: np.ndarray | None = None) -> PolicyOutput:
+    def _look(self, agents: Sequence[int], t: int, rows: np.ndarray | None = None) -> PolicyOutput:
         """What the network of a group of agents finds in step t of some games."""
-        agents = self._groups[group]
-        shown = [
-            Shown(
-                {name: buffer[t] for name, buffer in self._kept[i].observation.items()},
-                self._texts_of(i, self._observation),
-                self._info.document,
-            )
-            for i in agents
-        ]
+        players, shown = [self.players[i] for i in agents], [self._shown[i] for i in agents]
         records = [{name: self._kept[i].record[name][t] for name in self._drawn[i]} for i in agents]
-        players = [self.players[i] for i in agents]
-        keep = bool(self._passes)
+        keep = self._keeps_passes
         seen = look(players, shown, self._restarted, records, rows, learning=True, gradients=keep)
         if keep:
-            self._passes[group].append(seen)
+            self._passes[agents[0]].append(seen)
         return seen[1]
 
     def _keep(
@@ -382,10 +365,10 @@ class RolloutWorker:
             mine = truncation.agents[truncation.rows, i]
             rows.append(truncation.rows[mine])
             times.append(np.full(int(mine.sum()), truncation.t, np.int64))
+            shown = shown_to(i, truncation.observation, self.vec.spec, None)
             for name, parts in final.items():
-                shown = truncation.observation[name][mine]
-                parts.append(shown if self.vec.spec[name].shared else shown[:, i])
-            texts = {name: array[mine] for name, array in self._texts_of(i, truncation.observation).items()}
+                parts.append(shown.observation[name][mine])
+            texts = {name: array[mine] for name, array in shown.texts.items()}
             for names, recorder in recorders.items():
                 last[names].append(recorder.last(truncation.t, truncation.rows[mine], texts))
         read = {names: shared.get(names) or recorder.texts(last[names]) for names, recorder in recorders.items()}
@@ -403,7 +386,7 @@ class RolloutWorker:
             segments=self.unroll // self._segment,
             last_memory=self.players[i].memory,
             metrics=metrics,
-            passes=self._passes[i] if i < len(self._passes) and not truncations else (),
+            passes=() if truncations else self._passes[i],
         )
 
     def _of_all(self, name: str) -> np.ndarray:
