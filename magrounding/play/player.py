@@ -128,7 +128,6 @@ class Player:
         *,
         rows: np.ndarray | None = None,
         greedy: bool = False,
-        record: Mapping[str, np.ndarray] | None = None,
         explain: bool = False,
         learning: bool = False,
     ) -> Choice:
@@ -139,7 +138,6 @@ class Player:
             restarts: [B] bool, the episodes that have just begun.
             rows: [R] the episodes to play; all by default.
             greedy: take the most likely action instead of drawing one.
-            record: in training, the random numbers [B, …] of `Policy.draw_record`.
             explain: let the network also compute the costly entries of `aux`.
             learning: act in the mode in which the network learns, as its learner's experience has to be; otherwise in
                 evaluation mode, whatever mode it is in.
@@ -147,7 +145,7 @@ class Player:
         Raises:
             Diverged: the network's probabilities are not finite.
         """
-        _, output = look([self], [shown], restarts, [record or {}], rows, learning=learning)
+        _, output = look([self], [shown], restarts, [{}], rows, learning=learning)
         return take([self], output, rows, greedy=greedy, explain=explain)[0]
 
     def take(self, found: Mapping[Any, np.ndarray], greedy: bool, rows: np.ndarray | None) -> Choice:
@@ -178,7 +176,7 @@ class Player:
         rows: np.ndarray | None = None,
         record: Mapping[str, np.ndarray] | None = None,
     ) -> Batch:
-        """Return the policy's input for one step of R episodes; arguments as in `choose`."""
+        """Return the policy's input for one step of R episodes; arguments as in `choose` and `look`."""
         last = np.where(restarts, -1, self.last_action)
         kinds = {"": {"restarts": restarts, "last": last}, "seen": shown.observation, "record": record or {}}
         arrays = {(kind, name): array for kind, own in kinds.items() for name, array in own.items()}
@@ -222,7 +220,8 @@ def look(
 ) -> Pass:
     """What a network sees and finds for one player, or for several that `share_texts`, and no memory, in one pass.
 
-    Until a pass with `gradients` is dropped, no text may be forgotten. Other arguments are those of `Player.choose`.
+    Until a pass with `gradients` is dropped, no text may be forgotten. `records` are the random numbers [B, …] of
+    `Policy.draw_record`, in training. Other arguments are those of `Player.choose`.
     """
     first = players[0]
     mode = nullcontext() if learning else evaluating(first.policy)

@@ -250,10 +250,9 @@ class Team:
             self.origin.check_seen(seen, (), shared=())
             key = about.get("document")
             self._check_words(seen, about)
-            own = {each.name: seen[each.name][None] for each in self.spec.fields}
-            texts = {text.name: own.pop(text.name) for text in self.spec.texts}
+            own = {each.name: seen[each.name][None if each.shared else (None, None)] for each in self.spec.fields}
             known = np.array([key], np.int64) if isinstance(key, int | np.integer) else None
-            shown = Shown(own, texts, known)
+            shown = shown_to(0, own, self.spec, known)
             with self._network(place, shown):
                 choice = memory[place].choose(shown, restarts, greedy=greedy, explain=explain)
             actions[agent] = int(choice.action[0])
