@@ -137,6 +137,19 @@ def _unflatten(output: PolicyOutput, shape: torch.Size) -> PolicyOutput:
     )
 
 
+def contrast_of(fits: Tensor, spoken: Tensor, board: Tensor, which: Tensor) -> Tensor:
+    """Return the loss CONTRAST of U boards and their U documents.
+
+    Args:
+        fits: [U, S, E], of the statements of each document with E distinct entities.
+        spoken: [U, S] bool, false for a statement without words.
+        board, which: of each entity on a board, the board and which of the E it is.
+    """
+    fits = torch.where(spoken.unsqueeze(2), fits, torch.finfo(fits.dtype).min).logsumexp(1)
+    scores = fits.new_zeros(len(fits), len(fits)).index_add(0, board, fits.t().index_select(0, which))
+    return info_nce(scores)
+
+
 def info_nce(scores: Tensor) -> Tensor:
     """InfoNCE both ways, of scores [U, U] of observations and documents, matching pairs on the diagonal."""
     own = torch.arange(len(scores), device=scores.device)

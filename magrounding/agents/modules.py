@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import torch
 import torch.nn.functional as F
@@ -12,8 +13,6 @@ from magrounding.agents import kernels
 
 HEADS = ("paper", "code")
 
-TILE = 16
-"""Most observations of one document in a tile of `DocumentAttention`."""
 _TEXT_GAIN = 3.0
 
 
@@ -108,9 +107,8 @@ def attend(states: Tensor, mask: Tensor, queries: Tensor) -> Tensor:
 class DocumentAttention:
     """`attend` from many observations to few documents, for several rounds of queries.
 
-    With a copy [N, L, D] of the document for each observation, attention took a quarter of the learner's time. So a
-    kernel reads documents where they are; on a GPU, up to TILE observations of a document share a copy, and all shapes
-    depend on N and U alone: nothing waits.
+    With a copy [N, L, D] of the document for each observation, attention took a quarter of the learner's time on a CPU.
+    So a kernel reads documents where they are there; elsewhere each observation has its copy.
 
     Args:
         states, mask: [U, L, D] and [U, L], true for words.
@@ -122,48 +120,22 @@ class DocumentAttention:
 
     def __init__(self, states: Tensor, mask: Tensor, document: Tensor) -> None:
         self.weights: list[Tensor] = []
-        self.document, self.slot, self._kernel = document, None, kernels.suits(states)
-        self.size = min(TILE, len(document) // len(states))  # observations in a tile
-        if self._kernel:
-            states = states.float()
+        if kernels.suits(states):
+            self._attend = partial(kernels.attend, states.float(), mask, document)
         else:
-            if self.size > 1:
-                self.document, self.slot = _tile(document, len(states), self.size)
-            states, mask = states.index_select(0, self.document), mask.index_select(0, self.document)
-        self._states, self._mask = states, mask
+            self._attend = partial(_attend_once, states.index_select(0, document), mask.index_select(0, document))
 
     def __call__(self, queries: Tensor) -> Tensor:
         """Return [N, D] from queries [N, D]."""
-        if self._kernel:
-            found, weights = kernels.attend(self._states, self._mask, self.document, queries)
-        else:
-            width = queries.shape[1]
-            tiled = queries.unsqueeze(1)
-            if self.slot is not None:
-                tiled = queries.new_zeros(len(self._states) * self.size, width).index_copy(0, self.slot, queries)
-                tiled = tiled.view(-1, self.size, width)
-            weights = attention(self._states, self._mask, tiled)
-            found = torch.bmm(weights.to(self._states.dtype), self._states)
-            weights, found = (
-                each.flatten(0, 1) if self.slot is None else each.flatten(0, 1).index_select(0, self.slot)
-                for each in (weights, found)
-            )
+        found, weights = self._attend(queries)
         self.weights.append(weights)
         return found
 
 
-def _tile(document: Tensor, num_documents: int, size: int) -> tuple[Tensor, Tensor]:
-    """Document [tiles] of each tile, and row in [tiles · size] of each observation, given their documents [N]."""
-    n = len(document)
-    count = document.new_zeros(num_documents).index_add_(0, document, torch.ones_like(document))
-    tiles = (count + size - 1) // size  # of each document; together at most num_documents + n // size
-    tiles_end, rows_end = tiles.cumsum(0), count.cumsum(0)
-    order = document.argsort(stable=True)
-    ranked = document.index_select(0, order)
-    rank = torch.arange(n, device=document.device) - (rows_end - count).index_select(0, ranked)
-    slot = torch.empty_like(order).index_copy_(0, order, (tiles_end - tiles).index_select(0, ranked) * size + rank)
-    every = torch.arange(num_documents + n // size, device=document.device)
-    return torch.searchsorted(tiles_end, every, right=True).clamp_(max=num_documents - 1), slot
+def _attend_once(states: Tensor, mask: Tensor, queries: Tensor) -> tuple[Tensor, Tensor]:
+    """`attend` with one query a text, [N, D]: its result [N, D], and the weights [N, L]."""
+    weights = attention(states, mask, queries.unsqueeze(1))
+    return torch.bmm(weights.to(states.dtype), states).squeeze(1), weights.squeeze(1)
 
 
 def unroll(cell: nn.GRUCell, inputs: Tensor, memory: Tensor, restarts: Tensor) -> Tensor:

@@ -115,11 +115,10 @@ class Reasoning(nn.Module):
         asking = (grid * targets.unsqueeze(-1)).flatten(1) * ~armed, observation["inventory"].long() * armed
         named = torch.zeros(len(grid), words.num_embeddings, device=grid.device)
         named.scatter_(1, torch.cat(asking, 1), 1.0)[:, 0] = 0.0  # id 0: no word
-        if seen.matching is not None:
-            named[:, seen.matching.ranks > 0] = 0.0  # a map tells names apart
         asked = seen.weights[_ASKS].float()
         stated = torch.bmm(text["from"].index_select(0, document).float(), statements.float().unsqueeze(2)).squeeze(2)
         if seen.matching is not None:
+            named[:, seen.matching.ranks > 0] = 0.0  # a map tells names apart
             stated = stated * (seen.matching.names > 0)
         losses = {
             "target": _error(self.target(seen.maps[_MARKS]).flatten(1).float().log_softmax(1), targets.flatten(1)),
@@ -267,8 +266,12 @@ class Txt2PiReader(nn.Module):
             return {**read, "summary": torch.cat((*summary, self.document_attention(states, mask)), 1)}
         return {**read, "summary": torch.cat(summary, 1), "states": states, "mask": mask}
 
-    def match(self, inputs: Inputs) -> Matching | None:
-        return None if self.matcher is None else self.matcher(inputs, self.words)
+    def hear(self, inputs: Inputs) -> tuple[Tensor, Matching | None]:
+        """Return [N, D], the text that does not depend on the map and what is held, and the option `match`'s maps."""
+        observation, text, document = inputs
+        held = self.read_inventory(observation["inventory"])
+        matching = None if self.matcher is None else self.matcher(inputs, self.words)
+        return torch.cat((text["summary"].index_select(0, document), held), 1), matching
 
     def read_inventory(self, inventory: Tensor) -> Tensor:
         """Return c_inv [N, 2 · inventory_hidden] of inventory [N, I]."""
@@ -334,9 +337,10 @@ class Txt2PiGrounding(nn.Module):
             matching: of these inputs, with the option `match`; shown: [N, H · W], the cells that it may match.
         """
         _, text, document = inputs
-        ask = None if self.initial is None else DocumentAttention(text["states"], text["mask"], document)
-        features = torch.cat((cells, positions), 1)
-        query = None if self.initial is None else self._initial_query(self.initial, features)
+        ask = query = None
+        if self.initial is not None:
+            ask = DocumentAttention(text["states"], text["mask"], document)
+            query = self._initial_query(self.initial, torch.cat((cells, positions), 1))
         if matching is not None:
             positions = torch.cat((positions, matching(text["asked"].index_select(0, document), shown)[0]), 1)
             summary = torch.cat((summary, matching.state_of_held(text["states"])), 1)
@@ -390,15 +394,13 @@ class Txt2Pi(DocumentPolicy):
         return self.reader(manual, goal)
 
     def respond(self, inputs: Inputs, memory: Tensor | None = None) -> PolicyOutput:
-        observation, text, document = inputs
+        observation = inputs.observation
         grid = observation["grid"]
         cells = embed_cells(self.reader.words, grid)
         positions = distance_map(observation["position"], grid.shape[1], grid.shape[2])
         if self.config.positions == "released" and torch.is_grad_enabled():
             positions = positions.trunc()
-        held = self.reader.read_inventory(observation["inventory"])
-        summary = torch.cat((text["summary"].index_select(0, document), held), 1)
-        matching = self.reader.match(inputs)
+        summary, matching = self.reader.hear(inputs)
         seen = self.grounding(cells, positions, summary, inputs, matching)
         logits, value = self.head(seen.tops[-1])
         aux = attention_to_statements(seen.weights, inputs)

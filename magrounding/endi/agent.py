@@ -109,15 +109,13 @@ class Decision(NamedTuple):
     logits: Tensor  # [N, A]
     value: Tensor  # [N]
     aux: Mapping[str, Callable[[], Tensor]] = MappingProxyType({})  # of the grounding module, for `PolicyOutput.aux`
-    read: Any = None  # intermediate results, for losses of the grounding module
 
 
 class Divided(NamedTuple):
-    """Division, `Survey.seen` and `Decision.read`, for losses."""
+    """Division and `Survey.seen`, for losses."""
 
     division: Division
     seen: Any
-    read: Any
 
 
 class EnDi(DocumentPolicy):
@@ -160,19 +158,12 @@ class EnDi(DocumentPolicy):
         observation = inputs.observation
         places, scores, seen, memory = self.survey(inputs, memory)
         division = divide(scores, places, self._noise_at(places, observation))
-        logits, value, attended, read = self.decide(inputs, seen, division.own)
+        logits, value, attended = self.decide(inputs, seen, division.own)
         aux = dict(attended)
         aux[MARKS] = lambda: division.taken(*observation["grid"].shape[1:3])
         if self.config.modelling:
             aux["guesses"] = lambda: self.predict_others(inputs, seen, division.others).float().argmax(-1)
-        return PolicyOutput.masked(
-            logits,
-            value,
-            observation,
-            memory,
-            aux=aux,
-            seen=Divided(division, seen, read),
-        )
+        return PolicyOutput.masked(logits, value, observation, memory, aux=aux, seen=Divided(division, seen))
 
     def draw_record(self, shape: tuple[int, ...], generator: torch.Generator | None = None) -> dict[str, Tensor]:
         """Draw noise [*shape, H, W], "noise": one number for each cell."""
@@ -180,7 +171,7 @@ class EnDi(DocumentPolicy):
 
     def auxiliary(self, inputs: Inputs, output: PolicyOutput, others: Tensor | None) -> Auxiliary:
         """Return the losses "modelling" (L_sup) and "division" (L_reg), whose gradients reach the division."""
-        division, seen, _ = output.seen
+        division, seen = output.seen
         losses, metrics = {}, {"division_entropy": _entropy(division)}
         if self.config.modelling and others is not None:
             logits = self.predict_others(inputs, seen, division.others).float()

@@ -89,14 +89,12 @@ class EnDiTxt2Pi(EnDi):
         return self.reader(manual, goal)
 
     def survey(self, inputs: Inputs, memory: Tensor | None) -> Survey:
-        observation, text, document = inputs
+        observation = inputs.observation
         grid, position = observation["grid"], observation["position"]
         height, width = grid.shape[1:3]
         entity = shown_entities(grid, self.occupant, self.avatar, self.width)
         places = cells(entity, can_hide=entity)
-        held = self.reader.read_inventory(observation["inventory"])
-        summary = torch.cat((text["summary"].index_select(0, document), held), 1)
-        matching = self.reader.match(inputs)
+        summary, matching = self.reader.hear(inputs)
         seen = _Seen(embed_cells(self.reader.words, grid), summary, distance_map(position, height, width), matching)
         goals = []
         for agents in (position.unsqueeze(1), observation["teammates"]):
@@ -108,7 +106,7 @@ class EnDiTxt2Pi(EnDi):
     def decide(self, inputs: Inputs, seen: _Seen, mask: Tensor) -> Decision:
         found = self._look(inputs, seen, mask)
         features, attended = found.tops[-1], attention_to_statements(found.weights, inputs)
-        return Decision(self.policy(features), self.value(features).squeeze(1), attended, found)
+        return Decision(self.policy(features), self.value(features).squeeze(1), attended)
 
     def predict_others(self, inputs: Inputs, seen: _Seen, mask: Tensor) -> Tensor:
         features = self._look(inputs, seen, mask).tops[-1]
@@ -124,7 +122,7 @@ class EnDiTxt2Pi(EnDi):
         learnt = super().losses(batch, output, extras, names)
         if self.reasoning is None or not extras.keys() >= REASONS:
             return learnt
-        inputs, (division, seen, _) = self._flat(batch), output.seen
+        inputs, (division, seen) = self._flat(batch), output.seen
         found = self._look(inputs, seen, torch.ones_like(division.own))
         reasons = self.reasoning.losses(found, self.reader.words, inputs, extras)
         return learnt._replace(losses={**learnt.losses, **reasons})

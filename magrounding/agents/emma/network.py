@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import cast
 
@@ -15,7 +14,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from magrounding.agents.document_policy import DocumentPolicy, Inputs, info_nce
+from magrounding.agents.document_policy import DocumentPolicy, Inputs, contrast_of
 from magrounding.agents.language import WordStates, distinct_rows
 from magrounding.agents.modules import SelfAttention, among, masked_softmax
 from magrounding.agents.policy import ATTENTION, Accepts, PolicyOutput, TextEncoding, shares
@@ -180,10 +179,6 @@ class SymbolPolicy(DocumentPolicy):
     def identify(self, queries: Tensor, text: TextEncoding, document: Tensor) -> Tensor:
         """Return the representation [D, width] of entities, by queries [D, width] and their documents [D] of U."""
 
-    def aux_outputs(self, inputs: Inputs) -> dict[str, Callable[[], Tensor]]:
-        """Return `PolicyOutput.aux` of a step."""
-        return {}
-
     def constants(self, text: TextEncoding) -> Tensor | None:
         """Return the vector [U, G] that all cells show, or None."""
         return None
@@ -196,8 +191,7 @@ class SymbolPolicy(DocumentPolicy):
         else:
             maps = self.trunk(self._ground(seen, text, document)).permute(0, 2, 3, 1)
         logits, value = self.decide(F.leaky_relu(maps).flatten(1))
-        aux = self.aux_outputs(inputs)
-        return PolicyOutput.masked(logits, value, observation, memory, aux=aux)
+        return PolicyOutput.masked(logits, value, observation, memory)
 
     def find(
         self, observation: dict[str, Tensor], document: Tensor, memory: Tensor | None = None
@@ -329,8 +323,8 @@ class Emma(SymbolPolicy):
         read = torch.bmm(weights.unsqueeze(1), value.to(weights.dtype)).squeeze(1)
         return read / spoken.sum(1, keepdim=True).clamp(min=1)
 
-    def aux_outputs(self, inputs: Inputs) -> dict[str, Callable[[], Tensor]]:
-        return {ATTENTION: lambda: self.attention(inputs)}
+    def respond(self, inputs: Inputs, memory: Tensor | None = None) -> PolicyOutput:
+        return super().respond(inputs, memory)._replace(aux={ATTENTION: lambda: self.attention(inputs)})
 
     def attention(self, inputs: Inputs) -> Tensor:
         """Return ATTENTION [N, S], the average over the entities in sight."""
@@ -342,9 +336,7 @@ class Emma(SymbolPolicy):
     def contrast(self, observation: dict[str, Tensor], text: TextEncoding) -> Tensor:
         board, queries, which = self._asking(observation["grid"])
         fits = torch.matmul(text["key"], self._scaled(queries).t())  # [U, S, E]
-        fits = torch.where(text["spoken"].unsqueeze(2), fits, torch.finfo(fits.dtype).min).logsumexp(1)
-        scores = fits.new_zeros(len(fits), len(fits)).index_add(0, board, fits.t().index_select(0, which))
-        return info_nce(scores)
+        return contrast_of(fits, text["spoken"], board, which)
 
     def _asking(self, grid: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Boards [E] of the entities of grid [N, H, W, K], distinct queries [D, width], and each entity's query [E]."""

@@ -22,7 +22,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from magrounding.agents.document_policy import DocumentPolicy, Inputs, info_nce
+from magrounding.agents.document_policy import DocumentPolicy, Inputs, contrast_of
 from magrounding.agents.language import TextEncoder, distinct_rows, join_statements, statements_of
 from magrounding.agents.modules import (
     DocumentAttention,
@@ -350,10 +350,7 @@ class Sir(DocumentPolicy):
         shown = torch.isin(grid, grid.new_tensor(self.scenery), invert=True)
         ids, which = torch.unique(grid[shown], return_inverse=True)
         fits = self.entities.key(text["summary"]) @ self.symbols_shown(ids).t() / math.sqrt(self.reader.width)
-        fits = torch.where(text["spoken"].unsqueeze(2), fits, torch.finfo(fits.dtype).min).logsumexp(1)  # [U, E]
-        scores = fits.new_zeros(len(fits), len(fits))
-        scores = scores.index_add(0, shown.nonzero()[:, 0], fits.t().index_select(0, which))
-        return info_nce(scores)
+        return contrast_of(fits, text["spoken"], shown.nonzero()[:, 0], which)
 
     def unroll(self, inputs: Inputs, memory: Tensor, restarts: Tensor) -> PolicyOutput:
         """Compute all but the LSTM for all steps at once, see `DocumentPolicy.unroll`."""
