@@ -14,7 +14,7 @@ from magrounding.agents.emma.network import Emma
 from magrounding.agents.policy import Policy
 from magrounding.endi.on_emma import EnDiEmma
 from magrounding.spec import EPISODE, EnvSpec, Field, FixedActions, Grid, Mask, Text
-from tests.agents.test_sir import weigh
+from tests.agents.by_the_book import weigh
 
 SIZE, WIDTH, TOKENS, AVATARS = 5, 8, 7, (15, 16)
 NARROW_EMMA = {"width": WIDTH, "maps": 4, "hidden": 6, "embedding": 5, "tokens": TOKENS}

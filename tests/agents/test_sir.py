@@ -16,6 +16,7 @@ from magrounding.agents.modules import distance_map
 from magrounding.agents.policy import Batch, Reading
 from magrounding.agents.sir.network import Sir
 from magrounding.spec import EnvSpec, Text
+from tests.agents.by_the_book import attend, check_equations, convolve, modulate_both, read, weigh
 from tests.agents.samples import (
     NARROW_SIR,
     VOCABULARY,
@@ -61,14 +62,6 @@ def test_parameter_counts():
     assert count("sir_entity_attn") == 5_373_714 + wider + 2 * 400 * 401
 
 
-def weigh(states: Tensor, scorer: torch.nn.Linear) -> Tensor:
-    return (states @ scorer.weight[0] + scorer.bias).softmax(0) @ states
-
-
-def attend(states: Tensor, query: Tensor) -> Tensor:
-    return (states @ query).softmax(0) @ states
-
-
 def stack_by_the_book(stack, cells: Tensor, z: Tensor, text: Tensor, joint: Tensor) -> Tensor:
     """V_last [C, H, W] (eq. 7), with V_(L-1) + V_(L-2) into the last layer."""
     maps = [cells]
@@ -76,10 +69,7 @@ def stack_by_the_book(stack, cells: Tensor, z: Tensor, text: Tensor, joint: Tens
     for i, layer in enumerate(stack.layers):
         entering = maps[-1] + maps[-2] if i == len(stack.layers) - 1 else maps[-1]
         x = torch.cat((text, attend(joint, query)))
-        gamma, beta, value = layer.text(x)[:, None, None].chunk(3)
-        convolved = F.conv2d(torch.cat((entering, z))[None], layer.conv.weight, layer.conv.bias, padding=1)[0]
-        visual, gate, shift = convolved.chunk(3)
-        maps.append(torch.relu((1 + gamma) * visual + beta) + torch.relu((1 + gate) * value + shift))
+        maps.append(modulate_both(layer, convolve(layer, entering, z), x))
         query = layer.query(maps[-1].flatten(1).max(1).values) if layer.query is not None else query
     return maps[-1]
 
@@ -88,15 +78,10 @@ def by_the_book(policy: Sir, observation: dict[str, Tensor], manual: Tensor, goa
     """Logits [A], before masking, and value of one observation (SILG eq. 1–7, sec. 4.1)."""
     reader = policy.reader
 
-    def read(part, ids: Tensor) -> Tensor:
-        words = ids.flatten()[ids.flatten() > 0].long()
-        vectors = reader.words(torch.cat((words, words.new_zeros(1))))
-        encoder = part.encoder
-        return torch.cat((encoder.ahead(vectors)[0], encoder.back(vectors.flip(0))[0].flip(0)), 1)
-
-    joint = read(reader.joint, manual)
+    joint = read(reader.words, reader.joint.encoder, manual)
     texts = {"goal": goal, "inventory": observation["inventory"]}
-    said = torch.stack([weigh(read(reader.fields, ids), reader.scorers[name].score) for name, ids in texts.items()])
+    states = {name: read(reader.words, reader.fields.encoder, ids) for name, ids in texts.items()}
+    said = torch.stack([weigh(each, reader.scorers[name].score) for name, each in states.items()])
     about = torch.stack([attend(joint, each) for each in said])
     text = torch.cat((weigh(said, reader.merge_told.score), weigh(about, reader.merge_joint.score)))
     grid = observation["grid"].long()
@@ -126,15 +111,8 @@ def test_equations(agent):
     batch.observation["position"][1:5] = torch.tensor([[0, 0], [0, 5], [5, 3], [5, 5]])
     batch.observation["grid"][:, 2, 3] = 0  # a cell without words
     memory = torch.randn(20, 2, NARROW_SIR["width"])
-    with torch.no_grad():
-        output = act(policy, batch, memory if agent == "sir_state" else None)
-        for n in range(20):
-            one = {name: tensor[n] for name, tensor in batch.observation.items()}
-            u = batch.document[n]
-            logits, value = by_the_book(policy, one, batch.manual[u], batch.goal[u], memory[n])
-            allowed = one["action_mask"].bool()
-            torch.testing.assert_close(output.logits[n][allowed], logits[allowed], rtol=1e-4, atol=1e-6)
-            torch.testing.assert_close(output.value[n], value, rtol=1e-4, atol=1e-6)
+    given = memory if agent == "sir_state" else None
+    check_equations(policy, batch, lambda n, *shown: by_the_book(policy, *shown, memory[n]), given, rtol=1e-4)
 
 
 def shown(policy: Sir, batch: Sample, texts: dict[str, Tensor]) -> Batch:

@@ -21,6 +21,7 @@ from magrounding.envs.rtfm.oracle import Oracle
 from magrounding.spec import ActionSpec, Directions, EnvSpec, Field, Mask, Text, TextChoices
 from magrounding.training.rollout import RolloutWorker
 from magrounding.training.teacher import Teacher
+from tests.agents.by_the_book import attend, read
 from tests.agents.samples import NARROW_SIR, VOCABULARY, Sample, make_sample, make_spec
 from tests.training.toy_games import players_of
 
@@ -88,11 +89,8 @@ def test_choices_are_scored_by_what_is_read_of_them():
     assert isinstance(head, ChoiceHead)
     for n in range(6):
         for j in range(5):
-            ids = batch.observation["choices"][n, j].long()
-            vectors = words(torch.cat((ids[ids > 0], torch.zeros(1, dtype=torch.int64))))
-            read = torch.cat((head.encoder.ahead(vectors)[0], head.encoder.back(vectors.flip(0))[0].flip(0)), 1)
-            states = head.project(read)
-            expected = head.score((states @ hidden[n]).softmax(0) @ states)[0]
+            ids = batch.observation["choices"][n, j]
+            expected = head.score(attend(head.project(read(words, head.encoder, ids)), hidden[n]))[0]
             torch.testing.assert_close(got[n, j], expected, rtol=1e-4, atol=1e-6)
 
 

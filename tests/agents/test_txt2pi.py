@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
 from magrounding.agents.building import build_policy
 from magrounding.agents.document_policy import Inputs
 from magrounding.agents.modules import distance_map
 from magrounding.agents.txt2pi import Txt2Pi, make_txt2pi
+from tests.agents.by_the_book import attend, check_equations, convolve, modulate_both, read, weigh
 from tests.agents.samples import NARROW, make_sample, make_spec
 
 
@@ -19,27 +19,14 @@ def narrow(**options) -> Txt2Pi:
     return make_txt2pi(make_spec(), **(NARROW | options))
 
 
-def self_attend(states: Tensor, scorer: torch.nn.Linear) -> Tensor:
-    return (states @ scorer.weight[0] + scorer.bias).softmax(0) @ states
-
-
-def attend(states: Tensor, query: Tensor) -> Tensor:
-    return (states @ query).softmax(0) @ states
-
-
 def by_the_book(policy: Txt2Pi, observation: dict[str, Tensor], manual: Tensor, goal: Tensor) -> tuple[Tensor, Tensor]:
     """Logits [A], before masking, and value of one observation (RTFM eq. 1–22)."""
     reader, config = policy.reader, policy.config
 
-    def read(encoder, ids: Tensor) -> Tensor:
-        words = ids.flatten()[ids.flatten() > 0].long()
-        vectors = reader.words(torch.cat((words, words.new_zeros(1))))
-        return torch.cat((encoder.ahead(vectors)[0], encoder.back(vectors.flip(0))[0].flip(0)), 1)
-
-    c_goal = self_attend(read(reader.goal, goal), reader.goal_attention.score)
-    c_inv = self_attend(read(reader.inventory, observation["inventory"]), reader.inventory_attention.score)
-    c_doc = attend(read(reader.goal, manual), c_goal)
-    h_vd = read(reader.document, manual)
+    c_goal = weigh(read(reader.words, reader.goal, goal), reader.goal_attention.score)
+    c_inv = weigh(read(reader.words, reader.inventory, observation["inventory"]), reader.inventory_attention.score)
+    c_doc = attend(read(reader.words, reader.goal, manual), c_goal)
+    h_vd = read(reader.words, reader.document, manual)
     fixed = ([c_goal] if config.goal_in_text or not config.task_attention else []) + (
         [c_doc] if config.task_attention else []
     )
@@ -59,15 +46,13 @@ def by_the_book(policy: Txt2Pi, observation: dict[str, Tensor], manual: Tensor, 
         entering = maps[-1]
         if i == depth and depth >= 3 and config.channels[i - 2] == config.channels[i - 3]:
             entering = maps[i - 1] + maps[i - 2]  # V_(L-1) + V_(L-2)
-        heard = self_attend(h_vd, reader.document_attention.score) if u is None else attend(h_vd, u)
+        heard = weigh(h_vd, reader.document_attention.score) if u is None else attend(h_vd, u)
         text = torch.cat((*fixed, heard)) if u is not None else torch.cat((*fixed[:-1], heard, c_inv))
-        convolved = F.conv2d(torch.cat((entering, x_pos))[None], layer.conv.weight, layer.conv.bias, padding=1)[0]
-        spoken = layer.text(text)[:, None, None]
+        convolved = convolve(layer, entering, x_pos)
         if config.text_modulation:
-            (gamma, beta, value), (visual, gate, shift) = spoken.chunk(3), convolved.chunk(3)
-            v = torch.relu((1 + gamma) * visual + beta) + torch.relu((1 + gate) * value + shift)
+            v = modulate_both(layer, convolved, text)
         else:
-            gamma, beta = spoken.chunk(2)
+            gamma, beta = layer.text(text)[:, None, None].chunk(2)
             v = torch.relu((1 + gamma) * convolved + beta)
         maps.append(v)
         if u is not None and i < depth:
@@ -90,16 +75,8 @@ def by_the_book(policy: Txt2Pi, observation: dict[str, Tensor], manual: Tensor, 
     ],
 )
 def test_equations(options):
-    policy, batch = narrow(**options), make_sample(20, 3)
-    with torch.no_grad():
-        output = policy.respond(Inputs(batch.observation, policy.encode_text(batch.manual, batch.goal), batch.document))
-        for n in range(20):
-            one = {name: tensor[n] for name, tensor in batch.observation.items()}
-            u = batch.document[n]
-            logits, value = by_the_book(policy, one, batch.manual[u], batch.goal[u])
-            allowed = one["action_mask"].bool()
-            torch.testing.assert_close(output.logits[n][allowed], logits[allowed], rtol=1e-5, atol=1e-6)
-            torch.testing.assert_close(output.value[n], value, rtol=1e-5, atol=1e-6)
+    policy = narrow(**options)
+    check_equations(policy, make_sample(20, 3), lambda _, *shown: by_the_book(policy, *shown))
 
 
 def test_the_released_learner_sees_no_positions():
