@@ -2,14 +2,12 @@
 
 import subprocess
 import sys
-from pathlib import Path
 from shutil import which
 
 import pytest
 
 from magrounding.cli import main as console
 
-ROOT = Path(__file__).parents[2]
 ASK = """
 source "$1"; shift
 completer=$(complete -p magrounding | sed 's/.*-F \\([^ ]*\\).*/\\1/')

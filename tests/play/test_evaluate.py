@@ -3,22 +3,12 @@
 import numpy as np
 import pytest
 
-import magrounding as mg
-from magrounding.agents.building import build_policy
 from magrounding.errors import ConfigurationError
 from magrounding.play.evaluate import MANUALS, evaluate, play
 from magrounding.play.scripted import RandomTeam
-from magrounding.play.team import Team
 from magrounding.vector import Info
 
 OPTIONS = {"stage": "s3", "agents": 2, "max_cycles": 15}
-SMALL = {"channels": (4, 4), "document_hidden": 4, "head_width": 6}
-
-
-@pytest.fixture(scope="module")
-def team():
-    spec = mg.make_vec("ma_rtfm", 1, **OPTIONS).spec
-    return Team([build_policy("txt2pi", spec, SMALL, seed) for seed in (0, 1)], spec)
 
 
 class Countdown:

@@ -10,8 +10,6 @@ from magrounding.single.alfworld import env as module
 from magrounding.single.alfworld.env import choices_of, things_shown
 from magrounding.single.alfworld.options import MAX_COMMANDS, MAX_ITEMS
 
-AGENT = "agent_0"
-
 
 def test_few_commands_are_all_offered_but_look():
     assert choices_of(("examine desk 1", "go to bed 1", "look")) == ("examine desk 1", "go to bed 1")
