@@ -16,7 +16,6 @@ from magrounding.agents.building import make_policy
 from magrounding.agents.document_policy import Inputs
 from magrounding.agents.policy import Policy, mask_logits
 from magrounding.errors import ConfigurationError
-from magrounding.play.player import Player
 from magrounding.single.babyai import BabyAI
 from magrounding.spec import EnvSpec, Grid, TextChoices
 from magrounding.training.ppo import PPOConfig, PPOLearner
@@ -25,6 +24,7 @@ from magrounding.training.trajectory import Trajectory
 from tests.agents.samples import NARROW, NARROW_SIR, READERS, make_sample, make_spec, narrow_options
 from tests.tiny_rooms import TinyRooms
 from tests.training.order_game import OrderGame
+from tests.training.toy_games import players_of
 
 GAMES, STEPS = 6, 7
 SILG = {"embedding": 8, "hidden": 8, "width": 16, "channels": (4, 4)}
@@ -112,8 +112,7 @@ def played(name: str) -> Played:
         for key, weight in policy.named_parameters():
             if key in ("policy.weight", "reader.policy.weight", "policy.2.weight"):
                 nn.init.normal_(weight)
-    players = [Player(policy, vec.spec, GAMES, torch.Generator().manual_seed(i)) for i, policy in enumerate(policies)]
-    worker = RolloutWorker(vec, players, STEPS)
+    worker = RolloutWorker(vec, players_of(vec, policies), STEPS)
     worker.start(seed=3)
     worker.collect()
     trajectory = worker.collect().trajectories[0]

@@ -12,7 +12,6 @@ from magrounding.agents.building import build_policy
 from magrounding.errors import ConfigurationError
 from magrounding.experiment.checkpoint import pack_arrays, pack_learners, unpack_arrays, unpack_learners
 from magrounding.play.evaluate import play
-from magrounding.play.player import Player
 from magrounding.play.scripted import RandomTeam
 from magrounding.play.team import Team
 from magrounding.spec import CHOICES
@@ -22,6 +21,7 @@ from magrounding.training.rollout import RolloutWorker
 from magrounding.training.trajectory import Texts, Truncations
 from tests.training.order_game import OrderGame
 from tests.training.text_games import OFFERED, TextGames
+from tests.training.toy_games import players_of
 
 SMALL = {"vocabulary": "words", "embedding": 16, "hidden": 24}
 FEW = DrrnLearnerConfig(batch=8, replay_transitions=400, learning_rate=3e-3)
@@ -32,9 +32,7 @@ def make(vec, config=FEW, agent="drrn", seed=0, start=0):
     """A learner of the first agent, and who collects games for all."""
     policy = build_policy(agent, vec.spec, SMALL, seed)
     learner = config.make_learner(policy, vec.spec, vec.num_envs, seed)
-    n = vec.spec.num_agents
-    players = [Player(policy, vec.spec, vec.num_envs, torch.Generator().manual_seed(i)) for i in range(n)]
-    worker = RolloutWorker(vec, players, config.unroll)
+    worker = RolloutWorker(vec, players_of(vec, [policy] * vec.num_agents), config.unroll)
     worker.start(seed=start)
     return learner, worker
 

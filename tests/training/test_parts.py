@@ -10,13 +10,13 @@ import torch
 from magrounding.agents.building import make_policy
 from magrounding.envs.make import make_vec
 from magrounding.play.actor import make_expert
-from magrounding.play.player import Player
 from magrounding.threads import GAMES_PER_PART, ThreadPlan, using
 from magrounding.training.imitation import ImitationConfig
 from magrounding.training.impala import ImpalaConfig
 from magrounding.training.ppo import PPOConfig
 from magrounding.training.rollout import RolloutWorker
 from magrounding.training.teacher import Teacher
+from tests.training.toy_games import players_of
 
 GAMES = 4 * GAMES_PER_PART
 SYMBOLS = {"similarity": 8, "meaning": 4, "motion": 4}
@@ -25,8 +25,7 @@ SYMBOLS = {"similarity": 8, "meaning": 4, "motion": 4}
 def trajectory_of(policy, vec, needs, teacher=None):
     """An unroll in which games begin, end and are cut off, with agents that die."""
     torch.manual_seed(0)
-    players = [Player(policy, vec.spec, GAMES, torch.Generator().manual_seed(i)) for i in range(vec.num_agents)]
-    worker = RolloutWorker(vec, players, 12, needs=needs, teacher=teacher)
+    worker = RolloutWorker(vec, players_of(vec, [policy] * vec.num_agents), 12, needs=needs, teacher=teacher)
     worker.start(seed=1)
     worker.collect(0.5)
     return worker.collect(0.5).trajectories[0]

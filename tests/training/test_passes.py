@@ -9,11 +9,11 @@ import torch
 from magrounding.agents.building import make_policy
 from magrounding.envs.make import make_vec
 from magrounding.play.actor import make_expert
-from magrounding.play.player import Player
 from magrounding.training.imitation import ImitationConfig
 from magrounding.training.rollout import RolloutWorker
 from magrounding.training.teacher import Teacher
 from tests.agents.test_reasoning import NARROW
+from tests.training.toy_games import players_of
 
 GAMES = 24
 
@@ -24,16 +24,17 @@ def test_learning_from_what_acting_computed_is_learning_from_the_rollout(agent, 
     config = ImitationConfig(unroll=6, epochs=1, minibatches=1)
     with closing(make_vec("ma_rtfm", GAMES, stage="s2", max_cycles=9)) as vec:
         torch.manual_seed(0)
-        policies = (
-            [make_policy(agent, vec.spec, **network)] * 2
-            if shared
-            else [make_policy(agent, vec.spec, **network) for _ in "ab"]
-        )
-        players = [Player(each, vec.spec, GAMES, torch.Generator().manual_seed(i)) for i, each in enumerate(policies)]
+        distinct = [make_policy(agent, vec.spec, **network) for _ in range(1 if shared else 2)]
+        policies = distinct * (2 // len(distinct))
         learner = config.make_learner(policies[0], vec.spec, GAMES, 0)
         assert learner.takes_passes(GAMES)
         worker = RolloutWorker(
-            vec, players, 6, needs=config.needs, teacher=Teacher(make_expert(vec), 0.1, 0), passes=True
+            vec,
+            players_of(vec, policies),
+            6,
+            needs=config.needs,
+            teacher=Teacher(make_expert(vec), 0.1, 0),
+            passes=True,
         )
         worker.start(seed=1)
         for _ in range(2):
