@@ -13,7 +13,6 @@ from benchmarks import curriculum
 from magrounding.cli import train
 from magrounding.errors import ConfigurationError
 from magrounding.experiment.config import make_config
-from magrounding.experiment.phase import Promotion
 from magrounding.experiment.presets import find_preset
 from magrounding.play.owner import RunOwner
 from magrounding.play.run_folder import RunFolder
@@ -28,12 +27,11 @@ import resource, sys
 from dataclasses import replace
 from benchmarks import curriculum
 from magrounding.experiment import curriculum as experiment
-from magrounding.experiment.phase import Promotion
 from magrounding.experiment.presets import rtfm
 from tests.experiment.tiny_runs import TINY, phases_of
 
 evaluation = replace(TINY.evaluation, every=None, final_sets=("train",))
-rtfm.DEMO = replace(TINY, preset="demo", phases=phases_of({"*": Promotion(steps=1800)}), evaluation=evaluation)
+rtfm.DEMO = replace(TINY, preset="demo", phases=phases_of(1800), evaluation=evaluation)
 experiment.write_report = lambda folder: None
 resource.setrlimit(resource.RLIMIT_FSIZE, (9000, 9000))
 sys.exit(curriculum.main())
@@ -193,7 +191,7 @@ def test_resuming_something_else(monkeypatch, capsys, tmp_path, flag, other, sam
 
 def test_phases_that_differ_in_what_a_resumed_run_is_asked_for(monkeypatch, capsys, tmp_path):
     """The option was not typed when the run began: it would have been the same in every phase."""
-    phases = phases_of({"*": Promotion(steps=60)}, replace(IMITATION, learning_rate=0.5), LEARNER)
+    phases = phases_of(60, replace(IMITATION, learning_rate=0.5), LEARNER)
     write_json(tmp_path / "config.json", tiny_settings(phases=phases).as_dict())
     line = ("--env", "ma_rtfm", "--out", tmp_path, "--resume", "--learning", "learning_rate=0.5")
     code, err = run(monkeypatch, capsys, *line)

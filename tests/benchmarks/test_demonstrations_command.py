@@ -171,9 +171,8 @@ def test_q_stops_and_nothing_finished_is_nothing_written(monkeypatch, capsys, tm
 
 
 def test_the_curriculum_takes_files_of_each_stage(monkeypatch, capsys, tmp_path):
-    from magrounding.experiment.phase import Promotion
 
-    phases = phases_of({"*": Promotion(steps=60)}, IMITATION)
+    phases = phases_of(60, IMITATION)
     monkeypatch.setattr("magrounding.experiment.presets.rtfm.DEMO", replace(TINY, preset="demo", phases=phases))
     files = []
     for stage in ("s1", "s2"):

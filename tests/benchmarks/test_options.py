@@ -7,9 +7,9 @@ from magrounding.cli import train
 from magrounding.cli.options import assignments, choose_workers
 from magrounding.errors import ConfigurationError
 from magrounding.experiment.config import parse_config
-from magrounding.experiment.curriculum import check_run, run_curriculum
+from magrounding.experiment.curriculum import check_run
 from magrounding.registry import env_entry
-from tests.experiment.tiny_runs import quiet
+from tests.experiment.tiny_runs import learn
 
 
 def asked(**arguments):
@@ -72,7 +72,7 @@ def test_a_preset_asks_no_contrast_of_a_network_that_has_none():
 def test_a_contrast_that_the_networks_options_leave_out_is_refused_before_anything_runs(tmp_path, arguments):
     """It was found out in the first update, when the run's folder was there."""
     with pytest.raises(ConfigurationError, match="as it is configured has no contrastive loss"):
-        run_curriculum(train.requested(train.Arguments(**arguments)), tmp_path / "run", display=quiet())
+        learn(train.requested(train.Arguments(**arguments)), tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
 

@@ -19,7 +19,6 @@ from magrounding.agents.guide.encoder import HashedEncoder
 from magrounding.envs.published import PublishedResult
 from magrounding.experiment import evaluate as evaluation
 from magrounding.experiment.curriculum import run_curriculum
-from magrounding.experiment.phase import Promotion
 from magrounding.play.scripted import RandomTeam
 from magrounding.storage import read_json
 from tests.envs.people_corpus import small_corpus, write_corpus
@@ -29,7 +28,7 @@ from tests.full import in_the_full_suite
 BRIEF = replace(
     TINY,
     preset="quick",
-    phases=phases_of({"*": Promotion(steps=60)}),
+    phases=phases_of(60),
     evaluation=replace(TINY.evaluation, every=None, final_sets=("train", "eval")),
     save_every=0.0,
 )
@@ -185,7 +184,7 @@ def test_a_run_of_other_settings_is_not_taken_for_this_one(monkeypatch, tmp_path
 
 
 def test_what_a_training_changes_of_its_preset(monkeypatch):
-    phases = {"s1": phases_of({"*": Promotion(steps=30)})["*"], **BRIEF.phases}
+    phases = {"s1": phases_of(30)["*"], **BRIEF.phases}
     monkeypatch.setattr(QUICK_PRESET, replace(BRIEF, phases=phases))
     job = Job(Training("relread", ("s3", "s2"), budget_of="s1", size=10), "ma_rtfm", 2, "quick", 2.0)
     (first, begun), (last, ended) = job.settings(7).walk()

@@ -11,7 +11,6 @@ from benchmarks.tables.layout import PRESETS, Cell, Row, Table, Training
 from benchmarks.tables.page import Filled, filled_table, markdown, to_json
 from benchmarks.tables.runs import jobs_of
 from magrounding.envs.published import PublishedResult
-from magrounding.experiment.phase import Promotion
 from magrounding.experiment.results import RunResults
 from magrounding.registry import AGENTS
 from tests.benchmarks.test_tables import cells
@@ -41,9 +40,7 @@ def by_hand(settings, **wins):
 
 
 def test_the_text_of_a_table_from_numbers_made_by_hand():
-    settings = tiny_settings(
-        stages=("s1",), seeds=(0, 1), phases=phases_of({"*": Promotion(steps=60)}, IMITATION, LEARNER)
-    )
+    settings = tiny_settings(stages=("s1",), seeds=(0, 1), phases=phases_of(60, IMITATION, LEARNER))
     run = by_hand(settings, eval={"greedy": (0.75, 0.25), "sampled": (0.5, 0.75)})
     training = Training("txt2pi", ("s1",))
     shown = Row(

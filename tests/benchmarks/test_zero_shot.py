@@ -10,7 +10,6 @@ from matplotlib.image import imread
 from benchmarks import zero_shot
 from magrounding.experiment import evaluate as evaluation
 from magrounding.experiment.metrics import read_metrics
-from magrounding.experiment.phase import Promotion
 from magrounding.play.run_folder import METRICS_FILE
 from magrounding.play.scripted import RandomTeam
 from magrounding.storage import read_json, write_json
@@ -169,7 +168,7 @@ def test_maps_that_a_network_is_not_made_for(finished, monkeypatch, capsys, tmp_
     """They cost a dash, beside a run that plays them too; only what nobody plays is refused."""
     learner = QmixConfig(replay_steps=300, unroll=5, batch=4, updates=0.25, state_maps=4)
     options = {"maps": 4, "hidden": 8, "embedding": 4}
-    few = {"phases": phases_of({"*": Promotion(steps=60)}, learner), "network": options}
+    few = {"phases": phases_of(60, learner), "network": options}
     blind = tiny_run(tmp_path / "blind", "s1", agent="qmix", **few)
     assert run(monkeypatch, "--run", finished, blind, *FEW, "--stage", "s1", "--out", tmp_path) == 0
     sets = read_json(tmp_path / "zero_shot.json")["sets"]

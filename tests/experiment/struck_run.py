@@ -6,11 +6,10 @@ import signal
 from dataclasses import replace
 
 from magrounding.experiment import stage
-from magrounding.experiment.curriculum import run_curriculum
 from magrounding.experiment.phase import Phase, Promotion
 from magrounding.experiment.presets.babyai import QUICK_RL_BABYAI
 from magrounding.training.ppo import PPOConfig
-from tests.experiment.tiny_runs import quiet
+from tests.experiment.tiny_runs import learn
 
 
 def train_while_struck(monkeypatch, folder, *, workers, times, more, patience):
@@ -40,5 +39,5 @@ def train_while_struck(monkeypatch, folder, *, workers, times, more, patience):
         log_every=1,
         workers=workers,
     )
-    run_curriculum(settings, folder, display=quiet(), device="cpu")
+    learn(settings, folder)
     return struck, [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]

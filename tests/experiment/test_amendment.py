@@ -13,15 +13,13 @@ from magrounding.errors import CheckpointError, Diverged
 from magrounding.experiment import evaluate as evaluation
 from magrounding.experiment.amendment import AMENDMENTS, DIVERGED, amendments
 from magrounding.experiment.config import read_config
-from magrounding.experiment.curriculum import run_curriculum
-from magrounding.experiment.phase import Promotion
 from magrounding.experiment.seed_run import SeedRun
 from magrounding.play.scripted import RandomTeam
 from magrounding.storage import read_json
 from magrounding.training.drrn import DrrnLearnerConfig
 from magrounding.training.ppo import PPOConfig, PPOLearner
 from magrounding.training.qmix import QmixConfig
-from tests.experiment.tiny_runs import Killed, killed_run, phases_of, quiet, timeless, tiny_settings
+from tests.experiment.tiny_runs import Killed, killed_run, learn, phases_of, timeless, tiny_settings
 
 HIGH, LOW = 0.02, 0.001
 PATH = "phases.*.0.learner.learning_rate"
@@ -29,7 +27,7 @@ PATH = "phases.*.0.learner.learning_rate"
 
 def settings_of(rate, **changes):
     config = PPOConfig(unroll=5, bf16=False, minibatches=2, warm_up=0, anneal_steps=300.0, learning_rate=rate)
-    phases = phases_of({"*": Promotion(steps=240)}, config)
+    phases = phases_of(240, config)
     return tiny_settings(stages=("s1",), phases=phases, every=None, final_sets=("train",), log_every=1, **changes)
 
 
@@ -58,7 +56,7 @@ def left(tmp_path_factory, unstable):
     """A run that saves after every update, and diverged after 120 steps."""
     folder = tmp_path_factory.mktemp("runs") / "run"
     with pytest.raises(Diverged):
-        run_curriculum(settings_of(HIGH), folder, display=quiet(), device="cpu", command="as typed")
+        learn(settings_of(HIGH), folder, command="as typed")
     return folder
 
 
@@ -69,7 +67,7 @@ def diverged(tmp_path, left):
 
 
 def resume(folder, settings, command=""):
-    run_curriculum(settings, folder, resume=True, display=quiet(), device="cpu", command=command)
+    learn(settings, folder, resume=True, command=command)
 
 
 def command(monkeypatch, capsys, *arguments):

@@ -7,35 +7,33 @@ import torch
 
 from benchmarks.tables.branch import beginning, branch
 from magrounding.errors import CheckpointError
-from magrounding.experiment.curriculum import run_curriculum
-from magrounding.experiment.phase import Promotion
 from magrounding.storage import read_json
 from tests.experiment.tiny_runs import (
     IMITATION,
     LEARNER,
     killed_run,
+    learn,
     phases_of,
-    quiet,
     timeless,
     tiny_settings,
     weights_of,
 )
 
-BRIEF = {"phases": phases_of({"*": Promotion(steps=90)}), "every": 60, "final_sets": ("train", "eval")}
+BRIEF = {"phases": phases_of(90), "every": 60, "final_sets": ("train", "eval")}
 
 
 @pytest.fixture(scope="module")
 def first(tmp_path_factory):
     folder = tmp_path_factory.mktemp("runs") / "s1"
-    run_curriculum(tiny_settings(stages=("s1",), **BRIEF), folder, display=quiet(), device="cpu")
+    learn(tiny_settings(stages=("s1",), **BRIEF), folder)
     return folder
 
 
 def test_it_ends_as_a_run_of_all_stages(first, tmp_path):
     settings = tiny_settings(**BRIEF)
-    run_curriculum(settings, tmp_path / "whole", display=quiet(), device="cpu")
+    learn(settings, tmp_path / "whole")
     branch(first, settings, tmp_path / "branch", "as typed")
-    run_curriculum(settings, tmp_path / "branch", resume=True, display=quiet(), device="cpu")
+    learn(settings, tmp_path / "branch", resume=True)
     assert torch.equal(weights_of(tmp_path / "branch"), weights_of(tmp_path / "whole"))
     assert not torch.equal(weights_of(tmp_path / "branch"), weights_of(first, "s1"))
     assert timeless(tmp_path / "branch") == timeless(tmp_path / "whole")
@@ -47,7 +45,7 @@ def test_it_ends_as_a_run_of_all_stages(first, tmp_path):
 
 def test_what_later_stages_do_is_no_part_of_a_beginning():
     settings = tiny_settings(**BRIEF)
-    other = tiny_settings(**{**BRIEF, "phases": {**BRIEF["phases"], "s3": phases_of({"*": Promotion(steps=7)})["*"]}})
+    other = tiny_settings(**{**BRIEF, "phases": {**BRIEF["phases"], "s3": phases_of(7)["*"]}})
     assert beginning(settings, ("s1",)) == beginning(other, ("s1",))
     assert beginning(settings, settings.stages) != beginning(other, other.stages)
     renamed = tiny_settings(**BRIEF, about="In other words.")
@@ -61,7 +59,7 @@ def test_what_later_stages_do_is_no_part_of_a_beginning():
     [
         tiny_settings(stages=("s3", "s1"), **BRIEF),
         tiny_settings(seeds=(0, 1), **BRIEF),
-        tiny_settings(**{**BRIEF, "phases": phases_of({"*": Promotion(steps=90)}, IMITATION, LEARNER)}),
+        tiny_settings(**{**BRIEF, "phases": phases_of(90, IMITATION, LEARNER)}),
     ],
     ids=["stages", "seeds", "phases"],
 )

@@ -13,7 +13,6 @@ import magrounding as mg
 from magrounding.cli.train import ended
 from magrounding.errors import CheckpointError, ConfigurationError, MagroundingError
 from magrounding.experiment.config import read_config
-from magrounding.experiment.curriculum import run_curriculum
 from magrounding.experiment.metrics import read_metrics
 from magrounding.experiment.phase import Promotion
 from magrounding.experiment.progress import Display, duration
@@ -27,8 +26,9 @@ from tests.experiment.tiny_runs import (
     IMITATION,
     LEARNER,
     killed_run,
+    learn,
     phases_of,
-    quiet,
+    resume,
     timeless,
     tiny_settings,
     weights_of,
@@ -49,7 +49,7 @@ FOLDER_OF_A_RUN = {
 def finished(tmp_path_factory):
     """An uninterrupted run, on one thread."""
     folder = tmp_path_factory.mktemp("runs") / "whole"
-    run_curriculum(tiny_settings(), folder, display=quiet(), device="cpu", command="as typed")
+    learn(tiny_settings(), folder, command="as typed")
     return folder
 
 
@@ -120,7 +120,7 @@ def test_a_run_killed_anywhere_ends_the_same(finished, tmp_path, after_saves):
     killed_run(tiny_settings(), folder, lambda position: next(saves) == after_saves - 1)
     with (folder / METRICS_FILE).open("a") as file:
         file.write('{"kind": "train", "half a li')
-    run_curriculum(read_config(folder), folder, resume=True, display=quiet(), device="cpu")
+    resume(folder)
     for stage in ("s1", "s3"):
         assert torch.equal(weights_of(folder, stage), weights_of(finished, stage))
     assert timeless(folder) == timeless(finished)
@@ -130,18 +130,18 @@ def test_a_killed_run_of_ppo_ends_the_same(tmp_path):
     """PPO has state of its own: Adam's moments and step count, and minibatches that follow from the step."""
     txt2pi = {"agent": "txt2pi", "network": {"channels": (4, 4), "document_hidden": 4, "head_width": 6}}
     learner = PPOConfig(unroll=5, minibatches=2, warm_up=50, anneal_steps=600)
-    phases = phases_of({"*": Promotion(steps=240)}, learner)
+    phases = phases_of(240, learner)
     settings = tiny_settings(phases=phases, team_reward=0.5, stages=("s1",), **txt2pi)
-    run_curriculum(settings, tmp_path / "whole", display=quiet(), device="cpu")
+    learn(settings, tmp_path / "whole")
     folder, saves = tmp_path / "killed", count()
     killed_run(settings, folder, lambda position: next(saves) == 2)
-    run_curriculum(read_config(folder), folder, resume=True, display=quiet(), device="cpu")
+    resume(folder)
     assert torch.equal(weights_of(folder, "s1"), weights_of(tmp_path / "whole", "s1"))
 
 
 def test_a_finished_run_resumes_to_nothing(finished):
     before = {path: path.read_bytes() for path in finished.rglob("*.safetensors")}
-    run_curriculum(read_config(finished), finished, resume=True, display=quiet(), device="cpu")
+    resume(finished)
     assert before == {path: path.read_bytes() for path in finished.rglob("*.safetensors")}
 
 
@@ -164,7 +164,7 @@ def test_the_best_weights_on_train_are_carried_over(tmp_path, monkeypatch):
 
     monkeypatch.setattr(StageSession, "evaluate", praise)
     monkeypatch.setattr(StageSession, "start", start)
-    run_curriculum(tiny_settings(stages=("s1", "s2")), tmp_path / "run", display=quiet(), device="cpu")
+    learn(tiny_settings(stages=("s1", "s2")), tmp_path / "run")
     assert len(seen) == 3
     assert all(torch.equal(started["s2"][name], seen[0][name]) for name in seen[0])
     assert any("optimizer" in name for name in seen[0])
@@ -174,8 +174,8 @@ def test_the_best_weights_on_train_are_carried_over(tmp_path, monkeypatch):
 
 def test_several_seeds_have_folders_of_their_own(tmp_path):
     folder = tmp_path / "run"
-    changes = {"every": None, "phases": phases_of({"*": Promotion(steps=60)}), "final_sets": ("train",)}
-    run_curriculum(tiny_settings(stages=("s1",), seeds=(3, 5), **changes), folder, display=quiet(), device="cpu")
+    changes = {"every": None, "phases": phases_of(60), "final_sets": ("train",)}
+    learn(tiny_settings(stages=("s1",), seeds=(3, 5), **changes), folder)
     own = {"metrics.jsonl", "checkpoint.safetensors"}
     assert {path.name for path in folder.iterdir()} == FOLDER_OF_A_RUN - own | {"seed_3", "seed_5"}
     three, five = (mg.load_team(folder, seed=k).policies[0] for k in (3, 5))
@@ -216,10 +216,10 @@ def test_time_ends_a_stage_whatever_the_rule():
 
 def test_bad_options_come_to_light_before_anything_is_written(tmp_path):
     with pytest.raises(MagroundingError):
-        run_curriculum(tiny_settings(env_options={"size": 2}), tmp_path / "run", display=quiet())
-    endless = phases_of({"*": Promotion(steps=90)}, PPOConfig(beta2=1.0))  # Adam divides by 1 − beta2
+        learn(tiny_settings(env_options={"size": 2}), tmp_path / "run")
+    endless = phases_of(90, PPOConfig(beta2=1.0))  # Adam divides by 1 − beta2
     with pytest.raises(ConfigurationError):
-        run_curriculum(tiny_settings(phases=endless), tmp_path / "run", display=quiet())
+        learn(tiny_settings(phases=endless), tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
 
@@ -242,10 +242,9 @@ def test_no_time_is_estimated_before_the_speed_of_every_algorithm_is_known(tmp_p
         def show(self, title, part, numbers, row=""):
             shown.append((title.split()[-1], numbers[0] != f"{duration(None)} left"))
 
-    phases = phases_of({"*": Promotion(steps=300)}, IMITATION, LEARNER)  # 30 steps an update
-    run_curriculum(
-        tiny_settings(stages=("s1", "s2"), phases=phases, every=None, final_sets=("eval",)), tmp_path, display=Shown()
-    )
+    phases = phases_of(300, IMITATION, LEARNER)  # 30 steps an update
+    settings = tiny_settings(stages=("s1", "s2"), phases=phases, every=None, final_sets=("eval",))
+    learn(settings, tmp_path, display=Shown())
     known = [know for _, know in shown]
     assert [title for title, _ in shown] == 2 * (10 * ["imitate"] + 10 * ["reinforce"])
     assert known == 19 * [False] + 21 * [True]

@@ -15,17 +15,24 @@ from magrounding.errors import CheckpointError, MagroundingError, RegistrationEr
 from magrounding.experiment import seed_run
 from magrounding.experiment.checkpoint import load_checkpoint
 from magrounding.experiment.config import read_config
-from magrounding.experiment.curriculum import run_curriculum
 from magrounding.experiment.metrics import read_metrics
-from magrounding.experiment.phase import Promotion
 from magrounding.experiment.reports.run import write_report
 from magrounding.experiment.stage import StageSession
 from magrounding.play.run_folder import METRICS_FILE, RunFolder
 from magrounding.storage import partial_path, read_json, write_json
-from tests.experiment.tiny_runs import Killed, killed_run, phases_of, quiet, timeless, tiny_settings, weights_of
+from tests.experiment.tiny_runs import (
+    Killed,
+    killed_run,
+    learn,
+    phases_of,
+    resume,
+    timeless,
+    tiny_settings,
+    weights_of,
+)
 
 BRIEF = {
-    "phases": phases_of({"*": Promotion(steps=90)}),
+    "phases": phases_of(90),
     "stages": ("s1",),
     "every": None,
     "final_sets": ("train",),
@@ -36,7 +43,7 @@ FILES = ("config.json", "baselines.json", "metrics.jsonl", "checkpoint.safetenso
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
     folder = tmp_path_factory.mktemp("runs") / "whole"
-    run_curriculum(tiny_settings(**BRIEF), folder, display=quiet(), device="cpu")
+    learn(tiny_settings(**BRIEF), folder)
     return folder
 
 
@@ -59,10 +66,6 @@ def edit(path, old, new):
     path.write_bytes(data.replace(old, new, 1))
 
 
-def go_on(folder):
-    run_curriculum(read_config(folder), folder, resume=True, display=quiet(), device="cpu")
-
-
 @pytest.mark.parametrize("stops", [(4, 1), (1, 3, 0)])
 def test_stops_within_one_report(finished, tmp_path, monkeypatch, stops):
     """Ctrl-C among the evaluations of a report, again after it was resumed: nothing is counted twice."""
@@ -77,11 +80,11 @@ def test_stops_within_one_report(finished, tmp_path, monkeypatch, stops):
 
         monkeypatch.setattr(StageSession, "evaluate", stopped)
         with pytest.raises(KeyboardInterrupt):
-            run_curriculum(tiny_settings(**BRIEF), folder, resume=folder.exists(), display=quiet(), device="cpu")
+            learn(tiny_settings(**BRIEF), folder, resume=folder.exists())
         evaluations = [line for line in read_metrics(folder / METRICS_FILE) if line["kind"] == "evaluation"]
         assert len(evaluations) == last
     monkeypatch.setattr(StageSession, "evaluate", evaluate)
-    go_on(folder)
+    resume(folder)
     assert timeless(folder) == timeless(finished)
     assert torch.equal(weights_of(folder, "s1"), weights_of(finished, "s1"))
 
@@ -105,7 +108,7 @@ def test_a_damaged_run_is_not_gone_on_with(halfway, copy, name, old, new):
     edit(folder / name, old, new)
     before = {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
     with pytest.raises(CheckpointError):
-        go_on(folder)
+        resume(folder)
     assert before == {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
 
 
@@ -138,9 +141,9 @@ def test_settings_changed_with_care_are_not_those_of_the_checkpoint(halfway, cop
     config["phases"]["*"][0]["learner"]["value_coefficient"] = 8.5
     write_json(folder / "config.json", config, sealed=True)
     with pytest.raises(CheckpointError):
-        go_on(folder)
+        resume(folder)
     with pytest.raises(CheckpointError):
-        run_curriculum(tiny_settings(**BRIEF), folder, resume=True, display=quiet(), device="cpu")
+        learn(tiny_settings(**BRIEF), folder, resume=True)
 
 
 @pytest.mark.parametrize("trained", ["s1", "s1/imitate"])
@@ -154,7 +157,7 @@ def test_a_checkpoint_that_is_gone_is_not_trained_over(finished, copy, trained):
         shutil.move(folder / "weights", folder / trained)
     before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
     with pytest.raises(CheckpointError):
-        go_on(folder)
+        resume(folder)
     assert before == {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
@@ -165,9 +168,9 @@ def test_a_run_killed_before_its_first_checkpoint_begins_again(finished, tmp_pat
     with monkeypatch.context() as patch:
         patch.setattr(seed_run, "save_checkpoint", die)
         with pytest.raises(Killed):
-            run_curriculum(tiny_settings(**BRIEF), tmp_path / "run", display=quiet(), device="cpu")
+            learn(tiny_settings(**BRIEF), tmp_path / "run")
     assert (tmp_path / "run" / METRICS_FILE).stat().st_size
-    go_on(tmp_path / "run")
+    resume(tmp_path / "run")
     assert timeless(tmp_path / "run") == timeless(finished)
 
 
@@ -256,14 +259,14 @@ def test_what_killed_saves_left_is_removed(halfway, copy):
     kept = [folder / ".notes.partial", folder / "my.17.partial"]
     for path in (*left, *kept):
         path.write_text("half")
-    go_on(folder)
+    resume(folder)
     assert not any(path.exists() for path in left)
     assert all(path.exists() for path in kept)  # a person's own
 
 
 def test_words_workers_and_other_stages_are_no_settings():
     settings = tiny_settings(**BRIEF)
-    phases = {**settings.phases, "s4": phases_of({"*": Promotion(steps=7)})["*"]}  # of a stage that it has not
+    phases = {**settings.phases, "s4": phases_of(7)["*"]}  # of a stage that it has not
     words = replace(settings, workers=3, about="In other words.", phases=phases)
     assert words.digest == settings.digest
     fewer = replace(settings, evaluation=replace(settings.evaluation, report_games=9))
@@ -282,10 +285,10 @@ def test_a_folder_that_is_moved_while_its_run_trains(tmp_path, monkeypatch, capf
 
     monkeypatch.setattr(seed_run, "save_checkpoint", save_and_move)
     with pytest.raises(CheckpointError):
-        run_curriculum(tiny_settings(**BRIEF), tmp_path / "run", display=quiet(), device="cpu")
+        learn(tiny_settings(**BRIEF), tmp_path / "run")
     monkeypatch.undo()
     assert capfd.readouterr().err == ""
     assert [path.name for path in tmp_path.iterdir()] == ["moved"]
     (moved / "owner.json").unlink(missing_ok=True)  # of this very process, which is alive
-    go_on(moved)
+    resume(moved)
     assert RunFolder(moved).report.exists()

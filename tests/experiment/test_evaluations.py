@@ -9,10 +9,8 @@ from rich.console import Console
 import magrounding as mg
 from magrounding.cli import train
 from magrounding.experiment.config import read_config
-from magrounding.experiment.curriculum import run_curriculum
 from magrounding.experiment.evaluate import play_baselines
 from magrounding.experiment.metrics import read_metrics
-from magrounding.experiment.phase import Promotion
 from magrounding.experiment.presets import find_preset
 from magrounding.experiment.progress import Display
 from magrounding.experiment.reports.run import report
@@ -21,14 +19,14 @@ from magrounding.experiment.stage import StageSession
 from magrounding.play.evaluate import PLAYS, REPORT_SEED, evaluate
 from magrounding.play.run_folder import METRICS_FILE
 from magrounding.registry import AGENTS, ENVS
-from tests.experiment.tiny_runs import phases_of, tiny_run, tiny_settings
+from tests.experiment.tiny_runs import learn, phases_of, tiny_run, tiny_settings
 
 
 @pytest.fixture(scope="module")
 def reader(tmp_path_factory):
     """A run of relread, what was played for it, and what it printed."""
     folder, played, out = tmp_path_factory.mktemp("runs") / "reader", [], io.StringIO()
-    settings = tiny_settings(stages=("s1",), phases=phases_of({"*": Promotion(steps=90)}))
+    settings = tiny_settings(stages=("s1",), phases=phases_of(90))
     with pytest.MonkeyPatch.context() as patch:
         play = StageSession.evaluate
 
@@ -37,7 +35,7 @@ def reader(tmp_path_factory):
             return play(self, name, games, seed, greedy, manual, *more)
 
         patch.setattr(StageSession, "evaluate", noted)
-        run_curriculum(settings, folder, display=Display(Console(file=out, width=1000)), device="cpu")
+        learn(settings, folder, display=Display(Console(file=out, width=1000)))
     return folder, played, out.getvalue()
 
 
@@ -66,9 +64,9 @@ def test_what_was_not_played_is_what_playing_gives(reader):
 
 def test_a_single_game_has_no_other_whose_manual_it_could_show(tmp_path):
     """A run with --games 1 ended with an error after its first phase."""
-    settings = tiny_settings(stages=("s1",), phases=phases_of({"*": Promotion(steps=30)}), report_games=1)
+    settings = tiny_settings(stages=("s1",), phases=phases_of(30), report_games=1)
     assert tiny_settings(report_games=2).wrong_manuals == ("reassigned", "of another game")
-    run_curriculum(settings, tmp_path / "run", display=Display(quiet=True), device="cpu")
+    learn(settings, tmp_path / "run")
     lines = [line for line in read_metrics(tmp_path / "run" / METRICS_FILE) if line["kind"] == "evaluation"]
     assert {line["manual"] for line in lines} == {"true", "reassigned"}
     assert "| manual: reassigned |" in (tmp_path / "run" / "report.md").read_text()
@@ -106,7 +104,7 @@ def test_random_and_wrong_texts_have_fewer_games_where_these_last_long(monkeypat
 def test_a_set_that_a_network_cannot_play_costs_a_dash(tmp_path, monkeypatch, agent):
     """There was no report of a network of one's own that failed there, after all of its training."""
     monkeypatch.setitem(AGENTS._entries, "flat", mg.AgentEntry("flat", "tests.play.test_team:Flat"))
-    brief = {"phases": phases_of({"*": Promotion(steps=30)}), "network": {}}
+    brief = {"phases": phases_of(30), "network": {}}
     folder = tiny_run(tmp_path / "run", "s1", agent=agent, final_sets=("eval", "eval_10x10"), seeds=(0,), **brief)
     lines = read_metrics(folder / METRICS_FILE)
     assert {line["set"] for line in lines if line.get("when") == "after"} == {"eval"}

@@ -8,15 +8,14 @@ from magrounding.cli import train
 from magrounding.cli.command import CommandLine
 from magrounding.errors import ConfigurationError
 from magrounding.experiment.config import make_config, read_config
-from magrounding.experiment.curriculum import run_curriculum
-from magrounding.experiment.phase import Gate, NotLearnt, Promotion
+from magrounding.experiment.phase import Gate, NotLearnt
 from magrounding.experiment.reports.compare import comparison
 from magrounding.experiment.results import read_results
 from magrounding.experiment.stage import StageSession
 from magrounding.play.evaluate import TRUE_MANUAL
-from tests.experiment.tiny_runs import phases_of, quiet, tiny_settings, weights_of
+from tests.experiment.tiny_runs import learn, phases_of, tiny_settings, weights_of
 
-BRIEF = {"every": None, "report_games": 10, "final_sets": ("eval",), "phases": phases_of({"*": Promotion(steps=60)})}
+BRIEF = {"every": None, "report_games": 10, "final_sets": ("eval",), "phases": phases_of(60)}
 
 
 def gated(unlearnt="stop", win_rate=0.5, reading=0.3, **changes):
@@ -24,10 +23,6 @@ def gated(unlearnt="stop", win_rate=0.5, reading=0.3, **changes):
     gate = {"win_rate": win_rate, "reading": reading}
     phases = {stage: [{**vars(each), "gate": gate} for each in of] for stage, of in BRIEF["phases"].items()}
     return tiny_settings(**{**BRIEF, "stages": ("s1", "s2"), "phases": phases, "unlearnt": unlearnt, **changes})
-
-
-def learn(settings, folder, **how):
-    return run_curriculum(settings, folder, display=quiet(), device="cpu", **how)
 
 
 def command(folder, *words):

@@ -7,25 +7,24 @@ import torch
 
 from magrounding.errors import CheckpointError, ConfigurationError
 from magrounding.experiment.config import make_config, read_config
-from magrounding.experiment.curriculum import check_run, run_curriculum
-from magrounding.experiment.phase import Promotion
-from tests.experiment.tiny_runs import phases_of, quiet, tiny_settings, weights_of
+from magrounding.experiment.curriculum import check_run
+from tests.experiment.tiny_runs import learn, phases_of, tiny_settings, weights_of
 
-BRIEF = {"phases": phases_of({"*": Promotion(steps=60)}), "every": None, "final_sets": ("eval",)}
+BRIEF = {"phases": phases_of(60), "every": None, "final_sets": ("eval",)}
 
 
 @pytest.fixture(scope="module")
 def base(tmp_path_factory):
     folder = tmp_path_factory.mktemp("initial") / "base"
-    run_curriculum(tiny_settings(stages=("s1",), **BRIEF), folder, display=quiet(), device="cpu")
+    learn(tiny_settings(stages=("s1",), **BRIEF), folder)
     return folder
 
 
 def test_it_learns_what_a_second_stage_learns(base, tmp_path):
     both = tiny_settings(stages=("s1", "s3"), carry_optimizer=False, **BRIEF)
-    run_curriculum(both, tmp_path / "both", display=quiet(), device="cpu")
+    learn(both, tmp_path / "both")
     second = tiny_settings(stages=("s3",), carry_optimizer=False, initial=str(base), **BRIEF)
-    run_curriculum(second, tmp_path / "second", display=quiet(), device="cpu")
+    learn(second, tmp_path / "second")
     assert torch.equal(weights_of(tmp_path / "second"), weights_of(tmp_path / "both"))
     assert not torch.equal(weights_of(tmp_path / "second"), weights_of(base, "s1"))
     settings = read_config(tmp_path / "second")

@@ -10,7 +10,6 @@ import magrounding as mg
 from magrounding.errors import ConfigurationError
 from magrounding.experiment.checkpoint import load_checkpoint, save_checkpoint
 from magrounding.experiment.config import read_config
-from magrounding.experiment.curriculum import run_curriculum
 from magrounding.experiment.metrics import read_metrics
 from magrounding.experiment.phase import Promotion, Ramp
 from magrounding.experiment.stage import StageSession
@@ -22,8 +21,9 @@ from tests.experiment.tiny_runs import (
     IMITATION,
     LEARNER,
     killed_run,
+    learn,
     phases_of,
-    quiet,
+    resume,
     timeless,
     tiny_settings,
     weights_of,
@@ -31,7 +31,7 @@ from tests.experiment.tiny_runs import (
 from tests.full import in_full
 
 SHORT = Promotion(steps=90)
-TAUGHT = {**phases_of({"s1": SHORT}, IMITATION, LEARNER), **phases_of({"*": Promotion(steps=60)})}
+TAUGHT = {**phases_of({"s1": SHORT}, IMITATION, LEARNER), **phases_of(60)}
 
 
 def taught_settings(**changes):
@@ -44,7 +44,7 @@ def taught_settings(**changes):
 def taught(tmp_path_factory):
     """An uninterrupted run."""
     folder = tmp_path_factory.mktemp("runs") / "taught"
-    run_curriculum(taught_settings(), folder, display=quiet(), device="cpu")
+    learn(taught_settings(), folder)
     return folder
 
 
@@ -77,7 +77,7 @@ def test_weights_that_win_more_by_chance_do_not_take_the_place_of_those_of_the_p
     monkeypatch.setattr(StageSession, "evaluate", half_and_then_more)
     settings = taught_settings(stages=("s1",))
     more = replace(settings.evaluation, selection_games=100)  # 7.1 % is a standard error
-    run_curriculum(replace(settings, evaluation=more), run, display=quiet(), device="cpu")
+    learn(replace(settings, evaluation=more), run)
     assert (read_json(run / "s1" / "state.json")["steps"] == 0) == stays
     assert torch.equal(weights_of(run, "s1"), weights_of(run, "s1/imitate")) == stays
 
@@ -90,7 +90,7 @@ def test_a_run_killed_in_any_phase_ends_the_same(taught, tmp_path, stage, phase,
     where = {"stage": ("s1", "s2").index(stage), "phase": phase, "steps": steps}
     killed_run(taught_settings(), tmp_path / "run", lambda position: where.items() <= position.items())
     assert (tmp_path / "run" / "s1" / "imitate").exists() == (stage != "s1" or phase > 0)
-    run_curriculum(read_config(tmp_path / "run"), tmp_path / "run", resume=True, display=quiet(), device="cpu")
+    resume(tmp_path / "run")
     for name in ("s1/imitate", "s1", "s2"):
         assert torch.equal(weights_of(tmp_path / "run", name), weights_of(taught, name))
     assert timeless(tmp_path / "run") == timeless(taught)
@@ -105,7 +105,7 @@ def started_with(settings, folder, monkeypatch):
         start(self)
 
     monkeypatch.setattr(StageSession, "start", noted)
-    run_curriculum(settings, folder, display=quiet(), device="cpu")
+    learn(settings, folder)
     return started
 
 
@@ -145,7 +145,7 @@ def test_how_weights_came_about(chain, told):
 def test_a_teacher_has_to_be_there_before_anything_is_written(tmp_path, monkeypatch):
     monkeypatch.setitem(ENVS._entries, "ma_rtfm", replace(ENVS["ma_rtfm"], oracle=None))
     with pytest.raises(ConfigurationError):
-        run_curriculum(taught_settings(), tmp_path / "run", display=quiet(), device="cpu")
+        learn(taught_settings(), tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
 
@@ -190,16 +190,16 @@ def test_games_follow_the_ramp_of_their_phase_and_evaluations_have_whole_manuals
     monkeypatch.setattr(StageSession, "iterate", watched)
     settings = growing()
     assert settings.stage_options("s1", "eval").get("omission", 0.0) == 0.0
-    run_curriculum(settings, tmp_path / "run", display=quiet())
+    learn(settings, tmp_path / "run")
     assert shown == pytest.approx({0: 1.0, 30: 1.0, 60: 0.5})
     assert read_config(tmp_path / "run") == settings
 
 
 def test_a_killed_run_goes_on_with_the_ramp_where_it_was(tmp_path):
     whole, resumed = tmp_path / "whole", tmp_path / "resumed"
-    run_curriculum(growing(), whole, display=quiet(), device="cpu")
+    learn(growing(), whole)
     killed_run(growing(), resumed, lambda position: position["steps"] == 60)
-    run_curriculum(growing(), resumed, resume=True, display=quiet(), device="cpu")
+    learn(growing(), resumed, resume=True)
     assert torch.equal(weights_of(resumed, "s1"), weights_of(whole, "s1"))
 
 
@@ -239,7 +239,7 @@ def test_a_phase_ends_once_true_manuals_win_so_much_more_than_reassigned_ones(
     tmp_path, monkeypatch, reads_from, until, ends
 ):
     reading_from(reads_from, monkeypatch)
-    run_curriculum(until_it_reads(until), tmp_path / "run", display=quiet(), device="cpu")
+    learn(until_it_reads(until), tmp_path / "run")
     assert read_json(tmp_path / "run" / "s1" / "state.json")["phase_steps"] == ends
     within = [line for line in read_metrics(tmp_path / "run" / METRICS_FILE) if line.get("when") == "within"]
     assert {(line["set"], line["manual"]) for line in within} == {
@@ -273,5 +273,5 @@ def test_a_checkpoint_of_an_earlier_version_goes_on(taught, tmp_path):
     record, tensors = load_checkpoint(path, **settings.origin)
     record = {name: value for name, value in record.items() if name != "config"} | {"settings": "another digest"}
     save_checkpoint(path, record, tensors)
-    run_curriculum(read_config(tmp_path / "run"), tmp_path / "run", resume=True, display=quiet(), device="cpu")
+    resume(tmp_path / "run")
     assert torch.equal(weights_of(tmp_path / "run", "s2"), weights_of(taught, "s2"))

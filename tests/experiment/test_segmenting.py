@@ -14,7 +14,6 @@ from magrounding.cli.command import CommandLine
 from magrounding.envs.make import make_vec
 from magrounding.errors import ConfigurationError
 from magrounding.experiment import segmenting
-from magrounding.experiment.phase import Promotion
 from magrounding.experiment.stage import StageSession
 from magrounding.play.evaluate import evaluate
 from magrounding.play.loading import load_team
@@ -33,7 +32,7 @@ def session(agent, stage="s1", segments="learnt", **changes):
     settings = tiny_settings(
         agent=agent,
         stages=("s1", "s5"),
-        phases=phases_of({"*": Promotion(steps=60)}, LEARNER),
+        phases=phases_of(60, LEARNER),
         network={**NETWORK, "segments": segments},
         env_options={"max_cycles": 8, "layout": "stream"},
         **changes,

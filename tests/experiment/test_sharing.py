@@ -7,20 +7,12 @@ import torch
 
 import magrounding as mg
 from magrounding.agents.policy import LABELS
-from magrounding.experiment.curriculum import run_curriculum
 from magrounding.experiment.metrics import read_metrics
 from magrounding.experiment.phase import Promotion
 from magrounding.experiment.stage import StageSession
 from magrounding.play.run_folder import METRICS_FILE
 from magrounding.training.teacher import Teacher
-from tests.experiment.tiny_runs import (
-    IMITATION,
-    LEARNER,
-    phases_of,
-    quiet,
-    tiny_settings,
-    weights_of,
-)
+from tests.experiment.tiny_runs import IMITATION, LEARNER, learn, phases_of, tiny_settings, weights_of
 from tests.training.toy_games import ToyExpert, ToyGames, ToyPolicy, collect
 
 B, N = 6, 3
@@ -75,7 +67,7 @@ def test_cuts_stay_with_their_games(rollout):
 
 
 def session_of(learner, **changes):
-    settings = tiny_settings(agents=3, phases=phases_of({"*": Promotion(steps=60)}, learner), **changes)
+    settings = tiny_settings(agents=3, phases=phases_of(60, learner), **changes)
     session = StageSession(settings, "s1", 0, 0, torch.device("cpu"))
     session.start()
     return session
@@ -102,7 +94,7 @@ def test_there_is_one_learner_or_one_for_each_agent(learner):
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory):
     folder = tmp_path_factory.mktemp("runs") / "shared"
-    run_curriculum(settings_of(), folder, display=quiet(), device="cpu")
+    learn(settings_of(), folder)
     return folder
 
 

@@ -23,7 +23,6 @@ import fcntl, signal, sys, termios
 from dataclasses import replace
 from magrounding.cli import train
 from magrounding.cli.command import CommandLine
-from magrounding.experiment.phase import Promotion
 from magrounding.experiment.presets import rtfm
 from tests.experiment.tiny_runs import TINY, phases_of
 
@@ -32,7 +31,7 @@ if sys.stderr.isatty():
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have it ignored in the background
 signal.signal(signal.SIGHUP, signal.SIG_DFL)  # as nohup has
 evaluation = replace(TINY.evaluation, every=None)
-phases = phases_of({"*": Promotion(steps=10**9)})
+phases = phases_of(10**9)
 rtfm.DEMO = replace(TINY, preset="demo", phases=phases, evaluation=evaluation, log_every=1, save_every=1e9)
 line = ("--env", "ma_rtfm", "--stages", "s1", "--device", "cpu", "--out", sys.argv[1])
 sys.exit(CommandLine("magrounding train", line).run(train))

@@ -9,16 +9,13 @@ import pytest
 from magrounding.cli.evaluate import Arguments, evaluate_runs
 from magrounding.envs.messenger.manual import find_corpus
 from magrounding.errors import CheckpointError, DataNotFound
-from magrounding.experiment.config import read_config
-from magrounding.experiment.curriculum import run_curriculum
-from magrounding.experiment.phase import Promotion
 from magrounding.experiment.reports.zero_shot import to_json, zero_shot_report
 from tests.envs.people_corpus import small_corpus, write_corpus
-from tests.experiment.tiny_runs import TINY, phases_of, quiet
+from tests.experiment.tiny_runs import TINY, learn, phases_of, resume
 
 BRIEF = replace(
     TINY,
-    phases=phases_of({"*": Promotion(steps=60)}),
+    phases=phases_of(60),
     network={"similarity": 2, "hidden": 8, "top": 8},
     evaluation=replace(TINY.evaluation, every=None, final_sets=("test",), report_games=4, selection_set="val"),
 )
@@ -33,7 +30,7 @@ def test_a_run_says_what_it_read_and_does_not_go_on_with_other_sentences(tmp_pat
     source = f"corpus {corpus}, sha256 {find_corpus(corpus).digest}"
     settings = replace(BRIEF, env="messenger", stages=("s1",), env_options={"corpus": corpus})
     run = tmp_path / "run"
-    run_curriculum(settings, run, display=quiet(), device="cpu")
+    learn(settings, run)
     assert json.loads((run / "config.json").read_text())["text"] == source
     arguments = Arguments(run=(str(run),), splits="test", episodes=4, play="greedy", env_option=("corpus=null",))
     results = evaluate_runs(replace(arguments, quiet=True))
@@ -43,7 +40,7 @@ def test_a_run_says_what_it_read_and_does_not_go_on_with_other_sentences(tmp_pat
     data["val"]["mage"]["enemy"]["unknown"] += ["So what?"]
     write_corpus(Path(corpus), data)
     with pytest.raises(CheckpointError):
-        run_curriculum(read_config(run), run, resume=True, display=quiet(), device="cpu")
+        resume(run)
 
 
 def test_an_evaluation_on_another_text_says_so_and_a_missing_one_is_a_sentence(corpus, tmp_path, monkeypatch):

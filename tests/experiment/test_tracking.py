@@ -17,17 +17,16 @@ from magrounding.cli.command import CommandLine
 from magrounding.errors import CheckpointError, ConfigurationError
 from magrounding.experiment import curriculum
 from magrounding.experiment.metrics import MetricsLog, read_metrics
-from magrounding.experiment.phase import Promotion
 from magrounding.experiment.trackers.mlflow_run import accepted
 from magrounding.experiment.trackers.tensorboard_events import TensorBoard
 from magrounding.experiment.tracking import Sender, Tracking, lacking, track, tracking_of
 from magrounding.play.run_folder import METRICS_FILE, RunFolder, SeedFolder
 from magrounding.registry import Registry, TrackerEntry
 from magrounding.storage import json_text, read_json
-from tests.experiment.tiny_runs import killed_run, phases_of, quiet, tiny_settings
+from tests.experiment.tiny_runs import killed_run, learn, phases_of, tiny_settings
 from tests.forked import full_disk
 
-BRIEF = {"stages": ("s1",), "phases": phases_of({"*": Promotion(steps=60)}), "every": None, "final_sets": ("eval",)}
+BRIEF = {"stages": ("s1",), "phases": phases_of(60), "every": None, "final_sets": ("eval",)}
 
 
 class Kept:
@@ -165,7 +164,7 @@ def test_a_killed_run_shows_no_step_twice(tmp_path, monkeypatch):
         killed_run(settings, run, lambda at: at["steps"] >= 30)
     assert len(shown()) < len(expected(run))
     for _ in range(2):
-        curriculum.run_curriculum(settings, run, display=quiet(), device="cpu", resume=True)
+        learn(settings, run, resume=True)
         assert [step for step, _ in shown()] == expected(run)
     name = read_json(run / "trackers.json")["name"]
     assert list(Kept.shown) == [("mine", name)], "the resumed run has its trackers and its project from its config.json"
@@ -197,7 +196,7 @@ def test_a_full_disk_refuses_a_part_of_an_event_too(tmp_path):
 
 def test_a_run_is_sent_afterwards(tmp_path):
     run, settings = tmp_path / "run", tiny_settings(**BRIEF, seeds=(3, 5))
-    curriculum.run_curriculum(settings, run, display=quiet(), device="cpu", trackers=[])
+    learn(settings, run, trackers=[])
     assert not list(run.rglob("tensorboard"))
     folder = RunFolder(run)
     assert tracking_of(folder.config(), None, None) == Tracking(())
@@ -235,7 +234,7 @@ def test_what_cannot_be_sent_is_refused(tmp_path):
         with pytest.raises(CheckpointError):
             tracking_of(content, None, None)
     with pytest.raises(ConfigurationError):
-        curriculum.run_curriculum(tiny_settings(**BRIEF), tmp_path / "new", trackers=["tensorbord"], display=quiet())
+        learn(tiny_settings(**BRIEF), tmp_path / "new", trackers=["tensorbord"])
     assert not (tmp_path / "new").exists()
     (run / "trackers.json").write_text('{"name": "../../else"}')
     with pytest.raises(CheckpointError):

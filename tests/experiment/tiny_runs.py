@@ -13,12 +13,12 @@ from rich.console import Console
 from magrounding.agents.weights import load_weights
 from magrounding.experiment import curriculum, seed_run
 from magrounding.experiment import evaluate as evaluation
-from magrounding.experiment.config import RunConfig
+from magrounding.experiment.config import RunConfig, read_config
 from magrounding.experiment.metrics import read_metrics
 from magrounding.experiment.phase import EvaluationConfig, Phase, Promotion
 from magrounding.experiment.progress import Display
 from magrounding.experiment.reports import run as report
-from magrounding.play.run_folder import METRICS_FILE
+from magrounding.play.run_folder import METRICS_FILE, RunFolder
 from magrounding.play.scripted import RandomTeam
 from magrounding.registry import ENVS
 from magrounding.schema import options_of
@@ -32,8 +32,10 @@ LEARNER = ImpalaConfig(unroll=5, learning_rate=0.01, epsilon=1e-3, anneal_steps=
 IMITATION = ImitationConfig(unroll=5, minibatches=2, learning_rate=0.01, warm_up=30, anneal_steps=300, teacher_steps=90)
 
 
-def phases_of(promotions: Mapping[str, Promotion], *learners: AlgorithmConfig) -> dict[str, tuple[Phase, ...]]:
-    """Stage → a phase with each of the learners (LEARNER by default), all with the promotion of that stage."""
+def phases_of(promotions: int | Mapping[str, Promotion], *learners: AlgorithmConfig) -> dict[str, tuple[Phase, ...]]:
+    """Stage → a phase with each of the learners (LEARNER by default), with the steps or the promotion of that stage."""
+    if isinstance(promotions, int):
+        promotions = {"*": Promotion(steps=promotions)}
     return {
         stage: tuple(Phase(learner, until, num_envs=6) for learner in learners or (LEARNER,))
         for stage, until in promotions.items()
@@ -64,14 +66,26 @@ def quiet() -> Display:
     return Display(Console(file=io.StringIO()))
 
 
+def learn(
+    settings: RunConfig, folder: Path, *, device: str = "cpu", display: Display | None = None, **how: Any
+) -> RunFolder:
+    """Train a run to its end, on the CPU and without a display unless others are named."""
+    return curriculum.run_curriculum(settings, folder, device=device, display=display or quiet(), **how)
+
+
+def resume(folder: Path, **how: Any) -> RunFolder:
+    """Go on with a run by its own settings."""
+    return learn(read_config(folder), folder, resume=True, **how)
+
+
 def tiny_run(folder: Path, *stages: str, **changes: Any) -> Path:
     """A finished run of two seeds, a report against a random "oracle" included."""
-    brief = {"phases": phases_of({"*": Promotion(steps=60)}), "every": None, "final_sets": ("eval",)}
+    brief = {"phases": phases_of(60), "every": None, "final_sets": ("eval",)}
     changes = {"seeds": (0, 1), **brief, **changes}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(evaluation, "make_expert", lambda vec: RandomTeam(vec.num_agents, 5))
         patch.setattr(report, "plot_curves", lambda run: b"")  # figures have tests of their own
-        curriculum.run_curriculum(tiny_settings(stages=stages, **changes), folder, display=quiet())
+        learn(tiny_settings(stages=stages, **changes), folder)
     return folder
 
 
@@ -104,4 +118,4 @@ def killed_run(settings: RunConfig, folder: Path, last: Callable[[dict[str, Any]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(seed_run, "save_checkpoint", save_and_die)
         with pytest.raises(Killed):
-            curriculum.run_curriculum(settings, folder, display=quiet(), device="cpu")
+            learn(settings, folder)

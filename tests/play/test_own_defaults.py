@@ -8,9 +8,7 @@ import torch
 
 import magrounding as mg
 from magrounding.agents.weights import load_weights
-from magrounding.experiment.curriculum import run_curriculum
-from magrounding.experiment.phase import Promotion
-from tests.experiment.tiny_runs import phases_of, quiet, tiny_settings
+from tests.experiment.tiny_runs import learn, phases_of, tiny_settings
 
 
 @contextmanager
@@ -57,10 +55,10 @@ def test_a_team_plays_the_same_whatever_the_program_has_set(default):
 
 
 def test_training_gives_the_same_weights_whatever_the_program_has_set(tmp_path):
-    settings = tiny_settings(stages=("s1",), phases=phases_of({"*": Promotion(steps=60)}), every=None)
-    run_curriculum(settings, tmp_path / "usual", display=quiet(), device="cpu")
+    settings = tiny_settings(stages=("s1",), phases=phases_of(60), every=None)
+    learn(settings, tmp_path / "usual")
     with DEFAULTS["float64"](), DEFAULTS["meta"](), torch.no_grad():
-        run_curriculum(settings, tmp_path / "set", display=quiet(), device="cpu")
+        learn(settings, tmp_path / "set")
     for one, other in zip(*(weights(tmp_path / each) for each in ("usual", "set")), strict=True):
         assert one.keys() == other.keys()
         assert all(one[name].dtype == other[name].dtype and torch.equal(one[name], other[name]) for name in one)

@@ -8,14 +8,13 @@ import pytest
 import magrounding as mg
 from magrounding.experiment import evaluate as evaluation
 from magrounding.experiment.config import make_config
-from magrounding.experiment.curriculum import run_curriculum
 from magrounding.experiment.metrics import read_metrics
 from magrounding.experiment.phase import Phase, Promotion
 from magrounding.play.evaluate import evaluate
 from magrounding.play.run_folder import METRICS_FILE
 from magrounding.play.scripted import RandomTeam
 from magrounding.training.drrn import DrrnLearnerConfig
-from tests.experiment.tiny_runs import quiet
+from tests.experiment.tiny_runs import learn
 
 TASK = "lifespan-longest-lived"
 
@@ -39,7 +38,7 @@ def test_a_run_of_a_few_steps(tmp_path, monkeypatch, vocabulary):
         evaluation=replace(settings.evaluation, selection_games=2, report_games=2),
         log_every=1,
     )
-    run_curriculum(brief, tmp_path / "run", display=quiet(), device="cpu")
+    learn(brief, tmp_path / "run")
     lines = [line for line in read_metrics(tmp_path / "run" / METRICS_FILE) if line["kind"] == "train"]
     last = lines[-1]
     assert {"learner_0/td_loss", "learner_0/q", "learner_0/temperature"} <= last.keys()

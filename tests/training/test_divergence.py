@@ -18,9 +18,7 @@ from magrounding.experiment import evaluate as evaluation
 from magrounding.experiment import seed_run
 from magrounding.experiment.checkpoint import pack_learners
 from magrounding.experiment.config import read_config
-from magrounding.experiment.curriculum import run_curriculum
 from magrounding.experiment.divergence import check_answers
-from magrounding.experiment.phase import Promotion
 from magrounding.play.scripted import RandomTeam
 from magrounding.storage import read_json
 from magrounding.training.algorithm import AlgorithmConfig
@@ -29,7 +27,7 @@ from magrounding.training.impala import ImpalaConfig, ImpalaLearner
 from magrounding.training.learner import Learner
 from magrounding.training.ppo import PPOConfig
 from magrounding.training.qmix import QmixConfig
-from tests.experiment.tiny_runs import phases_of, quiet, tiny_settings
+from tests.experiment.tiny_runs import learn, phases_of, resume, tiny_settings
 from tests.training.order_game import OrderGame
 from tests.training.test_drrn import FEW, iterate, make
 
@@ -86,7 +84,7 @@ def registered(monkeypatch):
 
 def settings_of(config, **changes):
     """A run that saves after every update."""
-    phases = phases_of({"*": Promotion(steps=240)}, config)
+    phases = phases_of(240, config)
     if config.algorithm == "qmix":
         small = {"agent": "qmix", "network": {}, "share_parameters": True}
         changes = {**small, **changes}
@@ -114,13 +112,13 @@ def assert_finite(folder: Path):
 @pytest.mark.parametrize("way", WAYS)
 def test_it_is_noticed_and_nothing_of_it_is_kept(tmp_path, capsys, way):
     settings, folder = settings_of(WAYS[way]), tmp_path / "run"
-    code = run_command(lambda: run_curriculum(settings, folder, display=quiet(), device="cpu"))
+    code = run_command(lambda: learn(settings, folder))
     assert (code, capsys.readouterr().err.count("\n")) == (BAD_INPUT, 1)
     assert not list(folder.rglob("agent_*.safetensors"))
     assert_finite(folder)
-    code = run_command(lambda: run_curriculum(read_config(folder), folder, resume=True, display=quiet()))
+    code = run_command(lambda: resume(folder))
     assert (code, capsys.readouterr().err.count("\n")) == (BAD_INPUT, 1)
-    run_curriculum(mended(read_config(folder)), folder, resume=True, display=quiet(), device="cpu")
+    learn(mended(read_config(folder)), folder, resume=True)
     assert read_json(folder / "s1" / "state.json")["phase_steps"] == 240
     assert_finite(folder)
 
@@ -133,12 +131,12 @@ def test_the_last_checkpoint_goes_on_once_the_cause_is_gone(tmp_path, monkeypatc
         bad = replace(trajectory, reward=trajectory.reward * math.nan) if steps == 120 else trajectory
         return update(self, bad, steps)
 
-    run_curriculum(settings, tmp_path / "whole", display=quiet(), device="cpu")
+    learn(settings, tmp_path / "whole")
     with monkeypatch.context() as patch:
         patch.setattr(ImpalaLearner, "update", poisoned)
         with pytest.raises(Diverged):
-            run_curriculum(settings, tmp_path / "run", display=quiet(), device="cpu")
-    run_curriculum(settings, tmp_path / "run", resume=True, display=quiet(), device="cpu")
+            learn(settings, tmp_path / "run")
+    learn(settings, tmp_path / "run", resume=True)
     one, other = (load_file(tmp_path / name / "s1" / "agent_0.safetensors") for name in ("whole", "run"))
     assert all(torch.equal(one[name], other[name]) for name in other)
 
@@ -190,9 +188,9 @@ def test_a_checkpoint_of_before_that_is_not_finite_ends_in_a_sentence(tmp_path, 
 
     monkeypatch.setattr(seed_run, "save_checkpoint", spoil)
     with pytest.raises(KeyboardInterrupt):
-        run_curriculum(settings, tmp_path / "run", display=quiet(), device="cpu")
+        learn(settings, tmp_path / "run")
     with pytest.raises(Diverged):
-        run_curriculum(settings, tmp_path / "run", resume=True, display=quiet(), device="cpu")
+        learn(settings, tmp_path / "run", resume=True)
 
 
 def test_weights_that_are_not_finite_are_never_written(tmp_path):

@@ -11,7 +11,6 @@ from magrounding.agents.policy import COSTS_TO_GO, LABELS
 from magrounding.envs.rtfm.oracle import Oracle, RolloutOracle
 from magrounding.errors import ConfigurationError
 from magrounding.experiment import stage
-from magrounding.experiment.phase import Promotion
 from magrounding.training.algorithm import Teaching
 from magrounding.training.clock import Clock
 from magrounding.training.imitation import ImitationConfig, ImitationLearner
@@ -158,7 +157,7 @@ def test_what_an_algorithm_says_of_its_teacher(monkeypatch):
     made = []
     monkeypatch.setattr(stage, "Teacher", lambda expert, noise, *_: made.append((type(expert), noise)))
     for learner in (Kickstart(), NeedsLabels()):
-        settings = tiny_settings(phases=phases_of({"*": Promotion(steps=60)}, learner))
+        settings = tiny_settings(phases=phases_of(60, learner))
         stage.StageSession(settings, "s3", 0, 0, torch.device("cpu")).close()
         assert settings.imitates
     assert made == [(RolloutOracle, 0.25), (Oracle, 0.0)]

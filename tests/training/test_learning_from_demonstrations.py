@@ -10,14 +10,13 @@ from magrounding.agents.policy import LABELS
 from magrounding.errors import CheckpointError, ConfigurationError
 from magrounding.experiment import evaluate as evaluation
 from magrounding.experiment.config import read_config
-from magrounding.experiment.curriculum import run_curriculum
 from magrounding.experiment.phase import Promotion
 from magrounding.experiment.stage import StageSession
 from magrounding.play.demonstrations import digests
 from magrounding.play.scripted import RandomTeam
 from magrounding.storage import read_json
 from tests.endi.games import network
-from tests.experiment.tiny_runs import IMITATION, phases_of, quiet, tiny_settings, weights_of
+from tests.experiment.tiny_runs import IMITATION, learn, phases_of, resume, tiny_settings, weights_of
 from tests.play.recorded_games import by_oracle, source_of
 
 
@@ -112,7 +111,7 @@ def taught(tmp_path):
     for stage in ("s1", "s2"):
         by_oracle(games=20, stage=stage).save(tmp_path / f"{stage}.npz")
         files.append(str(tmp_path / f"{stage}.npz"))
-    phases = phases_of({"*": Promotion(steps=120)}, replace(IMITATION, schedule="run"))
+    phases = phases_of(120, replace(IMITATION, schedule="run"))
     settings = tiny_settings(stages=("s1", "s2"), phases=phases, every=None, final_sets=("train",))
     return replace(settings, demonstrations=digests(files))
 
@@ -120,7 +119,7 @@ def taught(tmp_path):
 def test_a_run_learns_from_files_and_resumes_bit_for_bit(taught, tmp_path, monkeypatch, weak_oracle):
     monkeypatch.setattr("magrounding.experiment.stage.make_expert", None)  # no oracle is asked
     whole, broken = tmp_path / "whole", tmp_path / "broken"
-    run_curriculum(taught, whole, display=quiet(), device="cpu")
+    learn(taught, whole)
     report = (whole / "report.md").read_text()
     assert all(f"s{k}.npz oracle" in report for k in (1, 2))
     assert read_config(whole) == taught
@@ -134,16 +133,16 @@ def test_a_run_learns_from_files_and_resumes_bit_for_bit(taught, tmp_path, monke
 
     monkeypatch.setattr(StageSession, "iterate", fail)
     with pytest.raises(RuntimeError):
-        run_curriculum(taught, broken, display=quiet(), device="cpu")
+        learn(taught, broken)
     monkeypatch.setattr(StageSession, "iterate", iterate)
     assert not (broken / "s2").exists()  # in the middle of its phase
     file = tmp_path / "s2.npz"
     content = file.read_bytes()
     by_oracle(games=20, stage="s2", seed=99).save(file)
     with pytest.raises(CheckpointError):
-        run_curriculum(read_config(broken), broken, resume=True, display=quiet(), device="cpu")
+        resume(broken)
     file.write_bytes(content)
-    run_curriculum(read_config(broken), broken, resume=True, display=quiet(), device="cpu")
+    resume(broken)
     assert torch.equal(weights_of(broken, "s2"), weights_of(whole, "s2"))
     assert read_json(broken / "s1" / "state.json")["files"] == read_json(whole / "s1" / "state.json")["files"]
 
@@ -152,7 +151,7 @@ def test_a_run_learns_from_files_and_resumes_bit_for_bit(taught, tmp_path, monke
     "changes",
     [
         {"stages": ("s1", "s2", "s3")},  # no demonstrations show s3
-        {"phases": phases_of({"*": Promotion(steps=60)})},  # no phase learns from them
+        {"phases": phases_of(60)},  # no phase learns from them
         {"phases": phases_of({"*": Promotion(win_rate=0.5)}, IMITATION)},  # games that nobody plays have no wins
         {"phases": phases_of({"*": Promotion(9, 0.5, rule="all")}, IMITATION)},
     ],
@@ -160,20 +159,20 @@ def test_a_run_learns_from_files_and_resumes_bit_for_bit(taught, tmp_path, monke
 def test_runs_that_files_cannot_teach(taught, tmp_path, changes):
     settings = replace(taught, **changes)
     with pytest.raises(ConfigurationError):
-        run_curriculum(settings, tmp_path / "run", display=quiet(), device="cpu")
+        learn(settings, tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
 
 def test_a_phase_learns_from_files_of_the_games_that_it_plays(taught, tmp_path, weak_oracle):
     """These may be other ones than its stage has; a file that does not show them is refused before anything runs."""
-    (phase,) = phases_of({"*": Promotion(steps=30)}, IMITATION)["*"]
+    (phase,) = phases_of(30, IMITATION)["*"]
     phases = {"*": (replace(phase, env_options={"size": 7}),)}
     taught = replace(taught, stages=("s1",), phases=phases)
 
     def learn_from(size):
         by_oracle(games=4, stage="s1", size=size).save(tmp_path / f"{size}.npz")
         own = replace(taught, demonstrations=digests([str(tmp_path / f"{size}.npz")]))
-        run_curriculum(own, tmp_path / f"run_{size}", display=quiet(), device="cpu")
+        learn(own, tmp_path / f"run_{size}")
 
     learn_from(7)
     assert (tmp_path / "run_7" / "report.md").exists()

@@ -12,9 +12,7 @@ from magrounding.agents.building import build_policy
 from magrounding.agents.document_policy import Inputs
 from magrounding.agents.qmix.network import PLAY_EPSILON
 from magrounding.errors import ConfigurationError
-from magrounding.experiment.config import make_config, parse_config, read_config
-from magrounding.experiment.curriculum import run_curriculum
-from magrounding.experiment.phase import Promotion
+from magrounding.experiment.config import make_config, parse_config
 from magrounding.experiment.stage import StageSession
 from magrounding.play.evaluate import play
 from magrounding.play.team import Team
@@ -22,7 +20,7 @@ from magrounding.schema import dump
 from magrounding.spec import STATE
 from magrounding.training.qmix import DEAD_VALUES, QmixConfig, QmixLearner
 from magrounding.training.rollout import RolloutWorker
-from tests.experiment.tiny_runs import killed_run, phases_of, quiet, timeless, tiny_settings, weights_of
+from tests.experiment.tiny_runs import killed_run, learn, phases_of, resume, timeless, tiny_settings, weights_of
 from tests.full import in_full
 from tests.training.toy_games import ToyGames, players_of
 from tests.training.two_step_game import TwoStepGames
@@ -231,7 +229,7 @@ def settings_of(agent="qmix"):
         replay_steps=300, unroll=5, batch=4, updates=0.25, target_every=5, exploration=300, state_maps=4
     )
     options = {"qmix": SMALL, "qmix_relread": {"hidden": 16, "top": 16}}[agent]
-    phases = phases_of({"*": Promotion(steps=240)}, learner)
+    phases = phases_of(240, learner)
     few = {"stages": ("s1", "s2"), "final_sets": ("train",), "stage_sets": ("train",)}
     return tiny_settings(agent=agent, network=options, phases=phases, **few)
 
@@ -239,7 +237,7 @@ def settings_of(agent="qmix"):
 @pytest.fixture(scope="module", params=in_full(["qmix", "qmix_relread"], ["qmix"]))
 def finished(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp("runs") / request.param
-    run_curriculum(settings_of(request.param), folder, display=quiet(), device="cpu")
+    learn(settings_of(request.param), folder)
     return folder
 
 
@@ -247,7 +245,7 @@ def finished(request, tmp_path_factory):
 def test_a_run_killed_anywhere_ends_the_same(finished, tmp_path, after_saves):
     saves = count()
     killed_run(settings_of(finished.name), tmp_path / "run", lambda position: next(saves) == after_saves)
-    run_curriculum(read_config(tmp_path / "run"), tmp_path / "run", resume=True, display=quiet(), device="cpu")
+    resume(tmp_path / "run")
     for stage in ("s1", "s2"):
         assert torch.equal(weights_of(tmp_path / "run", stage), weights_of(finished, stage))
     assert timeless(tmp_path / "run") == timeless(finished)
@@ -297,5 +295,5 @@ def test_games_too_long_for_the_replay_are_refused_before_anything_is_written(tm
     (phase,) = settings.of_stage("s2")
     long = {**settings.phases, "s2": (replace(phase, num_envs=60),)}
     with pytest.raises(ConfigurationError):
-        run_curriculum(replace(settings, phases=long), tmp_path / "run", display=quiet())
+        learn(replace(settings, phases=long), tmp_path / "run")
     assert not (tmp_path / "run").exists()

@@ -7,12 +7,11 @@ from dataclasses import replace
 import pytest
 import torch
 
-from magrounding.experiment.config import RunConfig, read_config
-from magrounding.experiment.curriculum import run_curriculum
+from magrounding.experiment.config import RunConfig
 from magrounding.experiment.phase import EvaluationConfig, Phase, Promotion
 from magrounding.play.loading import load_team
 from magrounding.training.ppo import PPOConfig
-from tests.experiment.tiny_runs import killed_run, quiet
+from tests.experiment.tiny_runs import killed_run, learn, resume
 
 BRIEF = RunConfig(
     preset="brief",
@@ -46,9 +45,8 @@ def weights(folder):
 )
 def test_a_killed_run_ends_the_same(preset, shared, tmp_path):
     settings = replace(preset, env="ma_messenger", stages=("s3",), share_parameters=shared)
-    run_curriculum(settings, tmp_path / "whole", display=quiet(), device="cpu")
+    learn(settings, tmp_path / "whole")
     killed_run(settings, tmp_path / "killed", lambda position: position["updates"] == 1)
-    again = read_config(tmp_path / "killed")
-    run_curriculum(again, tmp_path / "killed", resume=True, display=quiet(), device="cpu")
+    resume(tmp_path / "killed")
     for one, other in zip(weights(tmp_path / "whole"), weights(tmp_path / "killed"), strict=True):
         assert torch.equal(one, other)

@@ -10,12 +10,10 @@ from pathlib import Path
 import pytest
 
 from magrounding.errors import ConfigurationError
-from magrounding.experiment.curriculum import run_curriculum
 from magrounding.experiment.jobs.cluster import RayPlaces
-from magrounding.experiment.phase import Promotion
 from magrounding.play.run_folder import RunFolder
 from tests.experiment.run_contents import content
-from tests.experiment.tiny_runs import phases_of, quiet, tiny_settings
+from tests.experiment.tiny_runs import learn, phases_of, tiny_settings
 from tests.ray_nodes import ROOT, below, in_temporary_places, processes, two_nodes
 
 ray = pytest.importorskip("ray")
@@ -23,16 +21,14 @@ ray = pytest.importorskip("ray")
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]  # Ray's own, of its processes and its future
 
 SEEDS = (0, 1, 2)
-SETTINGS = tiny_settings(
-    stages=("s1",), seeds=SEEDS, phases=phases_of({"*": Promotion(steps=90)}), every=30, final_sets=("eval",)
-)
+SETTINGS = tiny_settings(stages=("s1",), seeds=SEEDS, phases=phases_of(90), every=30, final_sets=("eval",))
 
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
     """The run of one process."""
     folder = tmp_path_factory.mktemp("whole") / "run"
-    return run_curriculum(SETTINGS, folder, device="cpu", threads=1, display=quiet(), command="the command")
+    return learn(SETTINGS, folder, threads=1, command="the command")
 
 
 @pytest.fixture
@@ -42,7 +38,7 @@ def cluster():
 
 
 def begin(folder):
-    return run_curriculum(SETTINGS, folder, device="cpu", threads=1, display=quiet(), seeds=(), command="the command")
+    return learn(SETTINGS, folder, threads=1, seeds=(), command="the command")
 
 
 def learnt(run):

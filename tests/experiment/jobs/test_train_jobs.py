@@ -15,26 +15,23 @@ from magrounding.cli import jobs as jobs_command
 from magrounding.cli import train
 from magrounding.cli.command import CommandLine
 from magrounding.errors import CheckpointError, ConfigurationError
-from magrounding.experiment.curriculum import PARTS, run_curriculum
-from magrounding.experiment.phase import Promotion
+from magrounding.experiment.curriculum import PARTS
 from magrounding.experiment.seed_run import is_finished
 from magrounding.play.owner import RunOwner
 from magrounding.play.run_folder import RunFolder
 from magrounding.storage import write_json
 from tests.experiment.run_contents import check
-from tests.experiment.tiny_runs import phases_of, quiet, tiny_settings
+from tests.experiment.tiny_runs import learn, phases_of, resume, tiny_settings
 from tests.forked import ROOT
 from tests.full import in_the_full_suite
 
 pytestmark = pytest.mark.usefixtures("jobs_of_one_server")
 SEEDS = (0, 1)
-SETTINGS = tiny_settings(
-    stages=("s1",), seeds=SEEDS, phases=phases_of({"*": Promotion(steps=90)}), every=30, final_sets=("eval",)
-)
+SETTINGS = tiny_settings(stages=("s1",), seeds=SEEDS, phases=phases_of(90), every=30, final_sets=("eval",))
 
 
 def begin(folder, settings=SETTINGS, **changes):
-    return run_curriculum(settings, folder, device="cpu", display=quiet(), seeds=(), command="the command", **changes)
+    return learn(settings, folder, seeds=(), command="the command", **changes)
 
 
 def command(*words):
@@ -49,7 +46,7 @@ def go_on(folder, *words):
 def whole(tmp_path_factory):
     """The run of one process."""
     folder = tmp_path_factory.mktemp("whole") / "run"
-    return run_curriculum(SETTINGS, folder, device="cpu", threads=2, display=quiet(), command="the command")
+    return learn(SETTINGS, folder, threads=2, command="the command")
 
 
 @pytest.mark.slow
@@ -152,16 +149,16 @@ def test_how_minibatches_are_divided_is_settled_as_a_run_begins(tmp_path):
     assert run.config()[PARTS] == 3
     write_json(run.config_file, {**run.config(), PARTS: "three"}, sealed=True)
     with pytest.raises(CheckpointError):
-        run_curriculum(SETTINGS, run.path, resume=True, device="cpu", display=quiet(), seeds=(1,))
+        resume(run.path, seeds=(1,))
 
 
 def test_a_seed_is_trained_by_one_process_at_a_time(tmp_path):
     run = begin(tmp_path / "run")
     own = RunFolder(run.seed(1, 2).path)
     with RunOwner(own), pytest.raises(CheckpointError):
-        run_curriculum(SETTINGS, run.path, resume=True, device="cpu", display=quiet(), seeds=(1,))
+        resume(run.path, seeds=(1,))
     with RunOwner(run):  # as of a process that trains another seed, or writes the report
-        run_curriculum(SETTINGS, run.path, resume=True, device="cpu", display=quiet(), seeds=(1,))
+        resume(run.path, seeds=(1,))
     assert [is_finished(SETTINGS, run.seed(seed, 2)) for seed in SEEDS] == [False, True]
 
 
@@ -172,15 +169,15 @@ def test_half_written_files_of_a_seed_in_training_are_left_alone(tmp_path):
     for path in partial:
         path.parent.mkdir(exist_ok=True)
         path.touch()
-    run_curriculum(SETTINGS, run.path, resume=True, device="cpu", display=quiet(), seeds=())
+    resume(run.path, seeds=())
     assert [path.exists() for path in partial] == [False, True, True]
-    run_curriculum(SETTINGS, run.path, resume=True, device="cpu", display=quiet(), seeds=(1,))
+    resume(run.path, seeds=(1,))
     assert [path.exists() for path in partial] == [False, True, False]
 
 
 def test_other_seeds_and_runs_that_have_not_begun_are_refused(tmp_path, capsys):
     with pytest.raises(ConfigurationError):
-        run_curriculum(SETTINGS, tmp_path / "run", device="cpu", display=quiet(), seeds=(1,))
+        learn(SETTINGS, tmp_path / "run", seeds=(1,))
     begin(tmp_path / "run")
     assert go_on(tmp_path / "run", "--only-seeds", "1,7") == 2
     assert capsys.readouterr().err == "error: unknown seed of the run '7'; choose from: 0, 1\n"

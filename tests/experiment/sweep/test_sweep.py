@@ -14,11 +14,9 @@ from magrounding.cli import sweep as command
 from magrounding.cli.command import CommandLine
 from magrounding.cli.sweep import at_point
 from magrounding.errors import CheckpointError
-from magrounding.experiment.curriculum import run_curriculum
 from magrounding.experiment.jobs.runner import run_jobs
 from magrounding.experiment.jobs.seeds import unfinished
 from magrounding.experiment.metrics import MetricsLog
-from magrounding.experiment.phase import Promotion
 from magrounding.experiment.progress import Display
 from magrounding.experiment.reports.sweep import measured_points, write_report
 from magrounding.experiment.sweep import jobs as sweep_jobs
@@ -27,16 +25,12 @@ from magrounding.experiment.sweep.jobs import SweepJobs
 from magrounding.experiment.sweep.record import GRID, OPTUNA, Point, Sweep, SweepFolder, measured
 from magrounding.play.run_folder import RunFolder
 from magrounding.storage import read_json, write_json
-from tests.experiment.tiny_runs import phases_of, quiet, tiny_settings, weights_of
+from tests.experiment.tiny_runs import learn, phases_of, quiet, tiny_settings, weights_of
 from tests.full import in_full
 
 pytestmark = pytest.mark.usefixtures("jobs_of_one_server")
 OVER = ("learning.learning_rate=0.001,0.01", "network.hidden=4,8")
-BASE = measured(
-    tiny_settings(
-        stages=("s1",), seeds=(0, 1), phases=phases_of({"*": Promotion(steps=60)}), every=30, final_sets=("eval",)
-    )
-)
+BASE = measured(tiny_settings(stages=("s1",), seeds=(0, 1), phases=phases_of(60), every=30, final_sets=("eval",)))
 
 
 def sweep_of(over=OVER, base=BASE, **changes):
@@ -47,8 +41,7 @@ def sweep_of(over=OVER, base=BASE, **changes):
 
 
 def begin(settings, run, seeds=(), **changes):
-    how = {"device": "cpu", "threads": 1, "display": quiet(), "trackers": [], **changes}
-    return run_curriculum(settings, run.path, seeds=seeds, **how)
+    return learn(settings, run.path, seeds=seeds, **{"threads": 1, "trackers": [], **changes})
 
 
 def measure(folder, sweep, number, after, within=()):
