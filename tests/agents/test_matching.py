@@ -11,7 +11,7 @@ from magrounding.agents.document_policy import Inputs
 from magrounding.agents.matching import Matching
 from magrounding.errors import ConfigurationError
 from magrounding.play.player import Player, shown_to
-from tests.agents.samples import make_spec
+from tests.agents.samples import NARROW_SIR, make_spec
 from tests.agents.test_reasoning import NARROW
 
 RANKS = torch.tensor([0, 0, 1, 2, 3])
@@ -47,8 +47,11 @@ def test_names_of_cells_and_of_what_is_held_are_found_in_the_document():
     assert matching().state_of_held(states).tolist() == [[2.0]]
 
 
-@pytest.mark.parametrize(("agent", "env"), [("txt2pi", "rtfm"), ("endi_dis", "ma_rtfm")])
-def test_games_that_differ_in_names_alone_are_one_game(agent, env):
+@pytest.mark.parametrize(
+    ("agent", "env", "narrow"),
+    [("txt2pi", "rtfm", NARROW), ("endi_dis", "ma_rtfm", NARROW), ("sir_local_conv", "rtfm", NARROW_SIR)],
+)
+def test_games_that_differ_in_names_alone_are_one_game(agent, env, narrow):
     vec = mg.make_vec(env, 16)
     spec, (observation, _) = vec.spec, vec.reset(seed=0)
     ids, other = np.array([spec.vocabulary[word] for word in sorted(spec.names)]), np.arange(spec.vocabulary_size)
@@ -58,7 +61,7 @@ def test_games_that_differ_in_names_alone_are_one_game(agent, env):
         renamed[name] = other[renamed[name]].astype(np.int16)
     for names, alike in (("vectors", False), ("shared", True)):
         torch.manual_seed(0)
-        policy = make_policy(agent, spec, **NARROW, names=names, match="equal")
+        policy = make_policy(agent, spec, **narrow, names=names, match="equal")
         assert policy.depends_on_names is not alike
         weights = load(save(policy.state_dict()))  # no two names have one tensor
         policy.load_state_dict(weights)

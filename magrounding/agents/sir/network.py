@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, NamedTuple
 
 import torch
@@ -24,11 +24,12 @@ from torch import Tensor, nn
 
 from magrounding.agents.document_policy import DocumentPolicy, Inputs, contrast_of
 from magrounding.agents.language import TextEncoder, distinct_rows, join_statements, statements_of
+from magrounding.agents.matching import MATCHES, NAMES, make_matcher
 from magrounding.agents.modules import (
     DocumentAttention,
     SelfAttention,
     around,
-    attend,
+    attention,
     distance_map,
     embed_cells,
     masked_softmax,
@@ -112,15 +113,20 @@ class SirEncoder(nn.Module):
 class SirReader(nn.Module):
     """Word table, two text encoders, and self-attentions."""
 
-    def __init__(self, spec: EnvSpec, embedding: int, hidden: int, language: PretrainedStates | None) -> None:
+    def __init__(
+        self, spec: EnvSpec, embedding: int, hidden: int, language: PretrainedStates | None, names: str, match: str
+    ) -> None:
         super().__init__()
         self.words = nn.Embedding(spec.vocabulary_size, embedding, padding_idx=0)
+        self.matcher = make_matcher(spec, self.words, names, match)
         self.fields = SirEncoder(embedding, hidden, language)  # N
         self.joint = SirEncoder(embedding, hidden, language)  # D
         self.width = self.joint.width
         self.scorers = nn.ModuleDict({name: SelfAttention(self.width) for name in scorers(spec)})
         self.further = further_texts(spec)
         self.has_manual = MANUAL in spec
+        if self.matcher is not None and GOAL not in self.scorers:
+            raise ConfigurationError("match needs a world with a goal: it maps the words that the goal asks for")
         self.merge_told, self.merge_joint = SelfAttention(self.width), SelfAttention(self.width)
 
     def forward(self, manual: Tensor, goal: Tensor) -> TextEncoding:
@@ -128,7 +134,8 @@ class SirReader(nn.Module):
 
         Returns:
             `states` [U, L', D] and `mask` [U, L'] of the joint text; `summary`, `about` [U, n, D] and `spoken` [U, n]
-            of goal or statements as fields; `from` [U, L', S] of a manual, see `statements_of`.
+            of goal or statements as fields; `from` [U, L', S] of a manual, see `statements_of`; with `match`, the words
+            `ids` [U, L'] of the joint text, and the goal's weights `asked` [U, L'] of them.
         """
         if manual.dim() == 2:
             manual = goal.unsqueeze(1)
@@ -140,8 +147,11 @@ class SirReader(nn.Module):
         else:
             summary, spoken = states.new_zeros(0, self.width), mask.new_zeros(len(manual), 0)
         summary = summary.view(*spoken.shape, self.width)
-        about = attend(states, mask, summary)
+        weights = attention(states, mask, summary)
+        about = torch.bmm(weights.to(states.dtype), states)
         read = {"states": states, "mask": mask, "summary": summary, "about": about, "spoken": spoken}
+        if self.matcher is not None:
+            read |= {"ids": join_statements(manual).ids, "asked": weights[:, 0]}
         return {**read, "from": statements_of(manual)} if self.has_manual else read
 
     def sum_up_text(self, name: str, ids: Tensor) -> TextEncoding:
@@ -196,6 +206,7 @@ class SirConfig(Options):
         head: "linear" (paper): H is a tanh, actions and value are linear maps of it. "mlp": H is a ReLU, and each has a
             ReLU layer of its own before its linear map, as in txt2π; of neither the paper nor the released program.
         reasons: learn an expert's reasons beside its moves, as the option of txt2π (`txt2pi.Reasoning`).
+        names, match: as the options of txt2π.
     """
 
     channels: Sizes = (16, 32, 64, 64, 64)
@@ -213,6 +224,8 @@ class SirConfig(Options):
     cache: str = ""
     head: Annotated[str, OneOf(("linear", "mlp"))] = "linear"
     reasons: bool = False
+    names: Annotated[str, OneOf(NAMES)] = "vectors"
+    match: Annotated[str, OneOf(MATCHES)] = "none"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -287,14 +300,16 @@ class Sir(DocumentPolicy):
         language = None
         if config.bert:
             language = PretrainedStates(config.language_model, spec.words, config.tokens, config.cache, by_word=True)
-        self.reader = SirReader(spec, config.cells, config.hidden, language)
+        self.reader = SirReader(spec, config.cells, config.hidden, language, config.names, config.match)
+        self.depends_on_names = config.names == "vectors"
         text, top = self.reader.width, config.channels[-1]
         self.symbols = nn.Embedding(int(spec.grid.high) + 1, config.cells) if config.symbol_table else None
         self.entities = EntityAttention(text) if config.entity_attn else None
         self.scenery = (0, *spec.grid.scenery_ids, *spec.grid.avatar_ids) if self.has_map else ()
-        layers = config.channels, config.cells, 2, 3 * text, text, _LAYERS
-        self.grounding = Txt2PiGrounding(*layers)
-        self.local = Txt2PiGrounding(*layers) if config.local_conv else None
+        layers = config.channels, config.cells, 2
+        held = 0 if config.match == "none" else 1 + text  # of what is held: how well it fits, and its state
+        self.grounding = Txt2PiGrounding(*layers, 3 * text + held, text, replace(_LAYERS, match=config.match))
+        self.local = Txt2PiGrounding(*layers, 3 * text, text, _LAYERS) if config.local_conv else None
         self.final = nn.Linear(top, config.width)
         self.tracker = nn.LSTMCell(config.width, config.width) if config.state else None
         self.policy = make_action_head(spec, config.cells, config.hidden, config.width, top)
@@ -393,7 +408,8 @@ class Sir(DocumentPolicy):
         told = self.reader.merge_told(fields.summary, fields.spoken)  # of any number of fields
         joint = self.reader.merge_joint(fields.joint, fields.spoken)
         summary = torch.cat((told, joint), 1)  # [C; A] [N, 4 · hidden], the text that does not depend on the map
-        seen = self.grounding(cells, positions, summary, inputs)
+        matching = None if self.reader.matcher is None else self.reader.matcher(inputs, self.reader.words)
+        seen = self.grounding(cells, positions, summary, inputs, matching)
         pooled = seen.tops[-1]
         if self.local is not None:
             near = (around(part, position, self.config.crop) for part in (cells, positions))
