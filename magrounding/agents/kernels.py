@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from llvmlite import ir
 from numba import types
 from numba.core import config
 from numba.extending import intrinsic
@@ -108,8 +107,9 @@ def _widen(context: Any, number: Any) -> Any:
     def build(context, builder, signature, arguments):
         if number == types.float32:
             return arguments[0]
-        bits = builder.zext(arguments[0], ir.IntType(32))
-        return builder.bitcast(builder.shl(bits, ir.Constant(ir.IntType(32), 16)), ir.FloatType())
+        bits = builder.zext(arguments[0], context.get_value_type(types.uint32))
+        bits = builder.shl(bits, context.get_constant(types.uint32, 16))
+        return builder.bitcast(bits, context.get_value_type(types.float32))
 
     return types.float32(number), build
 
@@ -120,11 +120,11 @@ def _like(context: Any, number: Any, like: Any) -> Any:
     def build(context, builder, signature, arguments):
         if like == types.float32:
             return arguments[0]
-        word = ir.IntType(32)
-        bits = builder.bitcast(arguments[0], word)
-        odd = builder.and_(builder.lshr(bits, ir.Constant(word, 16)), ir.Constant(word, 1))
-        rounded = builder.add(builder.add(bits, ir.Constant(word, 0x7FFF)), odd)
-        return builder.trunc(builder.lshr(rounded, ir.Constant(word, 16)), ir.IntType(16))
+        one, half, sixteen = (context.get_constant(types.uint32, each) for each in (1, 0x7FFF, 16))
+        bits = builder.bitcast(arguments[0], context.get_value_type(types.uint32))
+        odd = builder.and_(builder.lshr(bits, sixteen), one)
+        rounded = builder.add(builder.add(bits, odd), half)
+        return builder.trunc(builder.lshr(rounded, sixteen), context.get_value_type(types.uint16))
 
     return like(number, like), build
 

@@ -8,7 +8,7 @@ import torch
 
 from magrounding import __version__, extras
 from magrounding.cli import main as console
-from magrounding.threads import available_cores, plan_threads
+from magrounding.threads import core_limits, plan_threads
 
 
 @pytest.fixture
@@ -30,7 +30,7 @@ def test_it_says_what_there_is(doctor, monkeypatch):
     assert code == 0
     assert found["magrounding"]["version"] == __version__
     assert torch.__version__.startswith(found["packages"]["torch"].partition("+")[0])
-    assert found["machine"]["cores"].startswith(f"{available_cores()} for this process")
+    assert found["machine"]["cores"].startswith(f"{min(core_limits().values())} for this process")
     assert found["machine"]["threads, 2 agents"].startswith(f"{plan_threads(2, 64).agents} for agents")
     assert found["extras"] == {"web": "installed"}
 

@@ -109,7 +109,7 @@ def test_what_is_hidden_might_be_anything():
     policy, shown = network("endi_dis_relread"), scene("endi_dis_relread")
     with torch.no_grad():
         output, text, document = act(policy, shown)
-        division, seen, _ = output.seen
+        division, seen = output.seen
         entity = division.places.is_entity
         other = seen._replace(features=torch.where(entity.unsqueeze(2), seen.features + 1, seen.features))
         hidden = (~entity).float()
@@ -123,7 +123,7 @@ def test_what_is_hidden_might_be_anything():
         other = policy.survey(
             Inputs(shown.observation, policy.encode_text(shown.manual.roll(1, 0), shown.goal), document), None
         )
-        division, seen, _ = output.seen
+        division, seen = output.seen
         hidden = torch.zeros_like(division.own)
         one, same = (
             policy.decide(Inputs(shown.observation, text, document), each, hidden)[0] for each in (seen, other.seen)

@@ -25,7 +25,7 @@ class Recounting(Team):
                 seen = {each.name: torch.from_numpy(obs[each.name][rows, i]) for each in self.spec.own_fields}
                 text = policy.encode_text(*(torch.from_numpy(obs[name][rows]) for name in ("manual", "goal")))
                 index = torch.arange(len(rows))
-                division, looked, _ = policy.respond(Inputs(seen, text, index)).seen
+                division, looked = policy.respond(Inputs(seen, text, index)).seen
                 masks.append(division.taken(8, 8).flatten(1).numpy())
                 guess = policy.predict_others(Inputs(seen, text, index), looked, division.others).argmax(2)[:, 0]
             right.append(guess.numpy() == actions[rows, 1 - i])
