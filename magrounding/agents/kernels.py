@@ -19,12 +19,8 @@ from torch.autograd.function import once_differentiable
 
 from magrounding.jit import cached_njit
 
-_FAST = {
-    "reassoc",
-    "contract",
-    "nsz",
-    "arcp",
-}  # NaN and infinity stay what they are: a run that diverges has to be seen
+# NaN and infinity stay what they are: a run that diverges has to be seen.
+_FAST = {"reassoc", "contract", "nsz", "arcp"}
 
 MOST = 128
 """Channels of a layer, at most."""
@@ -53,7 +49,8 @@ def modulate(maps: Tensor, words: Tensor) -> tuple[Tensor, Tensor]:
     return _Modulate.apply(maps, words.float())
 
 
-def _array(tensor: Tensor) -> np.ndarray:
+def as_array(tensor: Tensor) -> np.ndarray:
+    """The memory of a tensor on the CPU, or a copy of it without gaps."""
     return tensor.detach().contiguous().numpy()
 
 
@@ -67,7 +64,7 @@ class _Attend(Function):
     @staticmethod
     def forward(ctx: Any, states: Tensor, mask: Tensor, document: Tensor, queries: Tensor) -> tuple[Tensor, Tensor]:
         found, weights = torch.empty_like(queries), queries.new_zeros(len(queries), states.shape[1])
-        _attend(*map(_array, (states, mask, document, queries)), found.numpy(), weights.numpy())
+        _attend(*map(as_array, (states, mask, document, queries)), found.numpy(), weights.numpy())
         ctx.save_for_backward(states, mask, document, queries, weights)
         return found, weights
 
@@ -76,7 +73,7 @@ class _Attend(Function):
     def backward(ctx: Any, *gradients: Tensor) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
         states, queries = ctx.saved_tensors[0], ctx.saved_tensors[3]
         d_states, d_queries = torch.zeros_like(states), torch.zeros_like(queries)
-        given = map(_array, (*ctx.saved_tensors, *gradients))
+        given = map(as_array, (*ctx.saved_tensors, *gradients))
         _attend_back(*given, d_states.numpy(), d_queries.numpy())
         return d_states, None, None, d_queries
 
@@ -87,7 +84,7 @@ class _Modulate(Function):
         n, wide, height, width = maps.shape
         out = maps.new_empty(n, height, width, wide // 3).permute(0, 3, 1, 2)
         top, where = words.new_empty(n, wide // 3), torch.empty(n, wide // 3, dtype=torch.int32)
-        _modulate(_rows(maps), _array(words), _rows(out), top.numpy(), where.numpy())
+        _modulate(_rows(maps), as_array(words), _rows(out), top.numpy(), where.numpy())
         ctx.save_for_backward(maps, words, where)
         return out, top
 
@@ -96,7 +93,7 @@ class _Modulate(Function):
     def backward(ctx: Any, *gradients: Tensor) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
         maps, words, where = ctx.saved_tensors
         d_maps, d_words = torch.empty_like(maps, memory_format=torch.channels_last), torch.empty_like(words)
-        given = _rows(maps), _array(words), where.numpy(), _rows(gradients[0]), _array(gradients[1])
+        given = _rows(maps), as_array(words), where.numpy(), _rows(gradients[0]), as_array(gradients[1])
         _modulate_back(*given, _rows(d_maps), d_words.numpy())
         return d_maps, d_words
 

@@ -20,7 +20,7 @@ class Matching:
 
     Args:
         inputs: observations and documents, whose `text` has `ids` [U, L].
-        ranks: [V] int64, 1 … M for the words that are names, 0 for all others.
+        ranks: [V] int64, 1 … M for the words that are names, 0 for all others; names: M.
         codes: [V, D], whose product says how well two words fit; None: names fit where they are equal.
 
     Attributes:
@@ -28,11 +28,11 @@ class Matching:
         names: [N, L] ranks of the documents' words.
     """
 
-    def __init__(self, inputs: Inputs, ranks: Tensor, codes: Tensor | None) -> None:
+    def __init__(self, inputs: Inputs, ranks: Tensor, names: int, codes: Tensor | None) -> None:
         observation, text, self._document = inputs
         self.ranks = ranks
         grid, held = observation["grid"], observation["inventory"].long()
-        self._size, self._count = grid.shape[1:3], int(ranks.max()) + 1
+        self._size, self._count = grid.shape[1:3], names + 1
         cells, tokens = grid.flatten(1, 2).long(), text["ids"].long()
         self.names = ranks[tokens].index_select(0, self._document)
         self._cells, self._held = ranks[cells], ranks[held]
@@ -84,12 +84,12 @@ class Matcher(nn.Module):
 
     def __init__(self, ranks: Tensor, width: int, kind: str) -> None:
         super().__init__()
-        self.ranks = nn.Buffer(ranks, persistent=False)
+        self.ranks, self._names = nn.Buffer(ranks, persistent=False), int(ranks.max())
         self.code = nn.Linear(width, _RANK, bias=False) if kind == "learnt" else None
 
     def forward(self, inputs: Inputs, words: nn.Embedding) -> Matching:
         codes = None if self.code is None else self.code(words.weight).float() * _RANK**-0.25
-        return Matching(inputs, self.ranks, codes)
+        return Matching(inputs, self.ranks, self._names, codes)
 
 
 class _OneVector(nn.Module):

@@ -369,10 +369,28 @@ class Txt2PiGrounding(nn.Module):
         return linear(spatial_max(features))
 
 
-class Txt2Pi(DocumentPolicy):
-    """The txt2π policy."""
+class ReasoningPolicy(DocumentPolicy):
+    """A policy whose FiLM² layers may learn an expert's reasons; `seen` of its outputs is a `Seen`.
+
+    Attributes:
+        reader: with the table `words` that embeds the grid.
+    """
 
     loss_weights = MappingProxyType({"target": 0.5, "name": 0.5, "statement": 0.2, "asked": 0.2, "subgoal": 0.5})
+    reader: Any
+    reasoning: Reasoning | None
+
+    def losses(
+        self, batch: Batch, output: PolicyOutput, extras: Mapping[str, Tensor], names: Collection[str]
+    ) -> Auxiliary:
+        if self.reasoning is None or not extras.keys() >= REASONS:
+            return Auxiliary()
+        return Auxiliary(self.reasoning.losses(output.seen, self.reader.words, self._flat(batch), extras))
+
+
+class Txt2Pi(ReasoningPolicy):
+    """The txt2π policy."""
+
     accepts = Accepts(fields=("manual", "position", "inventory", "action_mask"), egocentric=False)
 
     def __init__(self, spec: EnvSpec, config: Txt2PiConfig) -> None:
@@ -405,13 +423,6 @@ class Txt2Pi(DocumentPolicy):
         logits, value = self.head(seen.tops[-1])
         aux = attention_to_statements(seen.weights, inputs)
         return PolicyOutput.masked(logits, value, observation, aux=aux, seen=seen)
-
-    def losses(
-        self, batch: Batch, output: PolicyOutput, extras: Mapping[str, Tensor], names: Collection[str]
-    ) -> Auxiliary:
-        if self.reasoning is None or not extras.keys() >= REASONS:
-            return Auxiliary()
-        return Auxiliary(self.reasoning.losses(output.seen, self.reader.words, self._flat(batch), extras))
 
 
 def attention_to_statements(weights: Sequence[Tensor], inputs: Inputs) -> dict[str, Callable[[], Tensor]]:

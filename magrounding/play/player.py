@@ -203,7 +203,7 @@ class Player:
             shows[name] = texts.read(keys, flat_choices(ids), rows)
         return shows
 
-    def index(self, rows: np.ndarray) -> Tensor:
+    def index(self, rows: np.ndarray) -> Tensor:  # [R] int64, where the network is
         return upload({"": rows}, self.device)[""]
 
 

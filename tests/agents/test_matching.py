@@ -22,7 +22,7 @@ def matching(codes=None):
     grid = torch.tensor([[[[2, 1], [3, 0]], [[4, 2], [0, 0]]]])
     text = {"ids": torch.tensor([[1, 2, 3, 2]])}
     return Matching(
-        Inputs({"grid": grid, "inventory": torch.tensor([[1, 3]])}, text, torch.zeros(1).long()), RANKS, codes
+        Inputs({"grid": grid, "inventory": torch.tensor([[1, 3]])}, text, torch.zeros(1).long()), RANKS, 3, codes
     )
 
 

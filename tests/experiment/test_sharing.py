@@ -30,8 +30,8 @@ def rollout(request):
 
 def test_a_joined_trajectory_is_the_trajectories_side_by_side(rollout):
     [joined] = rollout.joined()
-    nested = {"observation", "texts", "truncations", "memory", "last_memory", "record", "extras", "metrics", "carried"}
-    nested |= {"passes"}
+    nested = {"observation", "texts", "truncations", "record", "extras", "metrics"}
+    nested |= {"memory", "last_memory", "carried", "passes"}
     parts = {field.name for field in fields(joined)} - nested - {"segments"}
     for i, trajectory in enumerate(rollout.trajectories):
         mine = slice(i * B, (i + 1) * B)

@@ -16,6 +16,7 @@ from torch import Tensor
 from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
+from magrounding.agents.kernels import as_array
 from magrounding.jit import cached_njit, inner_njit
 
 _LANES = 64
@@ -102,10 +103,6 @@ def place_around(row: Tensor, column: Tensor, exists: Tensor, position: Tensor, 
     return place
 
 
-def _array(tensor: Tensor) -> np.ndarray:
-    return tensor.detach().contiguous().numpy()
-
-
 @inner_njit
 def _is_entity(occupants, n, cell, first, no_entity):
     return not no_entity[occupants[n, cell, first]]
@@ -164,7 +161,7 @@ class _Relate(Function):
     @staticmethod
     def forward(ctx: Any, *tensors: Tensor) -> tuple[Tensor, Tensor]:
         ctx.save_for_backward(*tensors)
-        mentions, alike, alone, weight, document, which, exists = map(_array, tensors)
+        mentions, alike, alone, weight, document, which, exists = map(as_array, tensors)
         sums = tensors[0].new_zeros(len(weight), exists.size)
         with_held = tensors[0].new_zeros(3 * which.shape[2] ** 2, exists.size)
         _relate(mentions, alike, alone, weight, document, which, exists, sums.numpy(), with_held.numpy())
@@ -174,7 +171,7 @@ class _Relate(Function):
     @once_differentiable
     def backward(ctx: Any, d_sums: Tensor, d_with_held: Tensor) -> tuple[Tensor | None, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
         gradients = [tensor.new_zeros(tensor.shape) for tensor in ctx.saved_tensors[:4]]
-        arrays = map(_array, (d_sums, d_with_held, *ctx.saved_tensors, *gradients))
+        arrays = map(as_array, (d_sums, d_with_held, *ctx.saved_tensors, *gradients))
         _relate_back(*arrays)
         return (*gradients, None, None, None)
 
@@ -306,14 +303,14 @@ class _Look(Function):
     def forward(ctx: Any, base: Tensor, *tensors: Tensor) -> Tensor:
         ctx.save_for_backward(*tensors)
         ctx.mark_dirty(base)
-        _look(*map(_array, tensors), base.detach().numpy())  # pyright: ignore[reportCallIssue]
+        _look(*map(as_array, tensors), base.detach().numpy())  # pyright: ignore[reportCallIssue]
         return base
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
         gradients = [tensor.new_zeros(tensor.shape) for tensor in ctx.saved_tensors[:4]]
-        _look_back(_array(gradient), *map(_array, (*ctx.saved_tensors, *gradients)))
+        _look_back(as_array(gradient), *map(as_array, (*ctx.saved_tensors, *gradients)))
         return (gradient, *gradients, None)
 
 

@@ -14,7 +14,7 @@ A text ends with a terminator, so none is empty.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Annotated, NamedTuple
 
@@ -22,7 +22,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from magrounding.agents.document_policy import DocumentPolicy, Inputs, contrast_of
+from magrounding.agents.document_policy import Inputs, contrast_of
 from magrounding.agents.language import TextEncoder, distinct_rows, join_statements, statements_of
 from magrounding.agents.matching import MATCHES, NAMES, make_matcher
 from magrounding.agents.modules import (
@@ -34,10 +34,17 @@ from magrounding.agents.modules import (
     embed_cells,
     masked_softmax,
 )
-from magrounding.agents.policy import REASONS, Accepts, Auxiliary, Batch, PolicyOutput, TextEncoding
+from magrounding.agents.policy import REASONS, Accepts, Batch, PolicyOutput, TextEncoding
 from magrounding.agents.pretrained_language import PretrainedStates
 from magrounding.agents.sir.heads import ChoiceHead, make_action_head
-from magrounding.agents.txt2pi import Reasoning, Seen, Txt2Pi, Txt2PiConfig, Txt2PiGrounding, attention_to_statements
+from magrounding.agents.txt2pi import (
+    Reasoning,
+    ReasoningPolicy,
+    Seen,
+    Txt2PiConfig,
+    Txt2PiGrounding,
+    attention_to_statements,
+)
 from magrounding.errors import ConfigurationError
 from magrounding.schema import Count, OneOf, Options, Sizes
 from magrounding.spec import CHOICES, Directions, EnvSpec, FixedActions, Text, TextChoices
@@ -265,7 +272,7 @@ class EntityAttention(nn.Module):
         return attended.transpose(1, 2).unflatten(2, size)
 
 
-class Sir(DocumentPolicy):
+class Sir(ReasoningPolicy):
     """The SIR policy.
 
     `manual` is the joint text; for the fields see `reader.scorers`, for the actions `heads.make_action_head`. Without a
@@ -277,7 +284,6 @@ class Sir(DocumentPolicy):
     """
 
     defaults = SirConfig()
-    loss_weights = Txt2Pi.loss_weights
     accepts = Accepts(
         actions=(FixedActions, TextChoices, Directions),
         grid=False,
@@ -346,13 +352,6 @@ class Sir(DocumentPolicy):
             hidden, memory = self._track(self.tracker, hidden, memory)
         aux = attention_to_statements(seen.weights, inputs) if self.reader.has_manual else {}
         return self._decide(hidden, seen, inputs, memory)._replace(aux=aux)
-
-    def losses(
-        self, batch: Batch, output: PolicyOutput, extras: Mapping[str, Tensor], names: Collection[str]
-    ) -> Auxiliary:
-        if self.reasoning is None or not extras.keys() >= REASONS:
-            return Auxiliary()
-        return Auxiliary(self.reasoning.losses(output.seen, self.reader.words, self._flat(batch), extras))
 
     @property
     def contrasts(self) -> bool:
