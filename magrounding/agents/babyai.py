@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from magrounding.agents.language import TextEncoder, Words
-from magrounding.agents.modules import attend, mlp
+from magrounding.agents.modules import attend_once, mlp
 from magrounding.agents.policy import Accepts, Batch, Policy, PolicyOutput, TextEncoding
 from magrounding.errors import ConfigurationError
 from magrounding.schema import Count, Options
@@ -154,7 +154,7 @@ class BabyAINetwork(Policy):
 
     def consult(self, key: Tensor, text: TextEncoding, mission: Tensor) -> Tensor:
         """Return [N, words], the attention of keys [N, words] to the words of missions [N]."""
-        return attend(text["states"][mission], text["spoken"][mission], key.unsqueeze(1)).squeeze(1)
+        return attend_once(text["states"][mission], text["spoken"][mission], key)[0]
 
 
 class BabyAILarge(BabyAINetwork):

@@ -91,24 +91,29 @@ class SelfAttention(nn.Module):
         return torch.bmm(weights.unsqueeze(1), states).squeeze(1)
 
 
-def attention(states: Tensor, mask: Tensor, queries: Tensor) -> Tensor:
-    """Return the weights [U, Q, L] of `attend`; arguments as there."""
-    return masked_softmax(torch.bmm(queries, states.transpose(1, 2)), mask.unsqueeze(1))
-
-
-def attend(states: Tensor, mask: Tensor, queries: Tensor) -> Tensor:
-    """Dot-product attention [U, Q, D] of queries [U, Q, D] to states [U, L, D], without scale (RTFM eq. 14–16).
+def attend(states: Tensor, mask: Tensor, queries: Tensor) -> tuple[Tensor, Tensor]:
+    """Dot-product attention of queries [U, Q, D] to states [U, L, D], without scale (RTFM eq. 14–16).
 
     `mask` [U, L] is true for words.
+
+    Returns:
+        sums of states [U, Q, D], and their weights [U, Q, L].
     """
-    return torch.bmm(attention(states, mask, queries).to(states.dtype), states)
+    weights = masked_softmax(torch.bmm(queries, states.transpose(1, 2)), mask.unsqueeze(1))
+    return torch.bmm(weights.to(states.dtype), states), weights
+
+
+def attend_once(states: Tensor, mask: Tensor, queries: Tensor) -> tuple[Tensor, Tensor]:
+    """`attend` with one query a text, [U, D]: its sums [U, D] and weights [U, L]."""
+    found, weights = attend(states, mask, queries.unsqueeze(1))
+    return found.squeeze(1), weights.squeeze(1)
 
 
 class DocumentAttention:
     """`attend` from many observations to few documents, for several rounds of queries.
 
     With a copy [N, L, D] of the document for each observation, attention took a quarter of the learner's time on a CPU.
-    So a kernel reads documents where they are there; elsewhere each observation has its copy.
+    So there a kernel reads documents where they are; elsewhere each observation has its copy.
 
     Args:
         states, mask: [U, L, D] and [U, L], true for words.
@@ -123,19 +128,13 @@ class DocumentAttention:
         if kernels.suits(states):
             self._attend = partial(kernels.attend, states.float(), mask, document)
         else:
-            self._attend = partial(_attend_once, states.index_select(0, document), mask.index_select(0, document))
+            self._attend = partial(attend_once, states.index_select(0, document), mask.index_select(0, document))
 
     def __call__(self, queries: Tensor) -> Tensor:
         """Return [N, D] from queries [N, D]."""
         found, weights = self._attend(queries)
         self.weights.append(weights)
         return found
-
-
-def _attend_once(states: Tensor, mask: Tensor, queries: Tensor) -> tuple[Tensor, Tensor]:
-    """`attend` with one query a text, [N, D]: its result [N, D], and the weights [N, L]."""
-    weights = attention(states, mask, queries.unsqueeze(1))
-    return torch.bmm(weights.to(states.dtype), states).squeeze(1), weights.squeeze(1)
 
 
 def unroll(cell: nn.GRUCell, inputs: Tensor, memory: Tensor, restarts: Tensor) -> Tensor:

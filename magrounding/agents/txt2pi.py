@@ -22,7 +22,7 @@ from magrounding.agents.modules import (
     FiLM2,
     SelfAttention,
     apply_gains,
-    attention,
+    attend_once,
     distance_map,
     embed_cells,
     layer_widths,
@@ -258,9 +258,8 @@ class Txt2PiReader(nn.Module):
             read["ids"] = document.ids
         if self.task_attention:
             states, mask = self.goal(self.words, document)
-            weights = attention(states, mask, task.unsqueeze(1))
-            summary.append(torch.bmm(weights.to(states.dtype), states).squeeze(1))  # c_doc
-            read["asked"] = weights.squeeze(1)
+            told, read["asked"] = attend_once(states, mask, task)
+            summary.append(told)  # c_doc
         states, mask = self.document(self.words, document)
         if self.document_attention is not None:
             return {**read, "summary": torch.cat((*summary, self.document_attention(states, mask)), 1)}

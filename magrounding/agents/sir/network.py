@@ -29,7 +29,7 @@ from magrounding.agents.modules import (
     DocumentAttention,
     SelfAttention,
     around,
-    attention,
+    attend,
     distance_map,
     embed_cells,
     masked_softmax,
@@ -154,8 +154,7 @@ class SirReader(nn.Module):
         else:
             summary, spoken = states.new_zeros(0, self.width), mask.new_zeros(len(manual), 0)
         summary = summary.view(*spoken.shape, self.width)
-        weights = attention(states, mask, summary)
-        about = torch.bmm(weights.to(states.dtype), states)
+        about, weights = attend(states, mask, summary)
         read = {"states": states, "mask": mask, "summary": summary, "about": about, "spoken": spoken}
         if self.matcher is not None:
             read |= {"ids": join_statements(manual).ids, "asked": weights[:, 0]}
