@@ -15,8 +15,8 @@ QUICK_ONLY = {"quick": "quick"}
 """The same of a row whose world has no preset of reinforcement for two CPU cores."""
 PAPER = {"paper": "paper"}
 """`presets` of a row that takes a GPU and days."""
-REASONS = {"quick_reasons": "quick_reasons"} | PAPER
-"""The same of a row of RTFM's networks, which two CPU cores can fill where the teacher gives its reasons."""
+REASONS = QUICK_ONLY | {"quick_reasons": "quick_reasons"} | PAPER
+"""The same of a row of RTFM's networks: two CPU cores can fill it where the teacher gives its reasons."""
 PRESETS = tuple(QUICK | REASONS)
 """Choices of --preset."""
 

@@ -180,8 +180,9 @@ RTFM: tuple[Table, ...] = (
             env="rock_paper_scissors",
             columns=_LETTER_SETS,
             rows=tuple(_letters(agent, scenario) for agent in _MODELS),
-            note="The paper's models are about a quarter as wide as published, relread as it is. The paper has figures "
-            "and no numbers, after 50 million steps: FiLM above conv, txt2π above both and above its ablations.",
+            note="The paper's models are about a third as wide as published, relread as it is; names share a vector in "
+            "those that match them. The paper has figures and no numbers, after 50 million steps: FiLM above "
+            "conv, txt2π above both and above its ablations.",
             curves=True,
         )
         for scenario, new in _LETTERS.items()

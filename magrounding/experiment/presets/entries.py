@@ -55,16 +55,17 @@ _PRESETS = {
 }
 
 _ENDI = ("endi_num", "endi_dis", "endi_sup", "endi_reg")
-_CONTROLS = ("txt2pi_no_task_attn", "txt2pi_no_vis_attn", "txt2pi_no_text_mod", "film", "conv")
-"""What txt2π is compared with."""
+_RTFM = ("rtfm", "ma_rtfm", "rock_paper_scissors")
 _SIR = ("sir", "sir_state", "sir_local_conv", "sir_entity_attn", "sir_bert", "sir_all")
 
 _OF_AGENTS = (
     ("quick", "rtfm", "txt2pi:QUICK_RTFM", ("txt2pi",)),
     ("quick", "ma_rtfm", "txt2pi:QUICK_MA_RTFM", ("txt2pi",)),
     ("quick", "ma_rtfm", "txt2pi:QUICK_ENDI", _ENDI),
-    ("quick", "rock_paper_scissors", "txt2pi:PLAIN_RTFM", ("txt2pi",)),
-    *(("quick", env, "txt2pi:CONTROLS", _CONTROLS) for env in ("rtfm", "ma_rtfm", "rock_paper_scissors")),
+    ("quick", "rock_paper_scissors", "txt2pi:QUICK_RTFM", ("txt2pi",)),
+    *(("quick", env, "txt2pi:NO_MODULATION", ("txt2pi_no_text_mod",)) for env in _RTFM),
+    *(("quick", env, "txt2pi:NO_TASK_ATTENTION", ("txt2pi_no_task_attn",)) for env in _RTFM),
+    *(("quick", env, "txt2pi:CONTROLS", ("txt2pi_no_vis_attn", "film", "conv")) for env in _RTFM),
     ("quick_reasons", "ma_rtfm", "txt2pi:QUICK_REASONS_ENDI", _ENDI),
     *(("quick", env, "sir:QUICK", _SIR) for env in ("rtfm", "ma_rtfm")),
     ("quick", "messenger", "messenger:QUICK_EMMA", ("emma",)),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -12,8 +11,8 @@ from magrounding.experiment.presets.published import READS
 from magrounding.experiment.presets.rtfm import ENDI_TAUGHT, QUICK_RTFM
 from magrounding.training.imitation import ImitationConfig
 
-_NARROW: dict[str, Any] = {
-    "channels": (8, 16, 16, 16, 16),
+_WIDTHS: dict[str, Any] = {
+    "channels": (16, 24, 24, 24, 24),
     "embedding": 16,
     "head_width": 100,
     "document_hidden": 40,
@@ -21,8 +20,8 @@ _NARROW: dict[str, Any] = {
 """Widths of txt2π and of its baselines that two CPU cores can train."""
 
 
-def _read(steps: int, ramps: Mapping[str, Ramp] | None = None) -> Phase:
-    """DAgger for `steps` environment steps, in which manuals grow from what a game needs to all statements.
+def _read(steps: int, **ramps: Ramp) -> Phase:
+    """DAgger for `steps` environment steps.
 
     What a statement says of the map is learnt in 100,000 steps; which of seven statements to attend to is not, from
     attention that starts uniform. One gradient step takes 512 states of 128 games: many manuals matter more than many
@@ -41,41 +40,30 @@ def _read(steps: int, ramps: Mapping[str, Ramp] | None = None) -> Phase:
         weights=ENDI_TAUGHT,
         bf16=True,
     )
-    # The shortest manuals stay until agents can walk: one seed of three that was late did not learn to read without it.
-    growing = {"omission": Ramp(1.0, 0.0, hold=steps / 6, over=steps / 2)}
-    return for_steps(learner, steps, 128, ramps=growing if ramps is None else ramps, gate=READS)
+    return for_steps(learner, steps, 128, ramps=ramps, gate=READS)
 
 
 def _read_on(steps: int) -> Phase:
-    """The same where a distractor is about: what beats it joins first, and then all other statements."""
+    """The same with manuals that grow from what a game needs: what beats distractors joins first, then all others.
+
+    The shortest manuals stay until agents can walk: one seed of three that was late did not learn to read without it.
+    """
     decoys = Ramp(0.0, 1.0, hold=steps / 6, over=steps / 4.5)
-    return _read(steps, {"decoys": decoys, "omission": Ramp(1.0, 0.0, hold=steps / 2.5, over=steps / 4)})
+    return _read(steps, decoys=decoys, omission=Ramp(1.0, 0.0, hold=steps / 2.5, over=steps / 4))
 
-
-PLAIN_RTFM = replace(
-    QUICK_RTFM,
-    about=(
-        "txt2π of a quarter of its width, by imitation of the oracle, with manuals that begin short and grow: minutes "
-        "on a CPU core; episodes of at most 80 steps."
-    ),
-    agent="txt2pi",
-    phases={REMAINING_STAGES: (_read(900_000),)},
-    network=_NARROW,
-    unlearnt="stop",
-)
-
-CONTROLS = PLAIN_RTFM.ungated
-"""The same for networks that are shown because they do not read."""
 
 QUICK_REASONS_RTFM = replace(
-    PLAIN_RTFM,
+    QUICK_RTFM,
     preset="quick_reasons",
     about=(
-        "The paper's txt2π, of a third of its width, taught the oracle's reasons beside its moves: whom it is after, "
-        "what it reaches next, and which statements say so. Two monsters are read so too."
+        "The paper's txt2π, of a third of its width, by imitation of the oracle's moves and reasons: whom it is after, "
+        "what it reaches next, and which statements say so. Manuals begin short and grow: minutes on a CPU core; "
+        "episodes of at most 80 steps."
     ),
+    agent="txt2pi",
     phases={REMAINING_STAGES: (_read_on(900_000),)},
-    network={**_NARROW, "channels": (16, 24, 24, 24, 24), "reasons": True},
+    network={**_WIDTHS, "reasons": True},
+    unlearnt="stop",
 )
 
 # One network learns from the games of all, and from their reasons, in half of the time.
@@ -88,6 +76,10 @@ QUICK_REASONS_ENDI = replace(
     network={**QUICK_REASONS_MA_RTFM.network, "normalize_goals": True},
 )
 
+_LETTERS = ("released", "permutation", "new_edge", "new_node")
+_FIRST = ("simple_stationary_single_monster", "simple_stationary", "s1", *_LETTERS)
+"""Stages of RTFM's worlds that are learnt from nothing."""
+
 QUICK_RTFM = replace(
     QUICK_REASONS_RTFM,
     preset="quick",
@@ -97,11 +89,16 @@ QUICK_RTFM = replace(
         "and grow, then a stage's weights begin the next: minutes on a CPU core; episodes of at most 80 steps."
     ),
     phases={
-        **dict.fromkeys(("simple_stationary_single_monster", "simple_stationary", "s1"), (_read_on(450_000),)),
-        REMAINING_STAGES: (_read(450_000, {}),),
+        **dict.fromkeys(_FIRST, (_read_on(450_000),)),
+        REMAINING_STAGES: (_read(450_000),),
     },
     network={**QUICK_REASONS_RTFM.network, "names": "shared", "match": "equal"},
 )
+
+NO_MODULATION = QUICK_RTFM.ungated
+NO_TASK_ATTENTION = replace(QUICK_REASONS_RTFM.ungated, preset="quick", phases=QUICK_RTFM.phases)
+CONTROLS = replace(NO_TASK_ATTENTION, network=_WIDTHS)
+"""The same for networks that are shown because they do not read, with as much of it as each has a place for."""
 
 QUICK_MA_RTFM = replace(QUICK_RTFM, share_from=2)
 
