@@ -134,7 +134,7 @@ def _train(channel: Connection, arguments: Arguments, spinning: bool) -> None:
         with using(plan):
             if spinning:
                 torch.set_num_threads(arguments.threads or available_cores())
-            session = StageSession(settings, settings.stages[0], 0, 0, torch.device("cpu"))
+            session = StageSession(settings.resolve().segments[0], 0, torch.device("cpu"))
             session.start()
             steps = 0
             for _ in range(WARM_UP):

@@ -111,22 +111,20 @@ def run(arguments: Arguments, line: CommandLine) -> None:
 
 def learn(run: str, variant: Variant, seed: int, folder: Path) -> tuple[Edges, dict[str, Any]]:
     """Return a reader, and how it reads the manuals of each set."""
-    settings, stage = read_config(find_run(run)), "s6"
+    stage = read_config(find_run(run)).resolve().stages["s6"]
     assume, english = (ENGLISH,) if variant.english else (), ENGLISH_FILE
     if 0 < variant.english < 1:
         english = str(folder / "english.json")
         write_json(Path(english), thinned(read_json(user_path(ENGLISH_FILE)), variant.english))
     start = time.process_time()
-    renderings = renderings_of(settings, stage, first_game(seed), assume=assume, english=english)
-    edges = learn_edges(
-        settings.describe(stage), renderings, seed, variant.steps, assume, variant.recipe, variant.shape
-    )
+    renderings = renderings_of(stage, first_game(seed), assume=assume, english=english)
+    edges = learn_edges(stage.games.spec, renderings, seed, variant.steps, assume, variant.recipe, variant.shape)
     seconds = time.process_time() - start
     if variant.one_unknown:
         known = {renderings.words[i] for rows in renderings.reworded for i in set(rows.ravel().tolist())}
         edges.spelling = [word if word in known else "" for word in edges.spelling]
         edges.forget()
-    readings = read_by_overlap(settings, stage, edges, renderings)
+    readings = read_by_overlap(stage, edges, renderings)
     return edges, {"seconds": seconds, "read": {name: reading._asdict() for name, reading in readings.items()}}
 
 

@@ -329,7 +329,7 @@ def team_plays(name: str) -> Found:
     settings, team = read_config(find_run(f"pretrained:{name}")), mg.load_team(f"pretrained:{name}")
     stage, parts, won = settings.stages[-1], [], []
     for each in settings.entry.evaluation.sets_of(stage):
-        options = settings.stage_options(stage, each)
+        options = settings.resolve().stages[stage].sets[each].options
         vec = mg.make_vec(settings.env, 20, **options)
         actor, open_rows = team.for_games(vec), np.ones(20, np.bool_)
         seen, info = vec.reset(seed=3 * 2**40)
@@ -341,7 +341,7 @@ def team_plays(name: str) -> Found:
             wins += int((info["won"] & open_rows).sum())
             open_rows &= ~info["done"]
         won.append(wins)
-    options = settings.stage_options(stage, settings.entry.evaluation.reading_set)
+    options = settings.resolve().stages[stage].sets[settings.entry.evaluation.reading_set].options
     for manual in (TRUE_MANUAL, OTHER_GAME):
         evaluation = evaluate(team, settings.env, options, 20, seed=1, greedy=False, manual=manual, diagnose=True)
         parts += [evaluation.won, evaluation.length, evaluation.returns]

@@ -12,7 +12,6 @@ import numpy as np
 from benchmarks.sample_efficiency.posterior import FEWEST, LOWEST, TARGET
 from magrounding.cli import train
 from magrounding.cli.command import CommandLine
-from magrounding.envs.make import make_vec
 from magrounding.errors import ConfigurationError
 from magrounding.experiment.config import RunConfig, read_config
 from magrounding.experiment.interrupt import StopRequest
@@ -164,8 +163,7 @@ class Chain:
     @contextmanager
     def _games(self, rows: int) -> Iterator[VectorEnv]:
         """Games as those that the agent learns from: of `train`, never of an evaluation."""
-        stage, phase = next(self.config.walk())
-        with closing(make_vec(self.config.env, rows, **self.config.phase_options(stage, phase))) as vec:
+        with closing(self.config.resolve().segments[0].games.make_vec(rows)) as vec:
             yield vec
 
 

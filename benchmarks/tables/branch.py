@@ -61,7 +61,7 @@ def branch(source: Path, settings: RunConfig, folder: Path, command: str = "") -
                 left.unlink()
         for stage in first:
             shutil.copytree(learnt.weights(stage), own.weights(stage))
-        record, tensors = load_checkpoint(learnt.checkpoint, **settings.origin)
+        record, tensors = load_checkpoint(learnt.checkpoint, **settings.resolve().origin)
         save_checkpoint(own.checkpoint, {**record, "config": settings.digest}, tensors)
         shutil.copy2(learnt.metrics, own.metrics)
         about = {"versions": versions(), "command": command, "branched_from": str(source)}

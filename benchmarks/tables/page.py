@@ -71,7 +71,7 @@ class Filled:
             return {}
         where = {"stage": cell.stage, "phase": run.settings.of_stage(cell.stage)[-1].name}
         if cell.evaluation_set is None:
-            where |= {"when": TRAINING, "metric": run.settings.windowed(cell.stage)}
+            where |= {"when": TRAINING, "metric": run.plan.stages[cell.stage].windowed}
         else:
             where |= {"when": AFTER, "metric": self.metric, "set": cell.evaluation_set, "play": play}
             where |= {"manual": TRUE_MANUAL, "player": tables.TEAM}
@@ -133,8 +133,8 @@ def teacher(run: RunResults) -> str:
     if run.settings.demonstrations:
         players = run.config.get("demonstrators", {}).items()
         return "demonstrations of " + ", ".join(f"{shown(who)} ({code(str(path))})" for path, who in players)
-    usual = "the scripted oracle" if run.settings.entry.oracle else "the environment's scripted expert"
-    oracles = dict.fromkeys(teaching.oracle for _, _, teaching in run.settings.taught())
+    usual = "the scripted oracle" if run.plan.entry.oracle else "the environment's scripted expert"
+    oracles = dict.fromkeys(teaching.oracle for _, teaching in run.plan.taught())
     return " and ".join(f"the oracle `{name}`" if name else usual for name in oracles)
 
 
@@ -193,7 +193,7 @@ def _facts(filled: Filled, row: Row) -> dict[str, str]:
     found = [(run, cell.stage) for cell in row.cells.values() if (run := filled.run(row, cell)) is not None]
     if not found:
         return {}
-    learnt = dict.fromkeys(run.settings.learnt_by(stage, run.settings.of_stage(stage)[-1].name) for run, stage in found)
+    learnt = dict.fromkeys(run.plan.of_stage(stage)[-1].learnt_by for run, stage in found)
     runs = filled.of_row(row)
     ends = [run.select("phase", seed)[-1] for run in runs for seed in run.settings.seeds]
 

@@ -77,7 +77,7 @@ def check(options: Arguments) -> None:
         check_place(options.json)
     for asked in (options.workers, options.beside_workers):
         _workers(options, asked)
-    from magrounding.experiment.curriculum import check_run
+    from magrounding.experiment.checks import check_run
     from magrounding.experiment.device import resolve_device
 
     resolve_device(options.device)
@@ -163,7 +163,7 @@ def learner_speed(options: Arguments) -> list[dict[str, Any]]:
     plan = plan_threads(settings.agents, phase.num_envs, learners=settings.num_learners, cuda=cuda)
 
     def session(changes: Sequence[tuple[str, str]]) -> StageSession:
-        made = StageSession(_changed(settings, changes), settings.stages[0], 0, 0, device)
+        made = StageSession(_changed(settings, changes).resolve().segments[0], 0, device)
         made.start()
         return made
 

@@ -11,7 +11,7 @@ from typing import Any
 from magrounding.agents.weights import versions
 from magrounding.cli.command import CommandLine, derived, distinct_names
 from magrounding.cli.game_arguments import DeviceArguments, LanguageModelArguments, QuietArguments, Repeated
-from magrounding.cli.options import choose_workers, configure, names_of, parse_env_options
+from magrounding.cli.options import choose_workers, names_of, parse_env_options
 from magrounding.errors import ConfigurationError, check_choice
 from magrounding.experiment.config import read_config
 from magrounding.experiment.cross_play import cross_play, seed_pairs
@@ -25,7 +25,7 @@ from magrounding.play.language_models.endpoint import EndpointFailed
 from magrounding.play.lineup import Lineup, keep_calls
 from magrounding.play.owner import owned
 from magrounding.pretrained import PREFIX, find_run
-from magrounding.registry import EnvEntry, describe
+from magrounding.registry import EnvEntry
 from magrounding.schema import Count
 from magrounding.storage import check_place, write_atomic, write_json
 from magrounding.threads import plan_threads, using
@@ -136,9 +136,9 @@ def _in_games(
     changed, entry = replace(run, games={**run.games, **options}), run.settings.entry
     known = entry.evaluation.sets_of(run.stage)
     first = check_choice(f"evaluation set of {entry.id}", next(iter(sets or known)), known)
-    config = configure(entry, changed.options(first))  # of a set that is played: a corpus need not have others
-    changed = changed.reading(describe(config), f"games with {dict(options)} show: leave out --env-option")
-    return replace(changed, settings=replace(run.settings, workers=choose_workers(workers, config)))
+    game = changed.game(first)  # of a set that is played: a corpus need not have others
+    changed = changed.reading(game, f"games with {dict(options)} show: leave out --env-option")
+    return replace(changed, settings=replace(run.settings, workers=choose_workers(workers, game.config)))
 
 
 def _with_teammate(folders: dict[str, Path], teammate: str) -> str:

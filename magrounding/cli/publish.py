@@ -15,7 +15,6 @@ from magrounding.cli.command import CommandLine, derived
 from magrounding.cli.options import chosen_team
 from magrounding.cli.replay import ending
 from magrounding.cli.watch import play_game
-from magrounding.envs.make import make
 from magrounding.errors import CheckpointError, ConfigurationError, MagroundingError
 from magrounding.experiment.config import RunConfig, read_config
 from magrounding.experiment.metrics import read_metrics
@@ -128,9 +127,10 @@ def _about(lines: Sequence[Mapping[str, Any]], settings: RunConfig, stage: str, 
     if not after or not ended:
         raise CheckpointError(f"{run} has not been evaluated after {stage}: let it go on with --resume")
     won = {f"{line['set']}, {line['play']}": Reached(line["win_rate"], line["games"], is_share=True) for line in after}
+    decided_by = ended[-1]["phase"] if ended[-1]["best_steps"] else IMITATE
     return {
         "date": date.today().isoformat(),
-        "learnt_by": settings.learnt_by(stage, ended[-1]["phase"] if ended[-1]["best_steps"] else IMITATE),
+        "learnt_by": settings.resolve().find(stage, decided_by).learnt_by,
         "environment_steps": ended[-1]["total_steps"],
         "training_minutes": round(ended[-1]["training_seconds"] / 60, 1),
         "games": int(after[0]["games"]),
@@ -143,10 +143,10 @@ def _about(lines: Sequence[Mapping[str, Any]], settings: RunConfig, stage: str, 
 
 def _film(folder: Path, team: Team, settings: RunConfig, stage: str) -> str:
     """Write a film of the first held-out game, or a sheet of a long one, and return the card's line for it."""
-    held_out = settings.entry.evaluation.held_out_set(stage)
-    options = settings.stage_options(stage, held_out)
+    plan = settings.resolve()
+    held_out = plan.entry.evaluation.held_out_set(stage)
     try:
-        with using(ThreadPlan()), closing(make(settings.env, render_mode="rgb_array", **options)) as env:
+        with using(ThreadPlan()), closing(plan.stages[stage].sets[held_out].make("rgb_array")) as env:
             frames, _, won = play_game(team, env, 0, greedy=True)
     except MagroundingError as error:  # a world without pictures
         print(f"the model card shows no game: {error}")

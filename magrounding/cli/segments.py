@@ -16,6 +16,7 @@ from magrounding.cli.command import CommandLine, derived
 from magrounding.cli.options import chosen_team
 from magrounding.errors import CheckpointError, ConfigurationError, check_choice
 from magrounding.experiment.config import RunConfig, read_config
+from magrounding.experiment.plan import Stage
 from magrounding.experiment.presets import find_preset
 from magrounding.experiment.progress import duration
 from magrounding.experiment.segmenting import (
@@ -86,13 +87,14 @@ def _run(arguments: Arguments, line: CommandLine) -> None:
     if out.holds_run:
         raise CheckpointError(f"{arguments.out} holds a run already: remove it first, or choose another --out")
     settings, config = read_config(run.path), run.config()
-    check_known(settings, arguments.statements)
+    check_known(settings.env, arguments.statements)
     seed, stage = chosen_team(settings, arguments.trained_seed, arguments.stage)
     if not hasattr(getattr(settings.make_network(), "config", None), OPTION):
         raise ConfigurationError(f"agent {settings.agent!r} has no option {OPTION}: choose a team on relread")
     team, reads = load_team(arguments.run, seed, stage), arguments.reads or stage
     changed = _reading(replace(settings, network={**settings.network, OPTION: arguments.by}), seed, stage, reads)
-    spec = changed.describe(reads)
+    read = changed.resolve().stages[reads]
+    spec = read.games.spec
     policies = [build_policy(settings.agent, spec, changed.network, 0) for _ in team.policies]
     for policy, trained in zip(policies, team.policies, strict=True):
         state = policy.state_dict()
@@ -102,12 +104,12 @@ def _run(arguments: Arguments, line: CommandLine) -> None:
     if finders:
         start = time.monotonic()
         seed_of_games = first_game(arguments.seed)
-        learnt = learn_segments_of(type(finders[0]), changed, reads, seed_of_games, arguments.statements, assume)
+        learnt = learn_segments_of(type(finders[0]), read, seed_of_games, arguments.statements, assume)
         print(f"learnt to read the manuals of {reads} in {duration(time.monotonic() - start)}", flush=True)
-        _show(learnt, changed, reads)
+        _show(learnt, read)
         if isinstance(learnt, Edges):
-            learnt_from = renderings_of(changed, reads, seed_of_games, arguments.statements, assume)
-            _show_overlap(read_by_overlap(changed, reads, learnt, learnt_from))
+            learnt_from = renderings_of(read, seed_of_games, arguments.statements, assume)
+            _show_overlap(read_by_overlap(read, learnt, learnt_from))
         for each in finders:
             each.load_state_dict(learnt.state_dict())
     state = run.seed(seed, len(settings.seeds)).state(stage)
@@ -131,12 +133,12 @@ def _reading(settings: RunConfig, seed: int, stage: str, reads: str) -> RunConfi
     return replace(settings, phases=phases, seeds=(seed,), stages=(reads,))
 
 
-def _show(learnt: Delexicalised, settings: RunConfig, stage: str) -> None:
+def _show(learnt: Delexicalised, stage: Stage) -> None:
     """Say how much of held-out manuals is divided as their statements are, or put together as their facts are."""
     if isinstance(learnt, Segmenter):
-        what, found = "manuals divided as their statements are", statements_found(settings, stage, learnt)
+        what, found = "manuals divided as their statements are", statements_found(stage, learnt)
     else:
-        what, found = "facts put together rightly", facts_found(settings, stage, learnt)
+        what, found = "facts put together rightly", facts_found(stage, learnt)
     if found:
         heads = [what, *next(iter(found.values()))]
         print(table(heads, [[name, *map(percent, row.values())] for name, row in found.items()]))

@@ -20,15 +20,15 @@ from magrounding.cli.options import (
     assign_network,
     assignments,
     choose_workers,
-    configure,
     named_trackers,
     network_options,
     parse_env_options,
 )
 from magrounding.errors import CheckpointError, ConfigurationError, Diverged
 from magrounding.experiment.amendment import may_amend
+from magrounding.experiment.checks import check_costs_to_go
 from magrounding.experiment.config import RunConfig, make_config, read_config
-from magrounding.experiment.curriculum import check_costs_to_go, run_curriculum
+from magrounding.experiment.curriculum import run_curriculum
 from magrounding.experiment.jobs.job import check_outcomes
 from magrounding.experiment.jobs.runner import run_jobs
 from magrounding.experiment.jobs.seeds import seed_jobs
@@ -286,7 +286,7 @@ def _given(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _workers(asked: int | str | None, config: RunConfig) -> int | str:
-    return choose_workers(asked, configure(config.entry, config.stage_options(config.stages[0])))
+    return choose_workers(asked, config.resolve().games.config)
 
 
 def _usual(config: RunConfig, path: str) -> Any:

@@ -13,21 +13,18 @@ import tyro
 
 from magrounding.cli.command import CommandLine, derived
 from magrounding.cli.game_arguments import ActionArguments, QuietArguments, Repeated
-from magrounding.cli.options import configure, parse_env_options
+from magrounding.cli.options import parse_env_options
 from magrounding.cli.play import find_terminal, run_terminal
 from magrounding.cli.replay import actions_in_words, ending, show_film, text_mode
-from magrounding.envs.make import make
 from magrounding.errors import ConfigurationError, check_choice
 from magrounding.experiment.config import read_config
 from magrounding.play.film import ENDINGS, picture_of
 from magrounding.play.lineup import RUN, Lineup, PlayerSpec
 from magrounding.play.loading import load_team
-from magrounding.play.origin import DescribedEnv
 from magrounding.play.saved_games import SavedLineup, open_env, read_episodes
 from magrounding.play.session import Session
 from magrounding.play.team import Team, TeamMemory
 from magrounding.pretrained import PREFIX, find_run
-from magrounding.registry import describe
 from magrounding.schema import Count, Natural
 from magrounding.spec import FixedActions
 from magrounding.storage import check_place
@@ -100,28 +97,26 @@ def _open_saved(arguments: Arguments, path: Path) -> None:
 
 def _watch_run(arguments: Arguments, run: str, greedy: bool) -> None:
     terminal = find_terminal() if arguments.terminal else None
-    settings = read_config(find_run(run))
-    entry = settings.entry
+    plan = read_config(find_run(run)).resolve()
+    settings, entry = plan.config, plan.entry
     trained = arguments.stage or settings.stages[-1]
-    stage = trained.split("/")[0]
-    sets = entry.evaluation.sets_of(stage)
-    games = check_choice("split", arguments.split or entry.evaluation.held_out_set(stage), tuple(sets))
+    stage = plan.stages[check_choice(f"stage of {run}", trained.split("/")[0], settings.stages)]
+    sets = entry.evaluation.sets_of(stage.name)
+    games = check_choice("split", arguments.split or entry.evaluation.held_out_set(stage.name), tuple(sets))
     elsewhere = {"agents": "the training of the run", **dict.fromkeys(sets[games], "--split")}
     asked = parse_env_options(arguments.env_option, entry, elsewhere)
-    options = {**settings.stage_options(stage, games), **asked}
-    config = configure(entry, options)
-    spec = describe(config)
-    team = load_team(run, arguments.trained_seed, trained).for_games(DescribedEnv(entry.id, options, spec))
-    if not team.spec.reads_alike(spec):
+    game = stage.sets[games].but(**asked)
+    team = load_team(run, arguments.trained_seed, trained).for_games(game)
+    if not team.spec.reads_alike(game.spec):
         raise ConfigurationError(f"the team was trained to read and see other things than a game with {asked} shows")
     if terminal is not None:
         player = replace(PlayerSpec.parse(run if run.startswith(PREFIX) else f"{RUN}:{run}"), actor=team)
         lineup = Lineup((player,) * team.num_agents, str(player))
         with using(ThreadPlan()):
-            _show_on(terminal, Session(settings.env, options, lineup, arguments.game, greedy), arguments)
+            _show_on(terminal, Session(settings.env, game.options, lineup, arguments.game, greedy), arguments)
         return
-    mode = text_mode(config) if arguments.out is None else "rgb_array"
-    with using(ThreadPlan()), closing(make(settings.env, render_mode=mode, **options)) as env:
+    mode = text_mode(game.config) if arguments.out is None else "rgb_array"
+    with using(ThreadPlan()), closing(game.make(mode)) as env:
         frames, moves, won = play_game(team, env, arguments.game, greedy=greedy)
     end = ending(won, len(moves))
     show_film(frames, moves, end, arguments.out, arguments.milliseconds, quiet=arguments.quiet)

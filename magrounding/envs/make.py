@@ -1,9 +1,10 @@
-"""`make` and `make_vec`: a registered environment by its id, one or a batch."""
+"""`make`, `make_vec` and `Game`: a registered environment by its id, one or a batch, or with its options checked."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
+from dataclasses import dataclass
+from functools import cached_property, partial
 from typing import Any
 
 import gymnasium
@@ -14,8 +15,9 @@ from magrounding.envs.parallel import WorldEnv
 from magrounding.envs.vector import WorldVectorEnv
 from magrounding.errors import ConfigurationError, check_bool
 from magrounding.plain import plain
-from magrounding.registry import describe, env_entry, is_simulator
+from magrounding.registry import EnvConfig, describe, env_entry, is_simulator
 from magrounding.simulators.vectorize import check_workers, vectorize
+from magrounding.spec import EnvSpec
 from magrounding.text_view import TextView, find_text_view
 from magrounding.vector import VectorEnv, check_count
 
@@ -66,6 +68,69 @@ def with_render_mode(env: Any, view: TextView, render_mode: str | None) -> Any:
     )
 
 
+@dataclass(frozen=True, eq=False)
+class Game:
+    """Games of an environment with some options, which are checked once; nothing is started for it.
+
+    Attributes:
+        id: of the environment.
+        options: as given, as files can hold them.
+        config: what makes them.
+    """
+
+    id: str
+    options: dict[str, Any]
+    config: EnvConfig
+
+    @classmethod
+    def of(cls, id: str, options: Mapping[str, Any]) -> Game:
+        """Return those of an environment with these options; ConfigurationError for options that cannot be."""
+        entry = env_entry(id)
+        known = entry.check_options(options)
+        return cls(id, known, entry.configure(**known))
+
+    def but(self, **options: Any) -> Game:
+        """Return the same with other options; itself where none is another."""
+        changed = {**self.options, **options}
+        return self if changed == self.options else Game.of(self.id, changed)
+
+    @property
+    def spec(self) -> EnvSpec:
+        """Their description."""
+        return self._spec
+
+    @cached_property
+    def _spec(self) -> EnvSpec:
+        return describe(self.config)
+
+    def make(self, render_mode: str | None = None) -> ParallelEnv:
+        """Make one; arguments and errors as of `make`."""
+        self.spec.require_memory(1)
+        if not is_simulator(self.config):
+            return WorldEnv(self.config.make_world(1, 1), id=self.id, options=self.options, render_mode=render_mode)
+        env = self.config.make_env(render_mode)
+        if isinstance(env, gymnasium.Env):
+            raise ConfigurationError(
+                f"{self.id} makes Gymnasium's {type(env).__name__}, where one game is a PettingZoo ParallelEnv: "
+                f"make_vec({self.id!r}, num_envs), training and matches play it as it is"
+            )
+        return with_render_mode(env, find_text_view(self.id, self.spec), render_mode)
+
+    def make_vec(
+        self, num_envs: int, *, num_threads: int = 1, workers: int | str = 0, timeout: float = 60.0, copy: bool = False
+    ) -> VectorEnv:
+        """Make a batch; arguments and errors as of `make_vec`."""
+        num_envs, num_threads = check_count("num_envs", num_envs, 1), check_count("num_threads", num_threads, 1)
+        workers = check_workers(workers, timeout)
+        copy = plain(copy)
+        check_bool("copy", copy)
+        self.spec.require_memory(num_envs)
+        if not is_simulator(self.config):
+            return WorldVectorEnv(self.config.make_world(num_envs, num_threads), self.id, self.options, copy=copy)
+        same = {"id": self.id, "options": self.options, "spec": self.spec, "timeout": timeout, "copy": copy}
+        return vectorize(partial(self.config.make_env, None), num_envs, workers, **same)
+
+
 def make(id: str, *, render_mode: str | None = None, **options: Any) -> ParallelEnv:
     """Make an environment as a PettingZoo ParallelEnv.
 
@@ -79,19 +144,7 @@ def make(id: str, *, render_mode: str | None = None, **options: Any) -> Parallel
         ConfigurationError: an unknown id, option or render mode, an env that is larger than the memory, or an
             environment of your own that is no ParallelEnv.
     """
-    entry = env_entry(id)
-    config, options = entry.configure(**options), entry.check_options(options)
-    spec = describe(config)
-    spec.require_memory(1)
-    if is_simulator(config):
-        env = config.make_env(render_mode)
-        if isinstance(env, gymnasium.Env):
-            raise ConfigurationError(
-                f"{id} makes Gymnasium's {type(env).__name__}, where one game is a PettingZoo ParallelEnv: "
-                f"make_vec({id!r}, num_envs), training and matches play it as it is"
-            )
-        return with_render_mode(env, find_text_view(id, spec), render_mode)
-    return WorldEnv(config.make_world(1, 1), id=id, options=options, render_mode=render_mode)
+    return Game.of(id, options).make(render_mode)
 
 
 def make_vec(
@@ -119,15 +172,5 @@ def make_vec(
     Raises:
         ConfigurationError: an unknown id or option, a number that is none, or more envs than the memory holds.
     """
-    num_envs, num_threads = check_count("num_envs", num_envs, 1), check_count("num_threads", num_threads, 1)
-    workers = check_workers(workers, timeout)
-    copy = plain(copy)
-    check_bool("copy", copy)
-    entry = env_entry(id)
-    config, options = entry.configure(**options), entry.check_options(options)
-    spec = describe(config)
-    spec.require_memory(num_envs)
-    if is_simulator(config):
-        make_env = partial(config.make_env, None)
-        return vectorize(make_env, num_envs, workers, id=id, options=options, spec=spec, timeout=timeout, copy=copy)
-    return WorldVectorEnv(config.make_world(num_envs, num_threads), id, options, copy=copy)
+    how = {"num_threads": num_threads, "workers": workers, "timeout": timeout, "copy": copy}
+    return Game.of(id, options).make_vec(num_envs, **how)

@@ -91,10 +91,11 @@ def amend(run: RunFolder, settings: RunConfig, command: str) -> None:
             f"the run in {run} has other settings: resume it with its own (read_config); one that diverged takes "
             "other options of its learners"
         )
+    origin = before.resolve().origin
     positions: dict[str, dict[str, Any]] = {}  # nothing of a seed without a checkpoint
     for seed, folder in run.of_seeds(before.seeds).items():
         path = folder.checkpoint
-        positions[str(seed)] = load_checkpoint(path, **before.origin)[0].get("position", {}) if path.exists() else {}
+        positions[str(seed)] = load_checkpoint(path, **origin)[0].get("position", {}) if path.exists() else {}
     if all(position.get("finished") for position in positions.values()):
         raise CheckpointError(f"the run in {run} is finished: no other options can be learnt with")
     begins = {seed: position.get("total_steps", 0) for seed, position in positions.items()}

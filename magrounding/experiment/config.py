@@ -4,24 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Self
 
 from msgspec import Meta
 
-from magrounding.agents.building import build_policy, make_policy
+from magrounding.agents.building import make_policy
 from magrounding.agents.policy import CONTRAST, Policy
-from magrounding.agents.remapping import reads_any_words
 from magrounding.errors import CheckpointError, ConfigurationError, RegistrationError, check_choice
 from magrounding.experiment.phase import EvaluationConfig, Gate, Phase
+from magrounding.experiment.plan import Plan, make_plan
 from magrounding.experiment.presets import find_preset
-from magrounding.play.evaluate import OTHER_GAME, REASSIGNED
 from magrounding.play.run_folder import RunFolder
-from magrounding.registry import ENVS, EnvEntry, agent_entry, algorithm_entry, env_entry
+from magrounding.registry import ENVS, EnvEntry, agent_entry, env_entry
 from magrounding.schema import Natural, NonNegative, OneOf, Options, Positive, Share, dump, load, options_of
-from magrounding.spec import SCORE, EnvSpec
 from magrounding.storage import digest
-from magrounding.training.algorithm import IMITATE, AlgorithmConfig, Teaching
+from magrounding.training.algorithm import AlgorithmConfig
 from magrounding.vector import check_count
 
 REMAINING_STAGES = "*"
@@ -98,7 +97,6 @@ class RunConfig(Options):
                 raise ConfigurationError(f"a stage has one or two phases of different kinds, {stage} has {names}")
         if self.env:
             self._complete()
-            self._check()
 
     def _complete(self) -> None:
         """Fill in what the environment and the agent decide."""
@@ -120,46 +118,12 @@ class RunConfig(Options):
             check_choice(f"stage of {self.env}", stage, entry.stages)
         if any(phase.learner.joint for _, phase in self.walk()):
             object.__setattr__(self, "share_parameters", True)
-
-    def _check(self) -> None:
-        entry, own = self.entry, agent_entry(self.agent).algorithm
         if not entry.multi_agent and self.agents != 1:
             several = ", ".join(env.id for env in ENVS.values() if env.multi_agent)
             raise ConfigurationError(f"{self.env} is played by one agent, got {self.agents}; several play: {several}")
         for what, values in (("stage", self.stages), ("seed", self.seeds)):
             if len(set(values)) < len(values):
                 raise ConfigurationError(f"each {what} can be named once, got {', '.join(map(str, values))}")
-        for stage in self.stages:
-            for evaluation_set in (None, *entry.evaluation.sets_of(stage)):
-                entry.configure(**self.stage_options(stage, evaluation_set))
-        for stage, phase in self.walk():
-            for name, ramp in phase.ramps.items():
-                for value in (ramp.first, ramp.last):
-                    options = entry.configure(**{**self.phase_options(stage, phase), name: value})
-                    check_choice(f"adjustable option of {self.env}", name, getattr(options, "adjustable", ()))
-            if phase.until.reading is not None:
-                self._check_reading(stage)
-            if phase.gate.reading and REASSIGNED not in self.wrong_manuals:
-                raise ConfigurationError(f"{self.env} has no manuals to reassign: leave out reading of its gate")
-            within = self.evaluation.watched_sets if self.evaluation.every else ()
-            for name in (self.evaluation.selection_set, *within, *self.evaluation_sets(stage, phase)):
-                check_choice(f"evaluation set of {self.env}", name, tuple(entry.evaluation.sets_of(stage)))
-            algorithm = phase.learner.algorithm
-            if (own or algorithm) != algorithm or (algorithm_entry(algorithm).own_agents and own != algorithm):
-                raise ConfigurationError(
-                    f"agent {self.agent!r} cannot learn by {algorithm}, as preset {self.preset!r} has it: choose "
-                    "another agent or preset"
-                )
-
-    def _check_reading(self, stage: str) -> None:
-        """Raise a ConfigurationError where no evaluation within a phase of a stage shows how much is read."""
-        reads = REASSIGNED in self.wrong_manuals and self.measure(stage) == "win_rate"
-        if not (reads and self.evaluation.every and self.evaluation.selection_set in self.evaluation.watched_sets):
-            raise ConfigurationError(
-                "a phase ends with how much is read where there are manuals to reassign, in evaluations within it: "
-                f"give steps between them (`every`), and {self.evaluation.selection_set!r} among the sets that they "
-                "play (`watched_sets`)"
-            )
 
     @property
     def chosen_env_options(self) -> dict[str, Any]:
@@ -167,22 +131,26 @@ class RunConfig(Options):
         decided = {"agents", *agent_entry(self.agent).env_options}
         return {name: value for name, value in self.env_options.items() if name not in decided}
 
+    def resolve(self) -> Plan:
+        """Return what this decides, computed and checked once; ConfigurationError for what cannot be."""
+        return self._plan
+
+    def make_network(self) -> Policy:
+        """Return an untrained network of this run; ConfigurationError where its options do not make one."""
+        return make_policy(self.agent, self.resolve().games.spec, **self.network)
+
+    @cached_property
+    def _plan(self) -> Plan:
+        return make_plan(self)
+
     @property
     def entry(self) -> EnvEntry:
         return env_entry(self.env)
 
-    def measure(self, stage: str) -> str:
-        """Return the measure of promotion, selection and reports in a stage: an entry of `Evaluation.summary`."""
-        return "score" if self.describe(stage).outcome == SCORE else "win_rate"
-
-    def windowed(self, stage: str) -> str:
-        """Return the log's name of the measure's mean over the last training games (see `Promotion.window`)."""
-        return f"window_{self.measure(stage)}"
-
     @property
     def imitates(self) -> bool:
         """Some phase learns from a teacher or from demonstrations."""
-        return next(self.taught(), None) is not None
+        return any(phase.learner.teaching is not None for _, phase in self.walk())
 
     @property
     def title(self) -> str:
@@ -200,50 +168,6 @@ class RunConfig(Options):
     def max_envs(self) -> int:
         """Games of the largest batch."""
         return max(phase.num_envs for _, phase in self.walk())
-
-    def stage_options(self, stage: str, evaluation_set: str | None = None) -> dict[str, Any]:
-        """Options of the environment in a stage, as trained on, or as an evaluation set has it."""
-        changed = {} if evaluation_set is None else self.entry.evaluation.sets_of(stage)[evaluation_set]
-        return {**self.env_options, **self.entry.with_stage(stage), **changed}
-
-    def stage_name(self, stage: str) -> str:
-        """Return the stage's name for people: the environment's id where it has no stages."""
-        return stage or self.env
-
-    def phase_options(self, stage: str, phase: Phase) -> dict[str, Any]:
-        """Options of the environment in the games that a phase of a stage learns from."""
-        return {**self.stage_options(stage), **phase.env_options, **phase.ramped(0)}
-
-    def describe(self, stage: str, evaluation_set: str | None = None, **games: Any) -> EnvSpec:
-        """The environment of a stage, with other options where `games` has any; nothing is started for it."""
-        return self.entry.describe(**{**self.stage_options(stage, evaluation_set), **games})
-
-    def evaluation_sets(self, stage: str, phase: Phase) -> tuple[str, ...]:
-        """The sets to report on after a phase."""
-        if phase is not self.of_stage(stage)[-1]:
-            return self.evaluation.watched_sets
-        sets = self.evaluation.final_sets if stage == self.stages[-1] else self.evaluation.stage_sets
-        return tuple(self.entry.evaluation.sets_of(stage)) if sets is None else sets
-
-    def make_network(self) -> Policy:
-        """An untrained network of this run; ConfigurationError where its options do not make one."""
-        return make_policy(self.agent, self.describe(self.stages[0]), **self.network)
-
-    @property
-    def wrong_manuals(self) -> tuple[str, ...]:
-        """Kinds of wrong rules that evaluations give agents, to see whether they read; OTHER_GAME takes two games."""
-        plan, games = self.entry.evaluation, self.evaluation.report_games
-        reassigned = (REASSIGNED,) if "manual" in self.entry.options else ()
-        other = plan.rules_text and min(games, plan.max_envs or games) > 1
-        return (*reassigned, OTHER_GAME) if other else reassigned
-
-    @property
-    def origin(self) -> dict[str, Any]:
-        """Arguments of `load_checkpoint` that a file has to match; no vocabulary for networks that read any words."""
-        spec = self.describe(self.stages[0])
-        network = build_policy(self.agent, spec, self.network, seed=0)
-        known = None if reads_any_words(network) else spec.vocabulary_hash
-        return {"env": self.env, "vocabulary_hash": known, "num_agents": self.agents}
 
     @property
     def digest(self) -> str:
@@ -276,22 +200,6 @@ class RunConfig(Options):
         for stage in self.stages:
             for phase in self.of_stage(stage):
                 yield stage, phase
-
-    def taught(self) -> Iterator[tuple[str, Phase, Teaching]]:
-        """(stage, phase, how it is taught) of the phases that learn from an expert or from demonstrations, in order."""
-        for stage, phase in self.walk():
-            if (teaching := phase.learner.teaching) is not None:
-                yield stage, phase, teaching
-
-    def learnt_by(self, stage: str, phase: str) -> str:
-        """Describe the learning that led to the weights at the end of a phase, in words of a report."""
-        walked = [(name, each.name) for name, each in self.walk()]
-        before = [name for _, name in walked[: walked.index((stage, phase))]]
-        if phase == IMITATE:
-            how = "imitation"
-        else:
-            how = "reinforcement after imitation" if IMITATE in before else "reinforcement alone"
-        return f"{how}, from the weights of {self.initial}" if self.initial else how
 
     def with_phases(self, change: Callable[[Phase], Phase]) -> Self:
         """Return the same with every phase changed."""
@@ -351,9 +259,10 @@ def make_config(
     if own and config.share_from is not None and config.agents >= config.share_from:
         config = replace(config, share_parameters=True)
     contrasted = any(phase.learner.weights.get(CONTRAST) for _, phase in config.walk())
-    if own or not contrasted or config.make_network().contrasts:
-        return config
-    return config.with_learners(lambda learner: replace(learner, weights={**learner.weights, CONTRAST: 0.0}))
+    if not own and contrasted and not config.make_network().contrasts:
+        config = config.with_learners(lambda learner: replace(learner, weights={**learner.weights, CONTRAST: 0.0}))
+    config.resolve()  # refuses what cannot be
+    return config
 
 
 def read_config(folder: Path) -> RunConfig:
@@ -372,7 +281,9 @@ def parse_config(content: Mapping[str, Any]) -> RunConfig:
         if isinstance(content["preset"], Mapping):
             content = _of_version_0(content)
         content = {**content, "phases": _as_before(content["phases"])}
-        return load(RunConfig, {name: content[name] for name in options_of(RunConfig) if name in content})
+        config = load(RunConfig, {name: content[name] for name in options_of(RunConfig) if name in content})
+        config.resolve()
+        return config
     except RegistrationError:
         raise
     except (KeyError, TypeError, AttributeError, ConfigurationError) as error:

@@ -8,14 +8,23 @@ from functools import partial
 from traceback import format_exception
 from typing import Any
 
+from magrounding.envs.make import Game
 from magrounding.errors import Unplayable
-from magrounding.experiment.config import RunConfig
 from magrounding.experiment.interrupt import StopRequest
+from magrounding.experiment.plan import Plan
 from magrounding.experiment.progress import Display
 from magrounding.experiment.stage import StageSession
 from magrounding.experiment.tables import AFTER, WITHIN
 from magrounding.play.actor import Actor, has_expert, make_expert
-from magrounding.play.evaluate import GREEDY, PLAYS, REASSIGNED, REPORT_SEED, SELECTION_SEED, TRUE_MANUAL, evaluate
+from magrounding.play.evaluate import (
+    GREEDY,
+    PLAYS,
+    REASSIGNED,
+    REPORT_SEED,
+    SELECTION_SEED,
+    TRUE_MANUAL,
+    evaluate_games,
+)
 from magrounding.play.lineup import ORACLE, OVERLAP, RANDOM, Lineup
 from magrounding.play.run_folder import RunFolder
 from magrounding.play.scripted import OverlapTeam, random_team
@@ -40,7 +49,7 @@ class Evaluations:
     with the entries that every line has.
     """
 
-    settings: RunConfig
+    plan: Plan
     seed: int
     write: Callable[[str, Line], Line]
     display: Display
@@ -51,7 +60,7 @@ class Evaluations:
 
         The selection set is played with reassigned manuals too, where the phase ends with how much is read.
         """
-        config = self.settings.evaluation
+        config = self.plan.config.evaluation
         texts = [(name, TRUE_MANUAL) for name in config.watched_sets]
         if session.phase.until.reading is not None:
             texts.append((config.selection_set, REASSIGNED))
@@ -64,14 +73,11 @@ class Evaluations:
         Returns:
             what is to be said of a gate that is missed; "": it is passed, or nothing was asked.
         """
-        settings, config = self.settings, self.settings.evaluation
-        texts = [(name, TRUE_MANUAL) for name in settings.evaluation_sets(session.stage, session.phase)]
-        *_, last = settings.walk()
-        read = settings.entry.evaluation.reading_set
-        if config.read_always or (session.stage, session.phase) == last:
-            texts += [(read, manual) for manual in settings.wrong_manuals]
+        config, segment = self.plan.config.evaluation, session.segment
+        texts = [(name, TRUE_MANUAL) for name in segment.reported]
+        texts += [(self.plan.entry.evaluation.reading_set, manual) for manual in segment.wrong_manuals]
         places = [(name, play, text) for name, text in texts for play in PLAYS]
-        gate = session.phase.gate
+        gate = segment.phase.gate
         asked = [TRUE_MANUAL, REASSIGNED] if gate.reading else [TRUE_MANUAL] if gate.win_rate else []
         judged = [(config.selection_set, config.selection_play, text) for text in asked]
         results = self._evaluate(session, AFTER, list(dict.fromkeys(places + judged)))
@@ -80,7 +86,7 @@ class Evaluations:
         wins, wrong = (results[place]["win_rate"] for place in (judged[0], judged[-1]))
         learnt = wins >= gate.win_rate and wins - wrong >= gate.reading
         says = (
-            f"seed {self.seed} {settings.stage_name(session.stage)} {session.phase.name} is {'' if learnt else 'NOT '}"
+            f"seed {self.seed} {segment.stage.label} {segment.phase.name} is {'' if learnt else 'NOT '}"
             f"learnt after {results[judged[0]]['steps']:,} steps: it wins {wins:.1%} of {config.selection_set} games "
             f"(its gate: {gate.win_rate:.1%})"
             + f", {wins - wrong:.1%} more than with reassigned manuals (its gate: {gate.reading:.1%})"
@@ -94,7 +100,7 @@ class Evaluations:
 
     def _evaluate(self, session: StageSession, when: str, places: list[Place]) -> dict[Place, Line]:
         """Play some places, write their results down and show them."""
-        plan, config = self.settings.entry.evaluation, self.settings.evaluation
+        plan, config, segment = self.plan.entry.evaluation, self.plan.config.evaluation, session.segment
         most, seed = (config.report_games, REPORT_SEED) if when == AFTER else (config.selection_games, SELECTION_SEED)
         results: dict[Place, Line] = {}
         played: dict[Place, Line] = {}
@@ -103,8 +109,7 @@ class Evaluations:
             games = most if text == TRUE_MANUAL else plan.baseline_games(most)
             alias = plan.played_as(name, depends_on_names=session.depends_on_names), play, text
             if alias not in played and name not in refused:
-                stage = self.settings.stage_name(session.stage)
-                what = f"seed {self.seed}  {stage} {session.phase.name}: {name}, {play}"
+                what = f"seed {self.seed}  {segment.stage.label} {segment.phase.name}: {name}, {play}"
                 what = what if text == TRUE_MANUAL else f"{what}, {text}"
                 try:
                     with self.stop.immediate(), self.display.games(what, games) as advance:
@@ -123,7 +128,7 @@ class Evaluations:
 
     def _say(self, session: StageSession, play: str, results: dict[tuple[str, str], Line]) -> None:
         """Show one line about a way of playing, for all sets and texts."""
-        measure = self.settings.measure(session.stage)
+        measure, segment = session.segment.stage.measure, session.segment
         what, show = ("wins", "{:.1%}".format) if measure == "win_rate" else ("scores", "{:.2f}".format)
         parts = [
             f"{name if text == TRUE_MANUAL else f'{name} ({text})'} {show(result[measure])}"
@@ -131,7 +136,7 @@ class Evaluations:
         ]
         games, steps = max((result["games"], result["steps"]) for result in results.values())
         self.display.say(
-            f"seed {self.seed} {self.settings.stage_name(session.stage)} {session.phase.name} after "
+            f"seed {self.seed} {segment.stage.label} {segment.phase.name} after "
             f"{steps:,} steps: {play} play {what}, in {games:,} games at most, {', '.join(parts)}"
         )
 
@@ -155,8 +160,7 @@ def compared(env: str, spec: EnvSpec) -> tuple[str, ...]:
 
 
 def play_baselines(
-    env: str,
-    options: Mapping[str, Any],
+    game: Game,
     name: str,
     games: int,
     *,
@@ -170,15 +174,15 @@ def play_baselines(
     The random player plays those of the games that `EvaluationPlan.baseline_games` says. Of language models there is
     also what they replied (`CallTotals.summary`), where their calls are kept.
     """
-    entry, display = env_entry(env), display or Display(quiet=True)
-    fewer, found = entry.evaluation.baseline_games(games), {}
+    display = display or Display(quiet=True)
+    fewer, found = env_entry(game.id).evaluation.baseline_games(games), {}
 
     def played(what: str, team: Callable[[VectorEnv], Actor], games: int) -> Line:
         how = {"diagnose": diagnose, "workers": workers}
         with display.games(what, games) as advance:
-            return evaluate(team, env, options, games, REPORT_SEED, on_progress=advance, **how).summary()
+            return evaluate_games(team, game, games, REPORT_SEED, on_progress=advance, **how).summary()
 
-    for player in compared(env, entry.describe(**options)):
+    for player in compared(game.id, game.spec):
         found[player] = played(f"{player}: {name}", _TEAMS[player], fewer if player == RANDOM else games)
     for lineup in lineups:
         here = replace(lineup, name=f"{lineup.name}, {name}")  # by which its calls are found
@@ -187,18 +191,16 @@ def play_baselines(
     return found
 
 
-def play_missing(settings: RunConfig, folder: RunFolder, display: Display | None = None) -> None:
+def play_missing(plan: Plan, folder: RunFolder, display: Display | None = None) -> None:
     """Play the baselines of a run that its folder does not hold yet, for every set that it is evaluated on."""
-    known = folder.baselines()
+    known, settings = folder.baselines(), plan.config
     seeds = folder.of_seeds(settings.seeds).values()
-    for stage in settings.stages:
-        phases = settings.of_stage(stage)
-        sets = dict.fromkeys(name for phase in phases for name in settings.evaluation_sets(stage, phase))
-        if not any(seed.weights(stage).exists() for seed in seeds):
+    for segment in plan.segments:
+        stage = segment.stage
+        if not any(seed.weights(stage.name).exists() for seed in seeds):
             continue
-        for name in sets:
-            if (place := f"{stage}/{name}") not in known:
-                options, games = settings.stage_options(stage, name), settings.evaluation.report_games
+        for name in segment.reported:
+            if (place := f"{stage.name}/{name}") not in known:
                 how = {"workers": settings.workers, "display": display}
-                known[place] = play_baselines(settings.env, options, name, games, **how)
+                known[place] = play_baselines(stage.sets[name], name, settings.evaluation.report_games, **how)
                 folder.write_baselines(known)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from magrounding.experiment.plan import Stage
 from magrounding.experiment.results import RunResults
 from magrounding.experiment.tables import AFTER, END, TRAINING, WITHIN
 from magrounding.play.evaluate import TRUE_MANUAL
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from magrounding.experiment.config import RunConfig
     from magrounding.experiment.statistics import Interval
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
@@ -55,9 +55,9 @@ class Scale(NamedTuple):
 WIN_RATES, SCORES = Scale("win_rate", 100.0, "games won (%)"), Scale("score", 1.0, "score")
 
 
-def scale_of(settings: RunConfig, stage: str) -> Scale:
+def scale_of(stage: Stage) -> Scale:
     """The quantity of figures about a stage."""
-    return SCORES if settings.measure(stage) == SCORES.quantity else WIN_RATES
+    return SCORES if stage.measure == SCORES.quantity else WIN_RATES
 
 
 def plain(text: str) -> str:
@@ -170,9 +170,9 @@ Points = dict[int, dict[str, float]]
 def plot_curves(run: RunResults) -> bytes:
     """A PNG with one panel for each stage: training games, one line a seed, evaluations, and other players."""
     settings = run.settings
-    figure, panels, scales = _of_stages(settings, settings.stages)
+    figure, panels, scales = _of_stages(list(run.plan.stages.values()))
     for stage, scale, panel in zip(settings.stages, scales, panels, strict=True):
-        trained = run.curve(TRAINING, stage, settings.windowed(stage))
+        trained = run.curve(TRAINING, stage, run.plan.stages[stage].windowed)
         for k, seed in enumerate(map(str, settings.seeds)):
             own = {step: values for step, values in trained.items() if seed in values}
             points = {step: scale.factor * values[seed] for step, values in own.items()}
@@ -198,14 +198,15 @@ def plot_comparison(runs: Mapping[str, RunResults], stages: Sequence[str]) -> by
     """
     from matplotlib.lines import Line2D
 
-    figure, panels, scales = _of_stages(next(iter(runs.values())).settings, stages)
+    known = {name: stage for run in runs.values() for name, stage in run.plan.stages.items()}
+    figure, panels, scales = _of_stages([known[stage] for stage in stages])
     for stage, scale, panel in zip(stages, scales, panels, strict=True):
         for k, (name, run) in enumerate(runs.items()):
             if stage not in run.settings.stages:
                 continue
             colour, watched = COLOURS[k % len(COLOURS)], run.settings.evaluation.watched_sets
             held_out = [which for which in watched if which != "train"][-1:]
-            trained = run.curve(TRAINING, stage, run.settings.windowed(stage))
+            trained = run.curve(TRAINING, stage, run.plan.stages[stage].windowed)
             _line(panel, _means(trained, scale), color=colour, linestyle=":", linewidth=1.2)
             # A phase ends with an evaluation of its best weights: a point only where there is no other.
             within, after = _evaluations(run, stage, scale, held_out[-1]) if held_out else ({}, {})
@@ -217,12 +218,12 @@ def plot_comparison(runs: Mapping[str, RunResults], stages: Sequence[str]) -> by
     return finish(figure, panels, scales)
 
 
-def _of_stages(settings: RunConfig, stages: Sequence[str]) -> tuple[Figure, list[Axes], list[Scale]]:
+def _of_stages(stages: Sequence[Stage]) -> tuple[Figure, list[Axes], list[Scale]]:
     """A figure with a panel for each stage, and the scale of each."""
-    scales = [scale_of(settings, stage) for stage in stages]
+    scales = [scale_of(stage) for stage in stages]
     figure, panels = make_figure(len(scales), alike=len(set(scales)) == 1)
     for stage, panel in zip(stages, panels, strict=True):
-        panel.set_title(plain(settings.stage_name(stage)), fontsize=11)
+        panel.set_title(plain(stage.label), fontsize=11)
     return figure, panels, scales
 
 

@@ -12,6 +12,7 @@ from magrounding.envs.published import PublishedResults
 from magrounding.errors import CheckpointError
 from magrounding.experiment.config import RunConfig, parse_config
 from magrounding.experiment.metrics import read_metrics
+from magrounding.experiment.plan import Plan
 from magrounding.experiment.statistics import Statistics
 from magrounding.experiment.tables import AFTER, END, TEAM, Row, Summary, data_frame, tidy
 from magrounding.play.evaluate import PLAYS, TRUE_MANUAL
@@ -52,6 +53,10 @@ class RunResults:
         return f"RunResults({str(self.folder)!r}, {self.settings.env}, {len(self.lines)} seeds, {lines:,} lines)"
 
     @property
+    def plan(self) -> Plan:
+        return self.settings.resolve()
+
+    @property
     def rows(self) -> Any:
         """Every number that was measured, a row each (`tables.Row`): a pandas.DataFrame, or a dict of NumPy arrays."""
         return data_frame(self.measured)
@@ -87,11 +92,11 @@ class RunResults:
         self, stage: str, phase: str, name: str, play: str, metric: str = "", manual: str = TRUE_MANUAL
     ) -> Statistics | None:
         """Statistics of an evaluation after a phase over the seeds that have it, by default of the stage's measure."""
-        return self.evaluated(stage, phase, name, play, manual, TEAM, metric or self.settings.measure(stage))
+        return self.evaluated(stage, phase, name, play, manual, TEAM, metric or self.plan.stages[stage].measure)
 
     def baseline(self, stage: str, name: str, player: str) -> Statistics | None:
         """Statistics of another player's games of an evaluation set, of the stage's measure."""
-        return self.evaluated(stage, "", name, "", TRUE_MANUAL, player, self.settings.measure(stage))
+        return self.evaluated(stage, "", name, "", TRUE_MANUAL, player, self.plan.stages[stage].measure)
 
     def select(self, kind: str, *seeds: int, **equal: Any) -> list[Mapping[str, Any]]:
         """Lines of a kind whose entries equal those given, of these seeds or of all."""
@@ -118,14 +123,14 @@ class RunResults:
 
     def reported(self) -> Iterator[tuple[str, str, str]]:
         """(stage, phase, set) of every evaluation after a phase, in order."""
-        for stage, phase in self.settings.walk():
-            for name in self.settings.evaluation_sets(stage, phase):
-                yield stage, phase.name, name
+        for segment in self.plan.segments:
+            for name in segment.reported:
+                yield segment.stage.name, segment.phase.name, name
 
     def learnt_by(self, stage: str, phase: str) -> str:
         """The way in which the weights after a phase were learnt, and in how many seeds the phase gained nothing."""
         ends = [row.value for row in self.took.rows(stage, phase, "best_steps")]
-        stated, kept = self.settings.learnt_by(stage, phase), ends.count(0)
+        stated, kept = self.plan.find(stage, phase).learnt_by, ends.count(0)
         return f"{stated} (no gain in {kept} of {len(ends)} seeds: earlier weights kept)" if kept else stated
 
     @cached_property
@@ -137,7 +142,7 @@ class RunResults:
         """
         total: dict[str, float] = dict.fromkeys(PLAYS, 0.0)
         means = {
-            (row, play): (self.settings.measure(row[0]), found.mean)
+            (row, play): (self.plan.stages[row[0]].measure, found.mean)
             for row in self.reported()
             for play in PLAYS
             if row[2] == "train" and (found := self.after(*row, play)) is not None
@@ -172,21 +177,22 @@ def find_results(folder: RunFolder) -> RunResults | None:
     lines = {seed: read_metrics(own.metrics) for seed, own in folder.of_seeds(settings.seeds).items()}
     if not any(lines.values()):
         return None
-    own, others, _ = published_tables(settings)
+    own, others, _ = published_tables(settings.resolve())
     return RunResults(folder.path, settings, config, lines, folder.baselines(), own, others)
 
 
 def published_tables(
-    settings: RunConfig,
+    plan: Plan,
 ) -> tuple[PublishedResults, tuple[PublishedResults, ...], tuple[PublishedResults, ...]]:
     """The papers' own results, those of other papers, and those of lesser models, on maps of the run's size."""
-    plan = settings.entry.evaluation
-    own: PublishedResults = load(plan.published) if plan.published else {}
-    others, ablations = (load(each) if each else () for each in (plan.published_others, plan.published_ablations))
-    sized = _SIZE in settings.env_options  # papers' maps have another size, but on sets that have one
+    known_sets = plan.entry.evaluation
+    own: PublishedResults = load(known_sets.published) if known_sets.published else {}
+    more = known_sets.published_others, known_sets.published_ablations
+    others, ablations = (load(each) if each else () for each in more)
+    sized = _SIZE in plan.config.env_options  # papers' maps have another size, but on sets that have one
 
     def known(results: PublishedResults) -> PublishedResults:
-        return {at: found for at, found in results.items() if not sized or _SIZE in plan.sets_of(at[0])[at[1]]}
+        return {at: found for at, found in results.items() if not sized or _SIZE in known_sets.sets_of(at[0])[at[1]]}
 
     return known(own), tuple(map(known, others)), tuple(map(known, ablations))
 

@@ -24,6 +24,7 @@ from magrounding.experiment.evaluate import Evaluations
 from magrounding.experiment.interrupt import StopRequest
 from magrounding.experiment.metrics import MetricsLog
 from magrounding.experiment.phase import NotLearnt, Phase
+from magrounding.experiment.plan import Plan, Segment
 from magrounding.experiment.progress import Display, duration
 from magrounding.experiment.stage import StageSession, initial_policies
 from magrounding.experiment.tracking import Sender
@@ -66,7 +67,7 @@ def is_finished(settings: RunConfig, folder: SeedFolder) -> bool:
     """Return whether the whole curriculum of a seed is learnt; CheckpointError where its state is damaged."""
     if not folder.checkpoint.exists():
         return False
-    record, _ = load_checkpoint(folder.checkpoint, **settings.origin)
+    record, _ = load_checkpoint(folder.checkpoint, **settings.resolve().origin)
     at = Position(**record["position"])
     return at.finished and at.stage + 1 == len(settings.stages)
 
@@ -79,7 +80,7 @@ class SeedRun:
 
     def __init__(
         self,
-        settings: RunConfig,
+        plan: Plan,
         seed: int,
         folder: SeedFolder,
         device: torch.device,
@@ -88,8 +89,8 @@ class SeedRun:
         send: Callable[[int, SeedFolder, bool], Sender],
         before: Collection[str],
     ) -> None:
-        self.settings, self.seed, self.folder, self.device = settings, seed, folder, device
-        self._digests = {settings.digest, *before}
+        self.plan, self.settings, self.seed, self.folder, self.device = plan, plan.config, seed, folder, device
+        self._digests = {self.settings.digest, *before}
         self.at = Position()
         self._display, self._stop, self._send = display, stop, send
         self._clock = Clock()
@@ -103,16 +104,26 @@ class SeedRun:
         self._rates: defaultdict[str, deque[float]] = defaultdict(lambda: deque(maxlen=4 * _STEADY))
 
     @property
+    def _index(self) -> int:
+        """Which of the plan's segments is trained."""
+        before = self.settings.stages[: self.at.stage]
+        return sum(len(self.plan.of_stage(stage)) for stage in before) + self.at.phase
+
+    @property
+    def segment(self) -> Segment:
+        return self.plan.segments[self._index]
+
+    @property
     def stage(self) -> str:
-        return self.settings.stages[self.at.stage]
+        return self.segment.stage.name
 
     @property
     def _measure(self) -> str:
-        return self.settings.measure(self.stage)
+        return self.segment.stage.measure
 
     @property
     def phase(self) -> Phase:
-        return self.settings.of_stage(self.stage)[self.at.phase]
+        return self.segment.phase
 
     def run(self) -> None:
         """Train all phases of all stages that are left.
@@ -125,11 +136,11 @@ class SeedRun:
             stack.callback(lambda: self._sender.close(finished=self.at.finished))  # whatever ended the run
             self._log = stack.enter_context(closing(MetricsLog(self.folder, self.at.metrics_size, self._sender.add)))
             self._sender.hold()
-            self._evaluations = Evaluations(self.settings, self.seed, self._write_result, self._display, self._stop)
+            self._evaluations = Evaluations(self.plan, self.seed, self._write_result, self._display, self._stop)
             self._last_tick = time.monotonic()
             while self._goes_on():
-                what = self.settings, self.stage, self.at.phase, self.seed
-                with closing(StageSession(*what, self.device, self._clock, self.folder, self._display)) as session:
+                where = self._clock, self.folder, self._display
+                with closing(StageSession(self.segment, self.seed, self.device, *where)) as session:
                     try:
                         self._enter(session)
                         self._train(session)
@@ -151,7 +162,7 @@ class SeedRun:
             if self.folder.has_weights():
                 raise CheckpointError(f"{path} is missing, but weights were trained here: restore it")
             return
-        record, tensors = load_checkpoint(path, **self.settings.origin)
+        record, tensors = load_checkpoint(path, **self.plan.origin)
         config = record.get("config", self.settings.digest)  # earlier versions kept another digest
         if record.get("seed") != self.seed or config not in self._digests:
             raise CheckpointError(f"{path} is of another seed or other settings than this run's: it was moved here")
@@ -175,12 +186,11 @@ class SeedRun:
         else:
             if self._carried:
                 # An optimiser's statistics are useless to another algorithm.
-                done = sum(len(self.settings.of_stage(stage)) for stage in self.settings.stages[: self.at.stage])
-                _, before = list(self.settings.walk())[done + self.at.phase - 1]
+                before = self.plan.segments[self._index - 1].phase
                 same = before.learner.algorithm == self.phase.learner.algorithm
                 session.inherit(self._carried, source, optimizer=same and self.settings.carry_optimizer)
             elif self.settings.initial:
-                for player, policy in zip(session.players, initial_policies(self.settings), strict=True):
+                for player, policy in zip(session.players, initial_policies(self.plan), strict=True):
                     player.policy.load_state_dict(policy.state_dict())
             session.start()
             if self.at.phase and self.settings.evaluation.every:
@@ -231,7 +241,7 @@ class SeedRun:
             "total_steps": self.at.total_steps,
             "config": self.settings.as_dict(),
         }
-        last_phase = self.at.phase + 1 == len(self.settings.of_stage(self.stage))
+        last_phase = self.segment.ends_stage
         last_stage = self.at.stage + 1 == len(self.settings.stages)
         place = self.stage if last_phase else f"{self.stage}/{self.phase.name}"
         save_weights(self.folder.weights(place), session.weights(), record)
@@ -346,7 +356,7 @@ class SeedRun:
             line["length"] = float(games.length.mean())
             line.update({f"agent_{i}/return": float(value) for i, value in enumerate(games.returns.mean(0))})
         if self._window:
-            line[self.settings.windowed(self.stage)] = self._window_mean()
+            line[self.segment.stage.windowed] = self._window_mean()
         for i in range(self.settings.num_learners):
             own = [losses[i] for losses in self._losses]
             for name in dict.fromkeys(name for each in own for name in each):  # not every update has every loss
@@ -357,8 +367,6 @@ class SeedRun:
     def _show(self) -> None:
         """Update the progress line."""
         budget, steps, mean = self.phase.until.steps, self.at.steps, self._window_mean()
-        stage = self.settings.stage_name(self.stage)
-        name = stage if len(self.settings.of_stage(self.stage)) == 1 else f"{stage} {self.phase.name}"
         what, form = ("score", ".2f") if self._measure == "score" else ("wins", ".1%")
         numbers = (
             f"{duration(self._seconds_left())} left",
@@ -367,14 +375,13 @@ class SeedRun:
             f"{self._speed:,.0f} steps/s",
         )
         part = None if budget is None else min(1.0, steps / budget)
-        self._display.show(f"seed {self.seed} {name}", part, numbers)
+        self._display.show(f"seed {self.seed} {self.segment.label}", part, numbers)
 
     def _seconds_left(self) -> float | None:
         """Seconds left at the speed of each algorithm so far, if no phase ends early; None where one is not known."""
-        later = [phase for stage in self.settings.stages[self.at.stage :] for phase in self.settings.of_stage(stage)]
         total = 0.0
-        for i, phase in enumerate(later[self.at.phase :]):
-            steps, rates = phase.until.steps, self._rates[phase.learner.algorithm]
+        for i, segment in enumerate(self.plan.segments[self._index :]):
+            steps, rates = segment.phase.until.steps, self._rates[segment.phase.learner.algorithm]
             if steps is None or len(rates) < _STEADY:
                 return None
             total += max(0, steps - (self.at.steps if i == 0 else 0)) * median(rates)
@@ -392,7 +399,7 @@ class SeedRun:
             tensors["now/window"] = torch.tensor(list(self._window), dtype=torch.float32)
         record = {
             "env": self.settings.env,
-            "vocabulary": self.settings.describe(self.settings.stages[0]).vocabulary_hash,
+            "vocabulary": self.plan.games.spec.vocabulary_hash,
             "agents": self.settings.agents,
             "seed": self.seed,
             "config": self.settings.digest,

@@ -16,9 +16,9 @@ from magrounding.agents.running_text.edges_learning import Renderings, learn_edg
 from magrounding.agents.running_text.segments import ROWS, STOPS, Delexicalised, Segmenter, Stops
 from magrounding.agents.running_text.segments_learning import Manuals, exactness, learn_segments
 from magrounding.capabilities import HasFacts, find_capability
-from magrounding.envs.make import make_vec
 from magrounding.errors import ConfigurationError, check_choice
-from magrounding.experiment.config import RunConfig
+from magrounding.experiment.plan import Stage
+from magrounding.registry import env_entry
 from magrounding.spec import EnvSpec
 from magrounding.vector import VectorEnv
 
@@ -46,16 +46,15 @@ def segmenters_of(modules: Iterable[nn.Module]) -> list[Delexicalised]:
 
 def learn_segments_of(
     kind: type[Delexicalised],
-    settings: RunConfig,
-    stage: str,
+    stage: Stage,
     seed: int = 0,
     statements: str = ROWS,
     assume: tuple[str, ...] = (),
 ) -> Delexicalised:
     """A Segmenter or a reader of edges, learnt from the training games of a stage; for `assume` see `learn_edges`."""
     if issubclass(kind, Edges):
-        return learn_edges_from_games(settings, stage, seed, statements, assume)
-    return learn_from_games(settings, stage, seed, statements)
+        return learn_edges_from_games(stage, seed, statements, assume)
+    return learn_from_games(stage, seed, statements)
 
 
 def first_game(seed: int) -> int:
@@ -63,7 +62,7 @@ def first_game(seed: int) -> int:
     return seed * ROUNDS * GAMES % HELD_OUT
 
 
-def learn_from_games(settings: RunConfig, stage: str, seed: int = 0, statements: str = ROWS) -> Segmenter:
+def learn_from_games(stage: Stage, seed: int = 0, statements: str = ROWS) -> Segmenter:
     """The Segmenter of a stage, learnt from the manuals of its training games.
 
     Which words the map shows, and where in an occupant, is looked up in the maps of all evaluation sets as well: names
@@ -73,14 +72,12 @@ def learn_from_games(settings: RunConfig, stage: str, seed: int = 0, statements:
     Raises:
         ConfigurationError: manuals of one row, from which no cut is learnt; or see `_known`.
     """
-    spec, manuals, maps = _known(settings, stage, seed, statements, {})
-    places, _ = _seen(settings, stage, spec, maps, np.zeros(spec.vocabulary_size, np.bool_), seed)
+    spec, manuals, maps = _known(stage, seed, statements, {})
+    places, _ = _seen(stage, spec, maps, np.zeros(spec.vocabulary_size, np.bool_), seed)
     return learn_segments(spec, Manuals(manuals, places), seed)
 
 
-def learn_edges_from_games(
-    settings: RunConfig, stage: str, seed: int = 0, statements: str = ROWS, assume: tuple[str, ...] = ()
-) -> Edges:
+def learn_edges_from_games(stage: Stage, seed: int = 0, statements: str = ROWS, assume: tuple[str, ...] = ()) -> Edges:
     """The reader of edges of a stage, learnt from its training games in its own sentences and in plain ones.
 
     The maps of all evaluation sets are looked at as in `learn_from_games`, and their manuals are not. Nor are the facts
@@ -91,54 +88,53 @@ def learn_edges_from_games(
         ConfigurationError: plain manuals of one row, from which nothing is learnt; ENGLISH in an environment that takes
             no templates; or see `_known`.
     """
-    renderings = renderings_of(settings, stage, seed, statements, assume)
-    return learn_edges(settings.describe(stage), renderings, seed, assume=assume)
+    renderings = renderings_of(stage, seed, statements, assume)
+    return learn_edges(stage.games.spec, renderings, seed, assume=assume)
 
 
 def renderings_of(
-    settings: RunConfig,
-    stage: str,
+    stage: Stage,
     seed: int = 0,
     statements: str = ROWS,
     assume: tuple[str, ...] = (),
     english: str = ENGLISH_FILE,
 ) -> Renderings:
     """Training data of `learn_edges_from_games`; `english` is the file of the sentences of ENGLISH."""
-    entry, spec = settings.entry, settings.describe(stage)
+    entry, spec = env_entry(stage.games.id), stage.games.spec
     plainly = {CONSTRUCTIONS: "none"} if CONSTRUCTIONS in entry.options else {}
     ways = [(plainly, PLAIN), *([({}, OWN)] if plainly else [])]
     if ENGLISH in assume:
         if TEMPLATES not in entry.options:
-            raise ConfigurationError(f"{settings.env} takes no {TEMPLATES}: leave out --assume {ENGLISH}")
+            raise ConfigurationError(f"{entry.id} takes no {TEMPLATES}: leave out --assume {ENGLISH}")
         ways.append(({TEMPLATES: english}, FROM_ENGLISH))
-    drawn = [_known(settings, stage, seed, statements, way) for way, _ in ways]
+    drawn = [_known(stage, seed, statements, way) for way, _ in ways]
     words = tuple(dict.fromkeys(word for each in (spec, *(own for own, _, _ in drawn)) for word in each.words))
     worded = tuple(_ids_in(words, own)[manuals] for own, manuals, _ in drawn)
     rows, maps = worded[0], drawn[0][2]
     spoken = np.bincount(rows.ravel(), minlength=spec.vocabulary_size) > 0
     spoken[0] = False
-    places, beside = _seen(settings, stage, spec, _ids_in(spec.words, drawn[0][0])[maps], spoken, seed)
+    places, beside = _seen(stage, spec, _ids_in(spec.words, drawn[0][0])[maps], spoken, seed)
     return Renderings(words, rows, worded, tuple(weight for _, weight in ways), places, beside)
 
 
-def statements_found(settings: RunConfig, stage: str, segmenter: Segmenter) -> dict[str, dict[str, float]]:
+def statements_found(stage: Stage, segmenter: Segmenter) -> dict[str, dict[str, float]]:
     """Evaluation set → way of writing → part of its manuals divided as statements are, see `exactness`."""
     found = {}
-    for name in settings.entry.evaluation.sets_of(stage):
-        with closing(_games(settings, stage, name)) as vec:
+    for name in stage.sets:
+        with closing(_games(stage, name)) as vec:
             found[name] = exactness(vec.spec, segmenter, _manuals(vec, vec.reset(seed=HELD_OUT)[0]))
     return found
 
 
-def facts_found(settings: RunConfig, stage: str, edges: Delexicalised) -> dict[str, dict[str, float]]:
+def facts_found(stage: Stage, edges: Delexicalised) -> dict[str, dict[str, float]]:
     """Evaluation set → "as written", and way of writing → part of its manuals' facts that are put together rightly.
 
     Nothing where games do not have HasFacts.
     """
     found: dict[str, dict[str, float]] = {}
-    for name in settings.entry.evaluation.sets_of(stage):
-        for layout in ({}, *settings.entry.in_layouts()):
-            with closing(_games(settings, stage, name, worded=layout)) as vec:
+    for name in stage.sets:
+        for layout in ({}, *env_entry(stage.games.id).in_layouts()):
+            with closing(_games(stage, name, worded=layout)) as vec:
                 games = find_capability(vec, HasFacts)
                 if games is None:
                     return {}
@@ -157,15 +153,15 @@ def shared_pieces(pieces: np.ndarray, subjects: np.ndarray, names: np.ndarray) -
     return has.transpose(0, 2, 1) @ named
 
 
-def check_known(settings: RunConfig, statements: str) -> None:
+def check_known(env: str, statements: str) -> None:
     """Raise a ConfigurationError unless statements are known in this way, see `_known`."""
     known = check_choice("way to find statements to learn from", statements, (ROWS, STOPS))
-    if known == STOPS and PARAGRAPH not in settings.entry.in_layouts():
-        raise ConfigurationError(f"{settings.env} writes no paragraphs to learn from: leave out --statements {STOPS}")
+    if known == STOPS and PARAGRAPH not in env_entry(env).in_layouts():
+        raise ConfigurationError(f"{env} writes no paragraphs to learn from: leave out --statements {STOPS}")
 
 
 def _known(
-    settings: RunConfig, stage: str, seed: int, statements: str, options: Mapping[str, str]
+    stage: Stage, seed: int, statements: str, options: Mapping[str, str]
 ) -> tuple[EnvSpec, np.ndarray, np.ndarray]:
     """Manuals of training games, whose statements are known.
 
@@ -175,21 +171,20 @@ def _known(
     Returns:
         The spec of these games, manuals [N, S, L] with a statement a row, and maps [N, H, W, K].
     """
-    check_known(settings, statements)
-    worded = settings.entry.in_layouts()[0] if statements == ROWS else PARAGRAPH
-    with closing(_games(settings, stage, worded={**worded, **options})) as vec:
+    check_known(stage.games.id, statements)
+    worded = env_entry(stage.games.id).in_layouts()[0] if statements == ROWS else PARAGRAPH
+    with closing(_games(stage, worded={**worded, **options})) as vec:
         manuals, maps = _drawn(vec, seed)
         if statements == STOPS:
             manuals = Stops(vec.spec)(torch.from_numpy(manuals)).ids.numpy()
         return vec.spec, manuals, maps
 
 
-def _games(
-    settings: RunConfig, stage: str, evaluation_set: str | None = None, worded: Mapping[str, str] | None = None
-) -> VectorEnv:
+def _games(stage: Stage, evaluation_set: str | None = None, worded: Mapping[str, str] | None = None) -> VectorEnv:
     """Games of a stage with these options of how they are worded; None: each statement has a row."""
-    worded = settings.entry.in_layouts()[0] if worded is None else worded
-    return make_vec(settings.env, GAMES, **{**settings.stage_options(stage, evaluation_set), **worded})
+    worded = env_entry(stage.games.id).in_layouts()[0] if worded is None else worded
+    games = stage.games if evaluation_set is None else stage.sets[evaluation_set]
+    return games.but(**worded).make_vec(GAMES)
 
 
 def _drawn(vec: VectorEnv, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -213,12 +208,12 @@ def _maps(vec: VectorEnv, observation: Mapping[str, np.ndarray]) -> np.ndarray:
 
 
 def _seen(
-    settings: RunConfig, stage: str, spec: EnvSpec, maps: np.ndarray, spoken: np.ndarray, seed: int
+    stage: Stage, spec: EnvSpec, maps: np.ndarray, spoken: np.ndarray, seed: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """The places of words on maps, those of some training games and of all evaluation sets.
 
     Args:
-        settings, stage: whose.
+        stage: whose.
         spec: of the stage.
         maps: [N, H, W, K] of training.
         spoken: [V] bool, the words that training's manuals have.
@@ -229,8 +224,8 @@ def _seen(
         beside one of those.
     """
     shown, beside = places_shown(spec, maps, spoken)
-    for name in settings.entry.evaluation.sets:
-        with closing(_games(settings, stage, name)) as vec:
+    for name in env_entry(stage.games.id).evaluation.sets:
+        with closing(_games(stage, name)) as vec:
             known = _ids_in(spec.words, vec.spec)
             more = places_shown(spec, known[_maps(vec, vec.reset(seed=seed)[0])], spoken)
         shown, beside = shown + more[0], beside | more[1]

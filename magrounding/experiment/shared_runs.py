@@ -14,8 +14,8 @@ import torch
 from magrounding.agents.running_text.edges import Edges
 from magrounding.agents.running_text.edges_learning import Renderings
 from magrounding.capabilities import HasFacts, find_capability
-from magrounding.envs.make import make_vec
-from magrounding.experiment.config import RunConfig
+from magrounding.experiment.plan import Stage
+from magrounding.registry import env_entry
 
 GAMES = 256
 CLASSES = (0, 4, 6)
@@ -79,7 +79,7 @@ class Reading(NamedTuple):
     classes: dict[str, tuple[int, float]]
 
 
-def read_by_overlap(settings: RunConfig, stage: str, edges: Edges, learnt: Renderings) -> dict[str, Reading]:
+def read_by_overlap(stage: Stage, edges: Edges, learnt: Renderings) -> dict[str, Reading]:
     """Evaluation set → how a reader reads it, by the overlap of each sentence with what the reader learnt from.
 
     A sentence is a row of the layout in which each text of a manual has one. Nothing where games do not have HasFacts.
@@ -88,9 +88,9 @@ def read_by_overlap(settings: RunConfig, stage: str, edges: Edges, learnt: Rende
     letters[: edges.size] = edges.letters.numpy()
     texts = {row.tobytes(): row for manuals in learnt.reworded for row in manuals.reshape(-1, manuals.shape[2])}
     runs, found = SharedRuns(texts.values(), learnt.words, letters), {}
-    for name in settings.entry.evaluation.sets_of(stage):
-        options = {**settings.stage_options(stage, name), **settings.entry.in_layouts()[0]}
-        with closing(make_vec(settings.env, GAMES, **options)) as vec:
+    layout = env_entry(stage.games.id).in_layouts()[0]
+    for name, played in stage.sets.items():
+        with closing(played.but(**layout).make_vec(GAMES)) as vec:
             games = find_capability(vec, HasFacts)
             if games is None:
                 return {}

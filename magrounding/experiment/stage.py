@@ -17,7 +17,6 @@ from magrounding.agents.building import build_policy, freeze
 from magrounding.agents.own_defaults import own_defaults
 from magrounding.agents.policy import Policy, evaluating
 from magrounding.agents.weights import fit_weights
-from magrounding.envs.make import make_vec
 from magrounding.envs.vector import WorldVectorEnv
 from magrounding.errors import CheckpointError, ConfigurationError
 from magrounding.experiment.checkpoint import (
@@ -29,13 +28,14 @@ from magrounding.experiment.checkpoint import (
     unpack_players,
 )
 from magrounding.experiment.compiling import Task, call_expert, call_network, compiled_beside
-from magrounding.experiment.config import RunConfig, read_config
+from magrounding.experiment.config import read_config
 from magrounding.experiment.divergence import check_answers, check_losses
+from magrounding.experiment.plan import Plan, Segment
 from magrounding.experiment.progress import Display
 from magrounding.experiment.segmenting import learn_segments_of, segmenters_of
 from magrounding.play.actor import make_expert
 from magrounding.play.demonstrations import Demonstrations, find_demonstrations
-from magrounding.play.evaluate import TRUE_MANUAL, Evaluation, ProgressCallback, evaluate
+from magrounding.play.evaluate import TRUE_MANUAL, Evaluation, ProgressCallback, evaluate_games
 from magrounding.play.loading import load_team
 from magrounding.play.player import Player
 from magrounding.play.recording import RECORDING_SEED, record
@@ -71,9 +71,7 @@ class StageSession:
     """A phase of a stage in training: its games, players and learners. The games begin with `start` or `resume`.
 
     Args:
-        settings: of the run.
-        stage: name of the stage.
-        phase: which of the stage's phases, counted from 0.
+        segment: what is trained.
         seed: the run's seed.
         device: where the networks are.
         clock: where wall time is booked.
@@ -81,8 +79,8 @@ class StageSession:
         display: what the person sees of such a recording.
 
     Attributes:
-        phase: what is trained.
-        vec: the phase's games.
+        segment: what is trained.
+        vec: its games.
         learners: one, or one for each agent.
         players: one for each agent.
         teacher: labels the games; None of demonstrations and of learners without one.
@@ -91,29 +89,22 @@ class StageSession:
 
     def __init__(
         self,
-        settings: RunConfig,
-        stage: str,
-        phase: int,
+        segment: Segment,
         seed: int,
         device: torch.device,
         clock: Clock | None = None,
         folder: SeedFolder | None = None,
         display: Display | None = None,
     ) -> None:
-        self.settings, self.stage, self.phase = settings, stage, settings.of_stage(stage)[phase]
+        settings, self.segment, self.phase = segment.config, segment, segment.phase
+        self.settings = settings
         self.clock, self._display = clock or Clock(), display or Display(quiet=True)
         self._faults = 0
-        place, config, num_envs = (settings.entry.stages.index(stage), phase), self.phase.learner, self.phase.num_envs
+        place, config, num_envs = (segment.stage.index, segment.number), self.phase.learner, self.phase.num_envs
         self._games_seed = derive_seed(seed, GAMES, *place)
-        self._segments_seed = None if phase else derive_seed(seed, SEGMENTS, place[0])
-        self.vec = make_vec(
-            settings.env,
-            num_envs,
-            num_threads=active_plan().world,
-            workers=settings.workers,
-            timeout=HANGING_SECONDS,
-            **settings.phase_options(stage, self.phase),
-        )
+        self._segments_seed = None if segment.number else derive_seed(seed, SEGMENTS, place[0])
+        self._how = {"num_threads": active_plan().world, "workers": settings.workers}
+        self.vec = segment.games.make_vec(num_envs, timeout=HANGING_SECONDS, **self._how)
         self.learners: list[Learner] = []
         for i in range(settings.num_learners):
             drawn_from = derive_seed(seed, WEIGHTS, i)
@@ -182,21 +173,19 @@ class StageSession:
         manual: str = TRUE_MANUAL,
         on_progress: ProgressCallback = lambda finished: None,
     ) -> Evaluation:
-        """Play games of an evaluation set with the weights as they are; arguments as of `play.evaluate.evaluate`."""
+        """Play games of an evaluation set with the weights as they are; arguments as of `evaluate_games`."""
         since = time.perf_counter()
         team = self._team()
         with evaluating(*team.policies):
-            result = evaluate(
+            result = evaluate_games(
                 team,
-                self.settings.env,
-                self.settings.stage_options(self.stage, evaluation_set),
+                self.segment.stage.sets[evaluation_set],
                 games,
                 seed,
                 greedy=greedy,
                 manual=manual,
-                num_threads=active_plan().world,
-                workers=self.settings.workers,
                 on_progress=on_progress,
+                **self._how,
             )
         self.clock.add("evaluation", since)
         return result
@@ -259,7 +248,7 @@ class StageSession:
         since, networks = time.perf_counter(), [each.module for each in self.learners]
         segmenters = segmenters_of([*networks, *(player.policy for player in self.players)])
         if segmenters and (seed := self._segments_seed) is not None:
-            learnt = learn_segments_of(type(segmenters[0]), self.settings, self.stage, seed).state_dict()
+            learnt = learn_segments_of(type(segmenters[0]), self.segment.stage, seed).state_dict()
             for each in segmenters:
                 each.load_state_dict(learnt)
             self.clock.add("teaching", since)
@@ -315,14 +304,13 @@ class StageSession:
             return find_demonstrations(settings.demonstrations, self.vec)[1]
         if not games:
             return None
-        path = None if folder is None else folder.demonstrations(self.stage)
+        path = None if folder is None else folder.demonstrations(self.segment.stage.name)
         if path is not None and path.exists():
             return Demonstrations.load(path)
         since, rows = time.perf_counter(), min(games, RECORDED_AT_ONCE)
-        options = {"num_threads": active_plan().world, "workers": settings.workers, **self.vec.options}
         with (
-            closing(make_vec(settings.env, rows, **options)) as vec,
-            self._display.games(f"recording the expert: {self.stage}", games) as advance,
+            closing(self.segment.games.make_vec(rows, **self._how)) as vec,
+            self._display.games(f"recording the expert: {self.segment.stage.name}", games) as advance,
         ):
             expert = make_expert(vec, teaching.oracle)
             shown = record(vec, expert, games, RECORDING_SEED + seed, "the expert", on_progress=advance)
@@ -332,22 +320,23 @@ class StageSession:
         return shown
 
 
-def initial_policies(settings: RunConfig) -> list[Policy]:
-    """Return a policy for each agent, with the weights of the team that `settings.initial` names.
+def initial_policies(plan: Plan) -> list[Policy]:
+    """Return a policy for each agent, with the weights of the team that `RunConfig.initial` names.
 
     Raises:
         CheckpointError: no trained team there, or one that a team of this run could not go on from.
         ConfigurationError: other words or actions than the run's, or an algorithm whose state is more than a policy.
     """
-    source, (stage, first) = settings.initial, next(settings.walk())
-    if algorithm_entry(first.learner.algorithm).own_agents:
-        raise ConfigurationError(f"{first.learner.algorithm} begins with weights of its own: leave out initial")
+    settings, first = plan.config, plan.segments[0]
+    source, algorithm = settings.initial, first.phase.learner.algorithm
+    if algorithm_entry(algorithm).own_agents:
+        raise ConfigurationError(f"{algorithm} begins with weights of its own: leave out initial")
     team, found = load_team(source), read_config(find_run(source))
     for name in ("env", "agent", "agents", "share_parameters"):
         has, asked = getattr(found, name), getattr(settings, name)
         if has != asked:
             raise CheckpointError(f"the team of {source} has {name} {has}, this run {asked}: begin with another one")
-    team.origin.check_games(settings.describe(stage, **first.env_options), settings.env)
+    team.origin.check_games(first.games.spec, settings.env)
     for policy in team.policies:
         fit_weights(settings.make_network(), policy.state_dict(), source)
     return team.policies

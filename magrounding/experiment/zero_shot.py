@@ -11,20 +11,20 @@ from typing import Any
 import torch
 
 from magrounding.brief import brief
+from magrounding.envs.make import Game
 from magrounding.envs.published import PublishedResult
 from magrounding.errors import ConfigurationError, Unplayable, check_choice
 from magrounding.experiment.config import RunConfig, read_config
 from magrounding.experiment.evaluate import Line, play_baselines, why
+from magrounding.experiment.plan import Plan
 from magrounding.experiment.progress import Display
 from magrounding.experiment.results import published_tables
 from magrounding.experiment.tables import Row, Summary, data_frame, tidy
-from magrounding.play.evaluate import GREEDY, PLAYS, REPORT_SEED, TRUE_MANUAL, evaluate
+from magrounding.play.evaluate import GREEDY, PLAYS, REPORT_SEED, TRUE_MANUAL, evaluate_games
 from magrounding.play.lineup import Lineup
 from magrounding.play.loading import load_team
-from magrounding.play.origin import DescribedEnv
 from magrounding.play.run_folder import RunFolder
 from magrounding.play.team import Team
-from magrounding.spec import EnvSpec
 
 
 @dataclass(frozen=True)
@@ -63,33 +63,33 @@ class EvaluatedRun:
         """The content of the run's `config.json`."""
         return RunFolder(self.folder).config()
 
-    @property
-    def played(self) -> RunConfig:
-        """The settings of such a run in these games."""
-        return replace(self.settings, env_options=self.games)
+    @cached_property
+    def plan(self) -> Plan:
+        """That of such a run in these games."""
+        return replace(self.settings, env_options=self.games).resolve()
 
-    def options(self, evaluation_set: str | None = None) -> dict[str, Any]:
-        """Options of the games of an evaluation set, and what this run's networks need to be shown."""
-        return self.played.stage_options(self.stage, evaluation_set)
+    def game(self, evaluation_set: str | None = None) -> Game:
+        """The games of the stage, or of an evaluation set, with what this run's networks need to be shown."""
+        stage = self.plan.stages[self.stage]
+        return stage.games if evaluation_set is None else stage.sets[evaluation_set]
 
-    def reading(self, spec: EnvSpec, games: str) -> EvaluatedRun:
+    def reading(self, game: Game, games: str) -> EvaluatedRun:
         """The run with teams that read the words of games; ConfigurationError, with `games`, where they cannot."""
-        env = DescribedEnv(self.settings.env, self.options(), spec)
-        teams = {seed: team.for_games(env) for seed, team in self.teams.items()}
-        if not all(team.spec.reads_alike(spec) for team in teams.values()):
+        teams = {seed: team.for_games(game) for seed, team in self.teams.items()}
+        if not all(team.spec.reads_alike(game.spec) for team in teams.values()):
             raise ConfigurationError(f"{self.name} was trained to read and see other things than {games}")
         return replace(self, teams=teams)
 
     def play(self, team: Team, evaluation_set: str, play: str, episodes: int) -> Line | None:
         """The summary of a team, this run's or a mixed one, in the games of a set or its alias; None if `unplayed`."""
-        plan = self.settings.entry.evaluation
+        plan = self.plan.entry.evaluation
         key = plan.played_as(evaluation_set, depends_on_names=team.depends_on_names), team, play, episodes
         if key not in self._played and evaluation_set not in self.unplayed:
-            env, options = self.settings.env, self.options(evaluation_set)
+            games = self.game(evaluation_set)
             with self.display.games(f"{self.name}: {evaluation_set}, {play}", episodes) as advance:
                 how = {"greedy": play == GREEDY, "diagnose": True, "workers": self.settings.workers}
                 try:
-                    result = evaluate(team, env, options, episodes, REPORT_SEED, on_progress=advance, **how)
+                    result = evaluate_games(team, games, episodes, REPORT_SEED, on_progress=advance, **how)
                     self._played[key] = result.summary()
                 except Unplayable as error:
                     self.unplayed[evaluation_set] = why(error)
@@ -131,8 +131,8 @@ class ZeroShot:
 
     @property
     def measure(self) -> str:
-        """The measure of the stage, see `RunConfig.measure`."""
-        return self.runs[0].settings.measure(self.runs[0].stage)
+        """The measure of the stage, see `plan.Stage`."""
+        return self.runs[0].plan.stages[self.runs[0].stage].measure
 
     @property
     def rows(self) -> Any:
@@ -189,9 +189,8 @@ def open_runs(
         chosen = [int(check_choice(f"seed of {name}", seed, known)) for seed in (known if seeds is None else seeds)]
         teams = {seed: load_team(folders[name], seed, stage, device) for seed in chosen}
         run = EvaluatedRun(name, folders[name], settings, stage, teams, games)
-        spec = settings.entry.describe(**run.options())
         shown = f"the games of {next(iter(runs))} show ({settings.env_options}, not {dict(games)})"
-        evaluated.append(run.reading(spec, f"{shown}: evaluate it by itself"))
+        evaluated.append(run.reading(run.game(), f"{shown}: evaluate it by itself"))
     return evaluated
 
 
@@ -210,11 +209,10 @@ def zero_shot(
         ConfigurationError: a set that does not exist, or only such as no network can play; fewer than one game.
     """
     first = evaluated[0]
-    entry = first.settings.entry
-    sets_known = tuple(entry.evaluation.sets_of(first.stage))
+    sets_known = tuple(first.plan.stages[first.stage].sets)
     chosen = sets_known if sets is None else tuple(dict.fromkeys(sets))
     for name in chosen:
-        check_choice(f"evaluation set of {entry.id}", name, sets_known)
+        check_choice(f"evaluation set of {first.settings.env}", name, sets_known)
     results = [
         {"run": run.name, "set": name, "play": play, "seed": str(seed), **line}
         for name in chosen
@@ -225,9 +223,9 @@ def zero_shot(
     ]
     if not results:
         raise ConfigurationError(first.unplayed[chosen[0]]["reason"])
-    own, others, ablations = published_tables(first.played)
+    own, others, ablations = published_tables(first.plan)
     how = {"diagnose": True, "workers": first.settings.workers, "display": first.display, "lineups": lineups}
-    baselines = {name: play_baselines(entry.id, first.options(name), name, episodes, **how) for name in chosen}
+    baselines = {name: play_baselines(first.game(name), name, episodes, **how) for name in chosen}
     known = (own, *others, *ablations)
     return ZeroShot(
         evaluated,
@@ -235,7 +233,7 @@ def zero_shot(
         results,
         baselines,
         {name: [table[first.stage, name] for table in known if (first.stage, name) in table] for name in chosen},
-        text=entry.describe(**first.options(chosen[0])).source,
+        text=first.game(chosen[0]).spec.source,
     )
 
 

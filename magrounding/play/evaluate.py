@@ -15,7 +15,7 @@ import numpy as np
 
 from magrounding.brief import brief
 from magrounding.capabilities import HasFacts, find_capability
-from magrounding.envs.make import make_vec
+from magrounding.envs.make import Game
 from magrounding.errors import ConfigurationError, check_choice
 from magrounding.play.actor import Actor, begin_memory
 from magrounding.play.diagnosis import Diagnosis
@@ -125,22 +125,38 @@ def evaluate(
     Raises:
         ConfigurationError: fewer than one game, an unknown manual, bad options, or what is no team.
     """
+    how = {"num_threads": num_threads, "workers": workers, "diagnose": diagnose, "on_progress": on_progress}
+    return evaluate_games(team, Game.of(env, options), episodes, seed, num_envs, greedy, manual, **how)
+
+
+def evaluate_games(
+    team: Actor | Callable[[VectorEnv], Actor],
+    games: Game,
+    episodes: int,
+    seed: int = REPORT_SEED,
+    num_envs: int | None = None,
+    greedy: bool = True,
+    manual: str = TRUE_MANUAL,
+    num_threads: int = 1,
+    workers: int | str = 0,
+    diagnose: bool = False,
+    on_progress: ProgressCallback = lambda finished: None,
+) -> Evaluation:
+    """Let a team play games of some options; otherwise as `evaluate`."""
     check_choice("manual", manual, MANUALS)
     if not callable(on_progress):
         raise ConfigurationError(f"on_progress is a function of a number of games, got {on_progress!r}")
     episodes = check_count("the number of games to evaluate", episodes, 1)
     num_envs = None if num_envs is None else check_count("num_envs", num_envs, 1)
-    entry = env_entry(env)
-    options = entry.check_options(options)
-    rows = min(num_envs or entry.evaluation.max_envs or episodes, episodes)
-    if manual == REASSIGNED:
-        options = {**options, "manual": REASSIGNED}
-    with closing(make_vec(env, rows, num_threads=num_threads, workers=workers, **options)) as vec:
+    plan = env_entry(games.id).evaluation
+    rows = min(num_envs or plan.max_envs or episodes, episodes)
+    games = games.but(manual=REASSIGNED) if manual == REASSIGNED else games
+    with closing(games.make_vec(rows, num_threads=num_threads, workers=workers)) as vec:
         actor = team(vec) if callable(team) else team
         actor = getattr(actor, "for_games", lambda games: actor)(vec)
         if not callable(getattr(actor, "act", None)):
             raise ConfigurationError(f"a team has a method `act`, or is a function that makes one, got {actor!r}")
-        actor = ShuffledManuals(actor, entry.evaluation.rules_text) if manual == OTHER_GAME else actor
+        actor = ShuffledManuals(actor, plan.rules_text) if manual == OTHER_GAME else actor
         return play(actor, vec, episodes, seed, greedy, Diagnosis(vec, actor) if diagnose else None, on_progress)
 
 

@@ -24,7 +24,7 @@ _PLACE = "position"
 
 
 class EnvLike(Protocol):
-    """A vector env, or the description of one."""
+    """A vector env, or a `Game`."""
 
     @property
     def id(self) -> str: ...
@@ -34,17 +34,6 @@ class EnvLike(Protocol):
 
     @property
     def spec(self) -> EnvSpec: ...
-
-
-@dataclass(frozen=True)
-class DescribedEnv:
-    """Description of an environment that is not started."""
-
-    __repr__ = brief
-
-    id: str
-    options: Mapping[str, Any]
-    spec: EnvSpec
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,8 @@ def edges():
         patch.setattr(segmenting, "ROUNDS", 2)
         patch.setattr(segmenting, "learn_edges", partial(learn_edges, steps=30))
         patch.setattr("magrounding.envs.rtfm.world.RTFMWorld.fact_table", None)
-        return learn_edges_from_games(make_config("ma_rtfm", "relread", 2, "quick", ("s6",), (0,)), "s6")
+        plan = make_config("ma_rtfm", "relread", 2, "quick", ("s6",), (0,)).resolve()
+        return learn_edges_from_games(plan.stages["s6"])
 
 
 def games(rows=24, seed=10**6, **options):

@@ -19,8 +19,8 @@ def asked(**arguments):
 def test_options_of_the_environment_are_settings_of_the_run():
     settings = asked(preset="quick", env_option=("max_cycles=7, size=9", 'death="individual"', "sight=null"))
     assert settings.env_options == {"max_cycles": 7, "size": 9, "death": "individual", "agents": 2}
-    assert settings.stage_options("s1", "eval_10x10")["size"] == 10
-    assert settings.describe("s1").max_cycles == 7
+    assert settings.resolve().stages["s1"].sets["eval_10x10"].options["size"] == 10
+    assert settings.resolve().stages["s1"].games.spec.max_cycles == 7
     assert parse_config(settings.as_dict()).env_options == settings.env_options
 
 

@@ -8,6 +8,7 @@ import torch
 from magrounding import pretrained
 from magrounding.cli import publish
 from magrounding.cli.command import CommandLine
+from magrounding.envs.make import Game
 from magrounding.errors import CheckpointError, ConfigurationError
 from magrounding.experiment.config import read_config
 from magrounding.experiment.tables import percent
@@ -92,7 +93,7 @@ def test_a_world_without_pictures_has_a_card_without(finished, monkeypatch, tmp_
     def refuse(*arguments, **options):
         raise ConfigurationError("no pictures here")
 
-    monkeypatch.setattr(publish, "make", refuse)
+    monkeypatch.setattr(Game, "make", refuse)
     assert run("--run", finished, "--name", "tiny", "--to", tmp_path) == 0
     assert "the model card shows no game: no pictures here" in capsys.readouterr().out
     assert "![" not in (tmp_path / "tiny" / "README.md").read_text(encoding="utf-8")

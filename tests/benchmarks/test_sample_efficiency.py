@@ -145,8 +145,7 @@ def test_missions_are_of_training_and_never_the_same():
     assert max(firsts) < 2**62
     asked = train.Arguments(**command._options(command.Arguments(), "GoToLocal", "quick"))
     chain = Chain(asked, Growth(8, 2, 2), Path())
-    stage, phase = next(chain.config.walk())
-    options = {**chain.config.entry.options, **chain.config.phase_options(stage, phase)}
+    options = {**chain.config.entry.options, **chain.config.resolve().segments[0].games.options}
     assert options["split"] == "train"
 
 

@@ -212,7 +212,11 @@ def test_rows_for_a_corpus_are_trained_and_tested_on_it(tmp_path, monkeypatch):
     assert [row.id for row in wide.rows[len(table.rows) :]] == ["relread_corpus", "emma_corpus", "emma_game_id_corpus"]
     (own,), (other,) = (jobs_of(wide, wide.rows[k], "quick_rl", 1.0) for k in (0, len(table.rows)))
     assert own.settings(0).env_options == {}
-    assert other.settings(0).stage_options("s2", "test") == {"corpus": folder, "stage": "s2", "split": "test"}
+    assert other.settings(0).resolve().stages["s2"].sets["test"].options == {
+        "corpus": folder,
+        "stage": "s2",
+        "split": "test",
+    }
     name = other.name
     assert name.startswith(f"{own.name}-text-")
     data = small_corpus(whole=True)

@@ -36,10 +36,10 @@ def test_every_stage_is_asked_for_its_expert(tmp_path):
 
 def test_every_stage_has_a_measure_of_its_own():
     settings = make_config("nethack", preset="quick", stages=("silg", "score"))
-    assert [settings.measure(stage) for stage in settings.stages] == ["win_rate", "score"]
-    assert settings.windowed("score") == "window_score"
+    assert [settings.resolve().stages[stage].measure for stage in settings.stages] == ["win_rate", "score"]
+    assert settings.resolve().stages["score"].windowed == "window_score"
     other_way = replace(settings, stages=("score", "silg"))
-    assert [other_way.measure(stage) for stage in other_way.stages] == ["score", "win_rate"]
+    assert [stage.measure for stage in other_way.resolve().stages.values()] == ["score", "win_rate"]
 
 
 @pytest.mark.parametrize("learner", ["choiceread", "panoread"])

@@ -58,7 +58,8 @@ def test_what_is_compiled_beside_is_what_a_session_calls():
         found = [each for module in (kernels, oracle) for each in vars(module).values() if hasattr(each, "signatures")]
         return {each.__name__: list(each.signatures) for each in found}
 
-    session = StageSession(make_config("ma_rtfm", preset="demo", stages=("s1",)), "s1", 0, 0, torch.device("cpu"))
+    (segment,) = make_config("ma_rtfm", preset="demo", stages=("s1",)).resolve().segments
+    session = StageSession(segment, 0, torch.device("cpu"))
     for function, arguments in session._called_later(session.vec):
         function(*arguments)
     before = compiled()

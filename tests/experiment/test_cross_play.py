@@ -39,7 +39,7 @@ def test_the_score_is_of_every_placement(tmp_path):
     (one,) = open_runs({"a": run})
     (found,) = cross_play(one, replace(one, name="b"), [(0, 1)], ["eval"], 200, ["sampled"])
     assert (found["members"], found["run"], found["seed"]) == (("a", "b"), "a with b", "0 with 1")
-    options = one.settings.stage_options("s1", "eval")
+    options = one.settings.resolve().stages["s1"].sets["eval"].options
     won = [
         evaluate(mixed_team(teams), "ma_rtfm", options, 200, REPORT_SEED, greedy=False).won.mean()
         for teams in ([one.teams[0], one.teams[1]], [one.teams[1], one.teams[0]])

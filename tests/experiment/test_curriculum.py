@@ -105,7 +105,7 @@ def test_what_is_reported_is_what_the_saved_weights_do(finished):
     settings = read_config(finished)
     lines = [line for line in read_metrics(finished / METRICS_FILE) if line.get("when") == "after"]
     for stage, play, manual in product(("s1", "s3"), PLAYS, MANUALS):
-        options = settings.stage_options(stage, "eval")
+        options = settings.resolve().stages[stage].sets["eval"].options
         team, greedy = mg.load_team(finished, stage=stage), play == "greedy"
         result = evaluate(team, "ma_rtfm", options, 8, REPORT_SEED, greedy=greedy, manual=manual)
         where = {"stage": stage, "set": "eval", "play": play, "manual": manual}
@@ -152,14 +152,14 @@ def test_the_best_weights_on_train_are_carried_over(tmp_path, monkeypatch):
 
     def praise(self, name, games, *more, **options):
         result = evaluate(self, name, games, *more, **options)
-        if self.stage == "s1" and games == 6:
+        if self.segment.stage.name == "s1" and games == 6:
             if name == "train":
                 seen.append(self.trained())
             result.won[:] = len(seen) == 1 if name == "train" else len(seen) > 1
         return result
 
     def start(self):
-        started[self.stage] = self.trained()
+        started[self.segment.stage.name] = self.trained()
         self.source.start(0)
 
     monkeypatch.setattr(StageSession, "evaluate", praise)

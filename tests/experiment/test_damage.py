@@ -238,7 +238,7 @@ def complaint(folder, before):
 def everything(folder):
     """All that the files of a run's folder say, in a form that can be compared."""
     settings = read_config(folder)
-    record, tensors = load_checkpoint(folder / "checkpoint.safetensors", **settings.origin)
+    record, tensors = load_checkpoint(folder / "checkpoint.safetensors", **settings.resolve().origin)
     team = mg.load_team(folder)
     weights = [p for policy in team.policies for p in policy.parameters()]
     return (

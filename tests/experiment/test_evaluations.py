@@ -8,6 +8,7 @@ from rich.console import Console
 
 import magrounding as mg
 from magrounding.cli import train
+from magrounding.envs.make import Game
 from magrounding.experiment.config import read_config
 from magrounding.experiment.evaluate import play_baselines
 from magrounding.experiment.metrics import read_metrics
@@ -57,7 +58,7 @@ def test_what_was_not_played_is_what_playing_gives(reader):
         (name, play) for name in ("eval", "eval_new") for play in PLAYS
     ]
     for line in taken:
-        options = settings.stage_options("s1", line["set"])
+        options = settings.resolve().stages["s1"].sets[line["set"]].options
         result = evaluate(team, "ma_rtfm", options, 8, REPORT_SEED, greedy=line["play"] == "greedy").summary()
         assert {name: line[name] for name in result} == result
 
@@ -65,7 +66,7 @@ def test_what_was_not_played_is_what_playing_gives(reader):
 def test_a_single_game_has_no_other_whose_manual_it_could_show(tmp_path):
     """A run with --games 1 ended with an error after its first phase."""
     settings = tiny_settings(stages=("s1",), phases=phases_of(30), report_games=1)
-    assert tiny_settings(report_games=2).wrong_manuals == ("reassigned", "of another game")
+    assert tiny_settings(report_games=2).resolve().wrong_manuals == ("reassigned", "of another game")
     learn(settings, tmp_path / "run")
     lines = [line for line in read_metrics(tmp_path / "run" / METRICS_FILE) if line["kind"] == "evaluation"]
     assert {line["manual"] for line in lines} == {"true", "reassigned"}
@@ -96,7 +97,7 @@ def test_random_and_wrong_texts_have_fewer_games_where_these_last_long(monkeypat
     entry = ENVS["ma_rtfm"]
     half = replace(entry, evaluation=replace(entry.evaluation, baseline_share=0.5))
     monkeypatch.setitem(ENVS._entries, "ma_rtfm", half)
-    played = play_baselines("ma_rtfm", {"stage": "s1", "agents": 2, "max_cycles": 20}, "train", 60)
+    played = play_baselines(Game.of("ma_rtfm", {"stage": "s1", "agents": 2, "max_cycles": 20}), "train", 60)
     assert {who: summary["games"] for who, summary in played.items()} == {"random": 30, "oracle": 60}
 
 

@@ -1,5 +1,7 @@
 """Gates: a stage that is not learnt is said so, and ends its run where that is asked; nothing is learnt otherwise."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -39,7 +41,7 @@ def winning(monkeypatch, **won):
 
     def decided(session, name, games, seed, greedy, manual, *rest):
         result = evaluate(session, name, games, seed, greedy, manual, *rest)
-        share = won.get(session.stage, 0.0) if manual == TRUE_MANUAL else 0.1
+        share = won.get(session.segment.stage.name, 0.0) if manual == TRUE_MANUAL else 0.1
         result.won[:] = np.arange(len(result.won)) < share * len(result.won)
         return result
 
@@ -112,7 +114,7 @@ def test_gates_decide_nothing_that_is_learnt():
 def test_a_gate_that_nothing_could_judge_is_refused():
     gate = Gate(reading=0.1)
     with pytest.raises(ConfigurationError):
-        make_config("nethack", preset="quick").with_phases(lambda phase: type(phase)(**{**vars(phase), "gate": gate}))
+        make_config("nethack", preset="quick").with_phases(lambda phase: replace(phase, gate=gate)).resolve()
 
 
 @pytest.mark.parametrize(

@@ -54,5 +54,5 @@ def test_it_is_judged_on_the_sets_of_the_environments_plan(own, env, sets):
     assert settings.evaluation.watched_sets == sets
     assert settings.evaluation.selection_set == sets[0]
     assert settings.make_network() is not None
-    assert "action_mask" in settings.describe(""), "every action counts where a game shows no mask"
+    assert "action_mask" in settings.resolve().stages[""].games.spec, "every action counts where a game shows no mask"
     assert not settings.imitates

@@ -27,8 +27,8 @@ def test_it_learns_what_a_second_stage_learns(base, tmp_path):
     learn(second, tmp_path / "second")
     assert torch.equal(weights_of(tmp_path / "second"), weights_of(tmp_path / "both"))
     assert not torch.equal(weights_of(tmp_path / "second"), weights_of(base, "s1"))
-    settings = read_config(tmp_path / "second")
-    assert settings.learnt_by("s3", "reinforce") == f"reinforcement alone, from the weights of {base}"
+    (segment,) = read_config(tmp_path / "second").resolve().segments
+    assert segment.learnt_by == f"reinforcement alone, from the weights of {base}"
     assert f"* initial: {base}" in (tmp_path / "second" / "report.md").read_text()
 
 

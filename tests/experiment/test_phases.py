@@ -101,7 +101,7 @@ def started_with(settings, folder, monkeypatch):
     started, start = {}, StageSession.start
 
     def noted(self):
-        started[self.stage, self.phase.name] = self.trained()
+        started[self.segment.stage.name, self.phase.name] = self.trained()
         start(self)
 
     monkeypatch.setattr(StageSession, "start", noted)
@@ -138,7 +138,7 @@ def test_how_weights_came_about(chain, told):
     for stage, word in zip(("s1", "s2"), chain.split(), strict=True):
         phases |= phases_of({stage: SHORT}, *(kinds[letter] for letter in word))
     settings = tiny_settings(stages=("s1", "s2"), phases=phases)
-    assert [settings.learnt_by(stage, phase.name) for stage, phase in settings.walk()] == told
+    assert [segment.learnt_by for segment in settings.resolve().segments] == told
     assert settings.imitates == ("i" in chain)
 
 
@@ -153,10 +153,10 @@ def test_a_phase_may_learn_from_games_of_its_own():
     """Its own options count for what is learnt from, and for nothing that is measured."""
     phases = {"s1": (replace(TAUGHT["s1"][0], env_options={"split": "eval", "max_cycles": 5}), TAUGHT["s1"][1])}
     settings = taught_settings(stages=("s1",), phases=phases)
-    sessions = [StageSession(settings, "s1", phase, 0, torch.device("cpu")) for phase in range(2)]
+    sessions = [StageSession(segment, 0, torch.device("cpu")) for segment in settings.resolve().segments]
     told = [(session.vec.options.get("split"), session.vec.options["max_cycles"]) for session in sessions]
     assert told == [("eval", 5), (None, 8)]  # of training, as nothing else is said
-    assert settings.stage_options("s1", "eval_new") == {
+    assert settings.resolve().stages["s1"].sets["eval_new"].options == {
         "stage": "s1",
         "agents": 2,
         "max_cycles": 8,
@@ -189,7 +189,7 @@ def test_games_follow_the_ramp_of_their_phase_and_evaluations_have_whole_manuals
 
     monkeypatch.setattr(StageSession, "iterate", watched)
     settings = growing()
-    assert settings.stage_options("s1", "eval").get("omission", 0.0) == 0.0
+    assert settings.resolve().stages["s1"].sets["eval"].options.get("omission", 0.0) == 0.0
     learn(settings, tmp_path / "run")
     assert shown == pytest.approx({0: 1.0, 30: 1.0, 60: 0.5})
     assert read_config(tmp_path / "run") == settings
@@ -253,7 +253,7 @@ def test_a_phase_ends_once_true_manuals_win_so_much_more_than_reassigned_ones(
 @pytest.mark.parametrize("changes", [{"every": None}, {"watched_sets": ("eval",)}])
 def test_reading_that_no_evaluation_shows_is_refused(changes):
     with pytest.raises(ConfigurationError):
-        until_it_reads(**changes)
+        until_it_reads(**changes).resolve()
 
 
 @pytest.mark.parametrize(
@@ -263,14 +263,14 @@ def test_reading_that_no_evaluation_shows_is_refused(changes):
 def test_a_ramp_of_what_cannot_change_is_refused(ramps):
     phases = {"*": (replace(phases_of({"*": SHORT}, IMITATION)["*"][0], ramps=ramps),)}
     with pytest.raises(ConfigurationError):
-        tiny_settings(stages=("s1",), phases=phases)
+        tiny_settings(stages=("s1",), phases=phases).resolve()
 
 
 def test_a_checkpoint_of_an_earlier_version_goes_on(taught, tmp_path):
     killed_run(taught_settings(), tmp_path / "run", lambda position: position["steps"] == 60)
     path = next((tmp_path / "run").rglob("checkpoint.safetensors"))
     settings = taught_settings()
-    record, tensors = load_checkpoint(path, **settings.origin)
+    record, tensors = load_checkpoint(path, **settings.resolve().origin)
     record = {name: value for name, value in record.items() if name != "config"} | {"settings": "another digest"}
     save_checkpoint(path, record, tensors)
     resume(tmp_path / "run")

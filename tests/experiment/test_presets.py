@@ -51,8 +51,9 @@ def test_every_preset_makes_settings_that_survive_their_file(tmp_path, name, env
     assert replace(settings, share_parameters=False).evaluation == load(PRESETS[f"{name} for {env}"].preset).evaluation
     assert settings.stages == ENVS[env].curriculum
     assert settings.max_envs >= 1
-    for stage, phase in settings.walk():
-        settings.describe(stage, **phase.env_options)
+    for segment in settings.resolve().segments:
+        assert segment.games.spec
+        phase = segment.phase
         assert phase.until.steps or phase.until.win_rate
     assert not settings.imitates or has_expert(env)
 
@@ -63,17 +64,17 @@ def test_worlds_can_lie_and_the_set_for_it_exists(env):
     entry = settings.entry
     assert entry.evaluation.reading_set in entry.evaluation.sets
     if entry.evaluation.rules_text == "manual":
-        assert settings.wrong_manuals == ("reassigned", "of another game")
+        assert settings.resolve().wrong_manuals == ("reassigned", "of another game")
         assert entry.evaluation.rules_text in entry.describe().shared_texts
     else:  # another game's mission is no lie, but may be shown as well
-        assert "reassigned" not in settings.wrong_manuals
+        assert "reassigned" not in settings.resolve().wrong_manuals
 
 
 def test_only_the_presets_own_agent_is_frozen():
     settings = make_config("messenger", preset="paper")
     frozen = {stage: phase.frozen for stage, phase in settings.walk()}
     assert frozen == {"s1": (), "s2": ("symbols", "key", "reader"), "s3": ("symbols", "key", "reader")}
-    spec = settings.describe("s2")
+    spec = settings.resolve().stages["s2"].games.spec
     policy = make_policy("emma", spec)
     freeze(policy, frozen["s2"])
     learns = {name.split(".")[0] for name, p in policy.named_parameters() if p.requires_grad}
@@ -91,7 +92,9 @@ def test_only_the_presets_own_agent_is_frozen():
 def test_published_weights_of_the_division_depend_on_the_learner(env, agent, weight):
     config = make_config(env, agent, preset="paper")
     for stage, phase in config.walk():
-        learner = phase.learner.make_learner(config.make_network(), config.describe(stage), phase.num_envs, 0)
+        learner = phase.learner.make_learner(
+            config.make_network(), config.resolve().stages[stage].games.spec, phase.num_envs, 0
+        )
         assert (learner.weights["modelling"], learner.weights["division"]) == (1.0, weight)
 
 
@@ -134,7 +137,7 @@ def test_an_agent_may_have_a_preset_of_its_own(env, agent):
     assert find_preset("quick", env).phases != preset.phases or env == "rock_paper_scissors"
     config = make_config(env, agent, 2 if env == "ma_rtfm" else None, "quick")
     assert config.network == preset.network
-    assert make_policy(agent, config.describe(config.stages[0]), **config.network)
+    assert make_policy(agent, config.resolve().stages[config.stages[0]].games.spec, **config.network)
     ramps = [phase.ramps for _, phase in config.walk()]
     assert ramps[0]["omission"].at(config.of_stage(config.stages[0])[0].until.steps) == 0
     assert all(each["omission"].last == 0 for each in ramps if each)

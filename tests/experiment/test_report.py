@@ -104,7 +104,7 @@ def test_what_wrong_manuals_do(run, monkeypatch):
         "| s1 | reinforcement alone | 30.0 % ± 14.1 % | 6.0 % ± 2.8 % |",
     ]
     assert not reading_table(replace(run, lines={0: [], 1: []}))
-    monkeypatch.setattr(type(run.settings), "wrong_manuals", ())
+    monkeypatch.setattr(type(run), "plan", replace(run.plan, wrong_manuals=()))
     assert not reading_table(run)
 
 
@@ -118,22 +118,22 @@ def test_the_budget_is_the_mean_over_seeds(run):
 
 
 def test_comparison_games_that_are_interrupted_end_as_undisturbed_ones(tmp_path, monkeypatch):
-    settings = tiny_settings(stages=("s1",), final_sets=("train", "eval"))
+    plan = tiny_settings(stages=("s1",), final_sets=("train", "eval")).resolve()
     whole, struck = (RunFolder(tmp_path / name) for name in ("whole", "struck"))
     for folder in (whole, struck):
         (folder.path / "s1").mkdir(parents=True)
-    evaluation.play_missing(settings, whole)
+    evaluation.play_missing(plan, whole)
     play = evaluation.play_baselines
 
-    def strike(env, options, name, games, **more):
+    def strike(game, name, games, **more):
         if name == "eval":
             raise KeyboardInterrupt
-        return play(env, options, name, games, **more)
+        return play(game, name, games, **more)
 
     with monkeypatch.context() as patch:
         patch.setattr(evaluation, "play_baselines", strike)
         with pytest.raises(KeyboardInterrupt):
-            evaluation.play_missing(settings, struck)
+            evaluation.play_missing(plan, struck)
     assert list(struck.baselines()) == ["s1/train"]
-    evaluation.play_missing(settings, struck)
+    evaluation.play_missing(plan, struck)
     assert whole.baselines() == struck.baselines()

@@ -37,7 +37,8 @@ def session(agent, stage="s1", segments="learnt", **changes):
         env_options={"max_cycles": 8, "layout": "stream"},
         **changes,
     )
-    return StageSession(settings, stage, 0, 0, torch.device("cpu"))
+    (segment,) = settings.resolve().of_stage(stage)
+    return StageSession(segment, 0, torch.device("cpu"))
 
 
 def cut(session):
@@ -148,14 +149,14 @@ def test_a_team_of_messenger_reads_running_text_behind_what_divides_it(tmp_path,
 
 def test_sentences_of_paragraphs_teach_what_rows_do():
     rows, stops = (
-        segmenting.learn_from_games(tiny_settings(stages=("s5",)), "s5", statements=known)
+        segmenting.learn_from_games(tiny_settings(stages=("s5",)).resolve().stages["s5"], statements=known)
         for known in ("rows", "stops")
     )
     assert torch.equal(rows.letters, stops.letters)
     assert torch.equal(rows.known, stops.known)
     assert torch.equal(rows.shapes, stops.shapes)
     torch.testing.assert_close(rows.scores, stops.scores)
-    found = segmenting.learn_edges_from_games(tiny_settings(stages=("s6",)), "s6", statements="stops")
+    found = segmenting.learn_edges_from_games(tiny_settings(stages=("s6",)).resolve().stages["s6"], statements="stops")
     assert found.usual.any(1).sum() == 7
 
 

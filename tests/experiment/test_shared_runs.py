@@ -46,13 +46,13 @@ def test_facts_by_overlap_are_all_facts_and_training_is_all_known(monkeypatch):
     monkeypatch.setattr(segmenting, "ROUNDS", 8)
     monkeypatch.setattr(shared_runs, "GAMES", 24)
     settings = make_config("ma_rtfm", "relread", 2, "quick", ("s6",), (0,))
-    learnt = renderings_of(settings, "s6", 0)
-    edges = learn_edges(settings.describe("s6"), learnt, steps=20)
-    found = read_by_overlap(settings, "s6", edges, learnt)
+    learnt = renderings_of(settings.resolve().stages["s6"], 0)
+    edges = learn_edges(settings.resolve().stages["s6"].games.spec, learnt, steps=20)
+    found = read_by_overlap(settings.resolve().stages["s6"], edges, learnt)
     for name, reading in found.items():
         assert sum(count for count, _ in reading.classes.values()) == 17 * 24
         right = sum(count * part for count, part in reading.classes.values()) / (17 * 24)
-        options = {**settings.stage_options("s6", name), "layout": "statements"}
+        options = {**settings.resolve().stages["s6"].sets[name].options, "layout": "statements"}
         vec = make_vec("ma_rtfm", 24, **options)
         pieces = edges(torch.from_numpy(vec.reset(seed=2**40)[0]["manual"])).ids.numpy()
         read = vec.fact_accuracy(partial(shared_pieces, pieces))
@@ -74,8 +74,8 @@ def test_english_is_written_with_the_templates_of_a_world(monkeypatch):
     monkeypatch.setattr(segmenting, "GAMES", 16)
     monkeypatch.setattr(segmenting, "ROUNDS", 1)
     settings = make_config("ma_rtfm", "relread", 2, "quick", ("s6",), (0,))
-    without, learnt = (renderings_of(settings, "s6", assume=assume) for assume in ((), ("english",)))
-    words = settings.describe("s6").words
+    without, learnt = (renderings_of(settings.resolve().stages["s6"], assume=assume) for assume in ((), ("english",)))
+    words = settings.resolve().stages["s6"].games.spec.words
     assert without.words == words == learnt.words[: len(words)] < learnt.words
     assert len(learnt.reworded) == len(without.reworded) + 1
     for rows, own in zip(learnt.rows, learnt.reworded[-1], strict=True):
@@ -83,7 +83,7 @@ def test_english_is_written_with_the_templates_of_a_world(monkeypatch):
         assert {i for i in rows.ravel() if names[i]} == {i for i in own.ravel() if i < len(words) and names[i]}
     messenger = make_config("messenger", preset="quick")
     with pytest.raises(ConfigurationError):
-        renderings_of(messenger, "s2", assume=("english",))
+        renderings_of(messenger.resolve().stages["s2"], assume=("english",))
 
 
 def test_the_shipped_team_reads_a_file_that_it_never_saw():

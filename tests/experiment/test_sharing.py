@@ -69,7 +69,7 @@ def test_cuts_stay_with_their_games(rollout):
 
 def session_of(learner, **changes):
     settings = tiny_settings(agents=3, phases=phases_of(60, learner), **changes)
-    session = StageSession(settings, "s1", 0, 0, torch.device("cpu"))
+    session = StageSession(settings.resolve().segments[0], 0, torch.device("cpu"))
     session.start()
     return session
 

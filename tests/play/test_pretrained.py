@@ -26,7 +26,7 @@ def test_it_wins_as_often_as_it_says(name):
     settings, about = read_config(folder), read_json(folder / ABOUT_FILE)
     team = mg.load_team(f"pretrained:{name}")
     held_out = settings.entry.evaluation.reading_set
-    options = settings.stage_options(settings.stages[-1], held_out)
+    options = settings.resolve().stages[settings.stages[-1]].sets[held_out].options
     won = evaluate(team, settings.env, options, GAMES, seed=3 * 2**40).won.mean()
     said = about["win_rates"][f"{held_out}, greedy"]
     assert abs(won - said) < 4 * (said * (1 - said) * (1 / GAMES + 1 / about["games"])) ** 0.5 + 0.01

@@ -158,7 +158,7 @@ def test_what_an_algorithm_says_of_its_teacher(monkeypatch):
     monkeypatch.setattr(stage, "Teacher", lambda expert, noise, *_: made.append((type(expert), noise)))
     for learner in (Kickstart(), NeedsLabels()):
         settings = tiny_settings(phases=phases_of(60, learner))
-        stage.StageSession(settings, "s3", 0, 0, torch.device("cpu")).close()
+        stage.StageSession(settings.resolve().segments[0], 0, torch.device("cpu")).close()
         assert settings.imitates
     assert made == [(RolloutOracle, 0.25), (Oracle, 0.0)]
 

@@ -62,8 +62,8 @@ def shuffle_labels(monkeypatch, seed):
 
 def be_taught(*manuals):
     """Win rates in held-out games with each of some manuals."""
-    (stage,), (seed,) = STUDENT.stages, STUDENT.seeds
-    session = StageSession(STUDENT, stage, 0, seed, torch.device("cpu"))
+    (seed,) = STUDENT.seeds
+    session = StageSession(STUDENT.resolve().segments[0], seed, torch.device("cpu"))
     session.start()
     for done in range(0, LESSONS, session.steps_per_update):
         session.iterate(done)

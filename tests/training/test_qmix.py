@@ -255,7 +255,7 @@ def test_games_that_begin_anew_are_not_glued_to_those_before():
     """Worlds without snapshots: no episode in the replay is longer than a game can be, nor paid as two."""
 
     def session():
-        return StageSession(settings_of(), "s1", 0, 0, torch.device("cpu"))
+        return StageSession(settings_of().resolve().segments[0], 0, torch.device("cpu"))
 
     first, second = session(), session()
     first.start()

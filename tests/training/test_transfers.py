@@ -51,7 +51,7 @@ def test_waits_and_transfers(name, monkeypatch):
     step = learners.gradient_step
     monkeypatch.setattr(learners, "gradient_step", lambda *given: taken.append(1) or step(*given))
     with StandIn() as device:
-        session = StageSession(settings, "s1", 0, 0, DEVICE)
+        session = StageSession(settings.resolve().segments[0], 0, DEVICE)
         monkeypatch.setattr(session, "_compile", lambda: None)  # by a copy of the network, which torch refuses here
         session.start()
         session.iterate(0)

@@ -31,7 +31,8 @@ def model_card(
     team = f"A team of {agents} agents" if agents > 1 else "An agent"
     place = f"stage {code(stage)} of {code(env)}" if stage else code(env)
     source = f"{HUB}{repository}" if repository else name
-    options = "".join(f", {option}={value!r}" for option, value in settings.stage_options(stage).items())
+    games = settings.resolve().stages[stage].games
+    options = "".join(f", {option}={value!r}" for option, value in games.options.items())
     sections = [
         f"# {shown(name)}",
         f"{team} ({code(settings.agent)}), trained on {place} with magrounding.",

@@ -30,7 +30,7 @@ def shared_stages(runs: Runs) -> list[str]:
     """
     check_same_world({name: run.settings for name, run in runs.items()})
     reached = [stage for run in runs.values() for stage in run.settings.stages if _sets(run, stage)]
-    stages = dict.fromkeys(stage for run in runs.values() for stage in run.settings.entry.stages)
+    stages = dict.fromkeys(stage for run in runs.values() for stage in run.plan.entry.stages)
     shared = [stage for stage in stages if reached.count(stage) > 1]
     if not shared:
         at = ", ".join(sorted(set(reached))) or "none is finished"
@@ -41,12 +41,13 @@ def shared_stages(runs: Runs) -> list[str]:
 def comparison(runs: Runs, picture: str) -> str:
     """The comparison as Markdown; `picture` is the name of its figure. ConfigurationError as of `shared_stages`."""
     stages, first = shared_stages(runs), next(iter(runs.values())).settings
+    known = {name: stage.label for run in runs.values() for name, stage in run.plan.stages.items()}
     agents = f"{first.agents} agent{'s' if first.agents > 1 else ''}"
     return page(
         f"# {first.env}, {agents}: {', '.join(map(shown, runs))}",
         HOW_TO_READ,
         met_games(runs),
-        *(part for stage in stages for part in (f"## {first.stage_name(stage)}", stage_table(runs, stage).markdown())),
+        *(part for stage in stages for part in (f"## {known[stage]}", stage_table(runs, stage).markdown())),
         f"![learning curves]({picture})",
         about_curves(runs.values()),
         "\n".join(f"* {shown(name)}, {line['says']}" for name, run in runs.items() for line in run.select("gate")),
@@ -82,7 +83,7 @@ def met_games(runs: Runs) -> str:
             "games on each set": " or ".join(f"{games:,}" for games in _games(run)),
             **{
                 option: value
-                for option, value in {**run.settings.entry.options, **run.settings.env_options}.items()
+                for option, value in {**run.plan.entry.options, **run.settings.env_options}.items()
                 if option not in shown_only
             },
             "text": run.config.get(TEXT) or "not stated",
@@ -111,10 +112,10 @@ def about_curves(runs: Iterable[RunResults]) -> str:
 
 def stage_table(runs: Runs, stage: str) -> Table:
     """Run × evaluation set and wrong manual, with the cost; other players below."""
-    plan = next(iter(runs.values())).settings.entry.evaluation
+    plan = next(iter(runs.values())).plan.entry.evaluation
     own = [name for name, run in runs.items() if _sets(run, stage)]
     sets = [name for name in plan.sets_of(stage) if any(name in _sets(runs[each], stage) for each in own)]
-    wrong = [m for m in MANUALS if m != TRUE_MANUAL and any(m in run.settings.wrong_manuals for run in runs.values())]
+    wrong = [m for m in MANUALS if m != TRUE_MANUAL and any(m in run.plan.wrong_manuals for run in runs.values())]
 
     def reached(key: Key, name: str, manual: str = TRUE_MANUAL) -> Statistics | None:
         who, is_run = key

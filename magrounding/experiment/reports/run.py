@@ -8,7 +8,8 @@ from typing import Any
 
 from magrounding.experiment.amendment import facts_of
 from magrounding.experiment.evaluate import PLAYERS
-from magrounding.experiment.phase import Phase, Promotion
+from magrounding.experiment.phase import Promotion
+from magrounding.experiment.plan import Segment
 from magrounding.experiment.plots import plot_curves
 from magrounding.experiment.progress import duration
 from magrounding.experiment.results import TEXT, RunResults, results_of
@@ -41,7 +42,7 @@ def report(run: RunResults) -> str:
         settings.about,
         HOW_TO_READ,
         "## Results",
-        f"Better way of playing on training games: **{run.better_play}**. {settings.entry.evaluation.note}".strip(),
+        f"Better way of playing on training games: **{run.better_play}**. {run.plan.entry.evaluation.note}".strip(),
         results_table(run).markdown(),
         unplayed(run),
         "\n".join(f"* {line['says']}" for line in run.select("gate")),
@@ -87,14 +88,14 @@ def results_table(run: RunResults) -> Table:
 def outcome_table(run: RunResults) -> Table:
     """Stage × phase on games that are kept from training: the team, the most likely actions, and other players."""
     return Table.of(
-        [at for at in run.reported() if at[2] == run.settings.entry.evaluation.held_out_set(at[0])],
+        [at for at in run.reported() if at[2] == run.plan.entry.evaluation.held_out_set(at[0])],
         {**_about(run), f"team, {GREEDY}": lambda at: run.after(*at, GREEDY), **_others(run)},
     )
 
 
 def _about(run: RunResults) -> dict[str, Callable[[Place], Cell]]:
     return {
-        "stage": lambda at: run.settings.stage_name(at[0]),
+        "stage": lambda at: run.plan.stages[at[0]].label,
         "learnt by": lambda at: run.learnt_by(*at[:2]),
         "set": lambda at: at[2],
     }
@@ -106,21 +107,22 @@ def _others(run: RunResults) -> dict[str, Callable[[Place], Cell]]:
 
 def unplayed(run: RunResults) -> str:
     """The reasons for which sets were not played, a line each; "": all were."""
-    name = run.settings.stage_name
-    lines = run.select("unplayed")
-    reasons = (f"* {line['set']} after {name(line['stage'])} {line['phase']}: {code(line['reason'])}" for line in lines)
+    reasons = (
+        f"* {line['set']} after {run.plan.stages[line['stage']].label} {line['phase']}: {code(line['reason'])}"
+        for line in run.select("unplayed")
+    )
     return "\n".join(dict.fromkeys(reasons))
 
 
 def reading_table(run: RunResults) -> Table:
     """Stage × phase: results with the true manual and with wrong ones, in the better way of playing."""
-    name, wrong, about = run.settings.entry.evaluation.reading_set, run.settings.wrong_manuals, _about(run)
+    name, wrong, about = run.plan.entry.evaluation.reading_set, run.plan.wrong_manuals, _about(run)
 
     def reached(at: Place, manual: str) -> Statistics | None:
         return run.after(*at, run.better_play, manual=manual)
 
     del about["set"]
-    places = ((stage, phase.name, name) for stage, phase in run.settings.walk())
+    places = ((each.stage.name, each.phase.name, name) for each in run.plan.segments)
     return Table.of(
         [at for at in places if wrong and reached(at, wrong[-1]) is not None],
         {
@@ -134,15 +136,15 @@ def reading_table(run: RunResults) -> Table:
 def budget_table(run: RunResults) -> Table:
     """Stage × phase: what it was allowed and what it took, averaged over seeds."""
 
-    def took(metric: str, show: Callable[[float], str] = "{:,.0f}".format) -> Callable[[tuple[str, Phase]], Cell]:
-        return lambda at: (found := run.took(at[0], at[1].name, metric)) and show(found.mean)
+    def took(metric: str, show: Callable[[float], str] = "{:,.0f}".format) -> Callable[[Segment], Cell]:
+        return lambda at: (found := run.took(at.stage.name, at.phase.name, metric)) and show(found.mean)
 
     return Table.of(
-        run.settings.walk(),
+        run.plan.segments,
         {
-            "stage": lambda at: run.settings.stage_name(at[0]),
-            "phase": lambda at: at[1].name,
-            "ends": lambda at: rule_text(at[1].until),
+            "stage": lambda at: at.stage.label,
+            "phase": lambda at: at.phase.name,
+            "ends": lambda at: rule_text(at.phase.until),
             "steps": took("steps"),
             "weights of": took("best_steps"),
             "training": took("phase_seconds", duration),
@@ -179,10 +181,13 @@ def facts(run: RunResults) -> str:
     """Everything that decides the numbers: the configuration by its own names, an entry a line."""
     settings = {name: value for name, value in run.settings.as_dict().items() if name not in ("about", "phases")}
     phases = {
-        f"{run.settings.stage_name(stage)} {phase.name}": (
-            {"num_envs": phase.num_envs, **phase.env_options, "frozen": phase.frozen, **phase.learner.as_dict()}
-        )
-        for stage, phase in run.settings.walk()
+        f"{each.stage.label} {each.phase.name}": {
+            "num_envs": each.phase.num_envs,
+            **each.phase.env_options,
+            "frozen": each.phase.frozen,
+            **each.phase.learner.as_dict(),
+        }
+        for each in run.plan.segments
     }
     entries = {
         "command": code(run.config.get("command") or "run_curriculum"),

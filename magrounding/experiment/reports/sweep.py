@@ -89,10 +89,11 @@ def write_report(folder: SweepFolder, sweep: Sweep) -> None:
 def report(sweep: Sweep, points: Sequence[Measured]) -> str:
     """The sweep as Markdown."""
     config = sweep.config
-    stage, chosen = config.stages[-1], config.evaluation.selection_set
-    others = [name for name in config.evaluation_sets(stage, config.of_stage(stage)[-1]) if name != chosen]
-    show = shown_as(config.measure(stage))
-    what = "games won" if config.measure(stage) == "win_rate" else "score"
+    last, chosen = config.resolve().segments[-1], config.evaluation.selection_set
+    stage, measure = last.stage.name, last.stage.measure
+    others = [name for name in last.reported if name != chosen]
+    show = shown_as(measure)
+    what = "games won" if measure == "win_rate" else "score"
     where = f" after {stage}" if stage else ""
     table = Table.of(
         points,
@@ -149,7 +150,7 @@ def _value(axis: Axis, values: Values) -> str:
 def plot(sweep: Sweep, points: Sequence[Measured]) -> bytes:
     """A PNG with one panel for each option: the finished points at its values, coloured by one of the options."""
     config, axes = sweep.config, sweep.axes
-    scale = scale_of(config, config.stages[-1])
+    scale = scale_of(config.resolve().segments[-1].stage)
     ended = [
         (each.point.values, each.statistics.estimate, [score.value for score in scores(each.results)])
         for each in sorted(points, key=lambda each: each.number)

@@ -42,8 +42,8 @@ def zero_shot_report(found: ZeroShot, picture: str, command: str) -> str:
     return page(
         f"# Zero-shot: {first.title}, {first.settings.agents} agent{'s' if first.settings.agents > 1 else ''}",
         HOW_TO_READ,
-        f"{found.episodes:,} games on each set ({listed(first.options())}).",
-        first.settings.entry.evaluation.note,
+        f"{found.episodes:,} games on each set ({listed(first.game().options)}).",
+        first.plan.entry.evaluation.note,
         f"Text: {found.text}." if found.text else "",
         tables(found),
         f"![results]({picture})",
@@ -131,7 +131,7 @@ def _runs(runs: Sequence[EvaluatedRun]) -> Table:
         {
             "run": lambda run: shown(run.name),
             "agent": lambda run: f"`{run.settings.agent}`",
-            "learnt by": lambda run: run.settings.learnt_by(run.stage, run.settings.of_stage(run.stage)[-1].name),
+            "learnt by": lambda run: run.settings.resolve().of_stage(run.stage)[-1].learnt_by,
             "seeds": lambda run: ", ".join(map(str, run.teams)),
             "trained with": lambda run: listed(run.settings.env_options),
             "text": lambda run: run.config.get(TEXT),
@@ -166,7 +166,7 @@ def to_json(found: ZeroShot, command: str, versions: dict[str, str]) -> dict[str
         "runs": {run.name: {"folder": str(run.folder), **run.settings.as_dict()} for run in found.runs},
         "sets": {
             name: {
-                "options": first.options(name),
+                "options": first.game(name).options,
                 "runs": of(found.results, name),
                 "unplayed": {run.name: run.unplayed[name] for run in found.runs if name in run.unplayed},
                 "cross_play": of(found.together, name),
@@ -184,7 +184,7 @@ def plot_zero_shot(found: ZeroShot) -> bytes:
     runs = list(dict.fromkeys(each["run"] for each in (*found.results, *found.together)))
     first, names = found.runs[0], [plain(name) for name in found.sets]
     figure, panels = make_figure(len(plays), width=2 + 1.1 * len(names))
-    scale = scale_of(first.settings, first.stage)
+    scale = scale_of(first.plan.stages[first.stage])
     for play, panel in zip(plays, panels, strict=True):
         _draw_references(found, scale, panel)
         for k, run in enumerate(runs):

@@ -115,14 +115,14 @@ def scores(results: RunResults, name: str = "", play: str = "") -> list[Reached]
     settings = results.settings
     stage, evaluation = settings.stages[-1], settings.evaluation
     phase, where = settings.of_stage(stage)[-1].name, name or evaluation.selection_set
-    key = stage, phase, where, play or evaluation.selection_play, TRUE_MANUAL, TEAM, settings.measure(stage)
+    key = stage, phase, where, play or evaluation.selection_play, TRUE_MANUAL, TEAM, results.plan.stages[stage].measure
     return [score_of(row) for row in results.evaluated.rows(*key)]
 
 
 def reached(results: RunResults, name: str = "") -> Statistics | None:
     """The statistics of `scores`; None where no seed has any."""
     found = scores(results, name)
-    return statistics_of(found, results.settings.measure(results.settings.stages[-1])) if found else None
+    return statistics_of(found, results.plan.segments[-1].stage.measure) if found else None
 
 
 def evaluations(settings: RunConfig, run: RunFolder) -> list[float]:
@@ -141,4 +141,4 @@ def _within(settings: RunConfig, lines: Sequence[Mapping[str, Any]]) -> list[flo
         "play": evaluation.selection_play,
         "manual": TRUE_MANUAL,
     }
-    return [line[settings.measure(stage)] for line in lines if place.items() <= line.items()]
+    return [line[settings.resolve().stages[stage].measure] for line in lines if place.items() <= line.items()]
