@@ -47,15 +47,7 @@ class CheckpointError(MagroundingError):
 
 
 class Diverged(MagroundingError):
-    """A network that learnt from, or answers with, numbers that are not finite. What was saved before is whole.
-
-    Attributes:
-        remedy: an option of the learner that may help, as `--learning` takes it; "": none is known.
-    """
-
-    def __init__(self, message: str, remedy: str = "") -> None:
-        super().__init__(message)
-        self.remedy = remedy
+    """A network that learnt from, or answers with, numbers that are not finite. What was saved before is whole."""
 
 
 class DataNotFound(MagroundingError, FileNotFoundError):

@@ -33,7 +33,6 @@ LONGEST = (
     "test_divergence.py",
     "test_blocks.py",
     "test_learning.py",
-    "test_amendment.py",
     "test_tables.py",
     "test_hub.py",
     "test_ways.py",

@@ -24,8 +24,7 @@ from magrounding.cli.options import (
     network_options,
     parse_env_options,
 )
-from magrounding.errors import CheckpointError, ConfigurationError, Diverged
-from magrounding.experiment.amendment import may_amend
+from magrounding.errors import CheckpointError, ConfigurationError
 from magrounding.experiment.checks import check_costs_to_go
 from magrounding.experiment.config import RunConfig, make_config, read_config
 from magrounding.experiment.curriculum import run_curriculum
@@ -112,8 +111,7 @@ class Arguments(RunArguments):
     out: Path | None = derived("runs/<env>-<agent>[-<agents>]-<preset>")
     """Run folder."""
     resume: bool = False
-    """Continue the run in the folder, with the settings it was started with. One that diverged takes other options of
-    its learners, e.g. --learning learning_rate=1e-4."""
+    """Continue the run in the folder, with the settings it was started with."""
     prepare: bool = False
     """Begin the run and train nothing: `magrounding jobs` prints a command for each of its seeds."""
     only_seeds: str | None = derived("all")
@@ -137,22 +135,16 @@ def run(arguments: Arguments, line: CommandLine) -> None:
         threads=arguments.threads,
     )
     resume, some = arguments.resume, arguments.only_seeds is not None or arguments.prepare
-    try:
-        if some or arguments.side_by_side:
-            run = train(resume=resume, seeds=seeds_of(arguments.only_seeds or ""))
-            if some:
-                return
-            run = RunFolder(run.path.absolute())  # jobs on other nodes have other folders to work in
-            jobs = seed_jobs(config, run, words_of_job(arguments))
-            outcomes = run_jobs(jobs, arguments.places(run.path, arguments.threads), display)
-            check_outcomes(outcome for outcome in outcomes if outcome.code != NotLearnt.code)
-            resume = True
-        run = train(resume=resume)
-    except Diverged as error:
-        if not error.remedy:
-            raise
-        again = _resuming(replace(arguments, only_seeds=None), line, folder, "--learning", error.remedy)
-        raise Diverged(f"{error}; go on with, e.g.: {again}") from None
+    if some or arguments.side_by_side:
+        run = train(resume=resume, seeds=seeds_of(arguments.only_seeds or ""))
+        if some:
+            return
+        run = RunFolder(run.path.absolute())  # jobs on other nodes have other folders to work in
+        jobs = seed_jobs(config, run, words_of_job(arguments))
+        outcomes = run_jobs(jobs, arguments.places(run.path, arguments.threads), display)
+        check_outcomes(outcome for outcome in outcomes if outcome.code != NotLearnt.code)
+        resume = True
+    run = train(resume=resume)
     found = None if arguments.quiet else find_results(run)
     say(str(run.report) if found is None else ended(run, found))
 
@@ -211,10 +203,7 @@ def requested(arguments: RunArguments) -> RunConfig:
 
 
 def resumed(arguments: Arguments, folder: Path) -> RunConfig:
-    """Return the configuration of a run that goes on; CheckpointError where an argument contradicts it.
-
-    One that diverged may have other options of its learners.
-    """
+    """Return the configuration of a run that goes on; CheckpointError where an argument contradicts it."""
     found = read_config(folder)
     if arguments.env not in (None, found.env):
         raise _contradicted(folder, "env", found.env, arguments.env)  # options of the one mean nothing in the other
@@ -230,15 +219,10 @@ def resumed(arguments: Arguments, folder: Path) -> RunConfig:
     if asked.demonstrations.keys() != found.demonstrations.keys():  # named by their files, not by what these hold
         raise _contradicted(folder, "demonstrations", tuple(found.demonstrations), tuple(asked.demonstrations))
     found = replace(found, workers=asked.workers, unlearnt=asked.unlearnt)
-    values = {
-        path: (_usual(found, path) if has is None else has, requested)
-        for path, (has, requested) in diff(found, asked).items()
-    }
-    differing = {path: pair for path, pair in values.items() if pair[0] != pair[1]}
-    if not differing or may_amend(RunFolder(folder), found, asked):
-        return asked if differing else found
-    path, (has, requested) = next(iter(differing.items()))
-    raise _contradicted(folder, path, has, requested)
+    for path, (has, requested) in diff(found, asked).items():
+        if requested != (has := _usual(found, path) if has is None else has):
+            raise _contradicted(folder, path, has, requested)
+    return found
 
 
 def changed(config: RunConfig, arguments: RunArguments) -> RunConfig:
@@ -331,10 +315,10 @@ def interrupted(arguments: Arguments, line: CommandLine) -> str:
     return f"stopped; the state is saved, go on with: {_resuming(arguments, line, folder)}"
 
 
-def _resuming(arguments: Arguments, line: CommandLine, folder: Path, *more: str) -> CommandLine:
+def _resuming(arguments: Arguments, line: CommandLine, folder: Path) -> CommandLine:
     """Return the command by which a run goes on."""
     only = () if arguments.only_seeds is None else ("--only-seeds", arguments.only_seeds)
-    return CommandLine(line.prog, ("--out", str(folder), "--resume", *only, *more, *computed_as(arguments)))
+    return CommandLine(line.prog, ("--out", str(folder), "--resume", *only, *computed_as(arguments)))
 
 
 def computed_as(arguments: RunArguments) -> tuple[str, ...]:

@@ -10,10 +10,10 @@ from pathlib import Path
 from magrounding.agents.own_defaults import own_defaults
 from magrounding.agents.weights import versions
 from magrounding.errors import CheckpointError, ConfigurationError, Diverged, check_choice
-from magrounding.experiment.amendment import amend, amendments, note_divergence
 from magrounding.experiment.checks import check_run
 from magrounding.experiment.config import RunConfig, parse_config
 from magrounding.experiment.device import resolve_device
+from magrounding.experiment.divergence import explained
 from magrounding.experiment.evaluate import play_missing
 from magrounding.experiment.interrupt import StopRequest
 from magrounding.experiment.phase import NotLearnt
@@ -52,8 +52,7 @@ def run_curriculum(
     same to the bit on however many threads it goes on.
 
     Args:
-        settings: what to train; of a resumed run, what `read_config` found, or of one that diverged the same with other
-            options of learners (`experiment.amendment`).
+        settings: what to train; of a resumed run, what `read_config` found.
         folder: of the run; it must not hold one yet, unless `resume`.
         resume: go on where an earlier process stopped.
         device: "auto", "cpu" or "cuda".
@@ -98,9 +97,11 @@ def run_curriculum(
     with nullcontext() if seeds and several else RunOwner(run):
         if resume:
             _check_text(settings, run)
-            if seeds and parse_config(run.config()).digest != settings.digest:
-                raise CheckpointError("other options are for all seeds of a run: resume it without --only-seeds")
-            amend(run, settings, command)
+            before = parse_config(began)
+            if before.digest != settings.digest:
+                raise CheckpointError(f"the run in {run} has other settings: resume it with its own (read_config)")
+            if before.unlearnt != settings.unlearnt:
+                run.write_config({**began, "unlearnt": settings.unlearnt})
         elif run.holds_run:
             raise CheckpointError(f"{run} exists already: add --resume to go on with it, or name another with --out")
         else:
@@ -111,19 +112,19 @@ def run_curriculum(
         if not seeds:
             run.remove_partial(below=not several)
         with StopRequest() as stop, using(plan), shown:
-            before = [each.before for each in amendments(run.config())]
             send = partial(Sender, tracking, settings, run, shown.say)
             unlearnt: list[str] = []
             for seed in chosen:
                 own = run.seed(seed, len(settings.seeds))
                 with _owner_of_seed(seed, own) if several else nullcontext():
+                    learning = SeedRun(settings.resolve(), seed, own, where, shown, stop, send)
                     try:
-                        SeedRun(settings.resolve(), seed, own, where, shown, stop, send, before).run()
+                        learning.run()
+                    except Diverged as error:
+                        at = learning.stage, learning.phase, learning.at.steps
+                        raise explained(error, settings, *at, run) from None
                     except NotLearnt as error:
                         unlearnt.append(str(error))
-                    except Diverged as error:
-                        note_divergence(run, seed, error)
-                        raise
             if seeds is None:
                 _write_report(settings, run, shown, stop)
             if unlearnt:

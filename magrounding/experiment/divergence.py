@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import shlex
+from argparse import ArgumentParser
 from collections.abc import Iterable, Mapping
+from itertools import chain
 
 import torch
 
 from magrounding.agents.gradient_step import can_be_learnt_from
 from magrounding.agents.policy import evaluating
 from magrounding.errors import Diverged
+from magrounding.experiment.config import RunConfig
 from magrounding.experiment.phase import Phase
 from magrounding.play.player import Player
+from magrounding.play.run_folder import RunFolder
+from magrounding.registry import agent_entry
 from magrounding.training.trajectory import Trajectory
 
 
@@ -40,14 +46,31 @@ def check_answers(player: Player, trajectory: Trajectory) -> None:
         raise Diverged("with the weights that were learnt, what the network answers is not finite")
 
 
-def explained(error: Diverged, stage: str, phase: Phase, steps: int) -> Diverged:
-    """Return the error with a sentence about the phase that diverged, after so many environment steps."""
+def explained(error: Diverged, settings: RunConfig, stage: str, phase: Phase, steps: int, run: RunFolder) -> Diverged:
+    """Return the error with a sentence about what diverged, after so many environment steps, and what to type."""
     where = f"{stage}, phase {phase.name}," if stage else f"phase {phase.name}"
-    rate = getattr(phase.learner, "learning_rate", None)
-    now = f" ({rate:g} now)" if isinstance(rate, float) else ""
-    sentence = (
+    rate, command = getattr(phase.learner, "learning_rate", None), run.config().get("command")
+    now = "" if rate is None else f" ({rate:g} now)"
+    again = f"; begin again with, e.g.: {_again(command, run, settings, stage, rate / 10)}" if command and rate else ""
+    return Diverged(
         f"{where} diverged after {steps:,} environment steps ({phase.learner.algorithm}): {error}; nothing of it was "
         f"saved, and an earlier checkpoint is whole: try a lower learning_rate{now}, clip_gradient, smaller rewards "
-        "(reward_scale), or float32 (--no-bf16)"
+        f"(reward_scale), or float32 (--no-bf16){again}"
     )
-    return Diverged(sentence, f"learning_rate={rate / 10:g}" if isinstance(rate, float) else "")
+
+
+def _again(command: str, run: RunFolder, settings: RunConfig, stage: str, rate: float) -> str:
+    """Return the command that began a run, with another rate and another folder.
+
+    A run of one seed begins with the weights after its last finished stage, where its agent can.
+    """
+    parser = ArgumentParser(add_help=False, allow_abbrev=False)
+    for option in ("--out", "--learning", "--stages", "--initial"):
+        parser.add_argument(option)
+    typed, words = parser.parse_known_args(shlex.split(command))
+    typed.out, typed.learning = f"{run}-again", ",".join(filter(None, (typed.learning, f"learning_rate={rate:g}")))
+    left = settings.stages[settings.stages.index(stage) :]
+    if len(settings.seeds) == 1 and left != settings.stages and agent_entry(settings.agent).algorithm is None:
+        typed.stages, typed.initial = ",".join(left), str(run)
+    options = {f"--{name}": value for name, value in vars(typed).items() if value}
+    return shlex.join([*words, *chain.from_iterable(options.items())])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections import defaultdict, deque
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from contextlib import ExitStack, closing
 from dataclasses import asdict, dataclass, field
 from statistics import median
@@ -16,10 +16,9 @@ import torch
 from torch import Tensor
 
 from magrounding.agents.weights import save_weights
-from magrounding.errors import CheckpointError, Diverged
+from magrounding.errors import CheckpointError
 from magrounding.experiment.checkpoint import load_checkpoint, save_checkpoint
 from magrounding.experiment.config import RunConfig
-from magrounding.experiment.divergence import explained
 from magrounding.experiment.evaluate import Evaluations
 from magrounding.experiment.interrupt import StopRequest
 from magrounding.experiment.metrics import MetricsLog
@@ -73,10 +72,7 @@ def is_finished(settings: RunConfig, folder: SeedFolder) -> bool:
 
 
 class SeedRun:
-    """The curriculum of one seed; `run` trains what is left of it.
-
-    `before` are digests of settings that the run had before amendments, of which its checkpoint may be.
-    """
+    """The curriculum of one seed; `run` trains what is left of it."""
 
     def __init__(
         self,
@@ -87,10 +83,8 @@ class SeedRun:
         display: Display,
         stop: StopRequest,
         send: Callable[[int, SeedFolder, bool], Sender],
-        before: Collection[str],
     ) -> None:
         self.plan, self.settings, self.seed, self.folder, self.device = plan, plan.config, seed, folder, device
-        self._digests = {self.settings.digest, *before}
         self.at = Position()
         self._display, self._stop, self._send = display, stop, send
         self._clock = Clock()
@@ -141,12 +135,9 @@ class SeedRun:
             while self._goes_on():
                 where = self._clock, self.folder, self._display
                 with closing(StageSession(self.segment, self.seed, self.device, *where)) as session:
-                    try:
-                        self._enter(session)
-                        self._train(session)
-                        self._finish(session)
-                    except Diverged as error:
-                        raise explained(error, self.stage, self.phase, self.at.steps) from None
+                    self._enter(session)
+                    self._train(session)
+                    self._finish(session)
 
     def _goes_on(self) -> bool:
         """Return whether a phase is left; NotLearnt where the one before missed its gate, and the run stops there."""
@@ -164,8 +155,10 @@ class SeedRun:
             return
         record, tensors = load_checkpoint(path, **self.plan.origin)
         config = record.get("config", self.settings.digest)  # earlier versions kept another digest
-        if record.get("seed") != self.seed or config not in self._digests:
-            raise CheckpointError(f"{path} is of another seed or other settings than this run's: it was moved here")
+        if record.get("seed") != self.seed or config != self.settings.digest:
+            raise CheckpointError(
+                f"{path} is of another seed or other settings than this run's, as if it was moved here: train again"
+            )
         self.at = Position(**record["position"])
         self._resumed = under("now/", tensors)
         self._best, self._carried = under("best/", tensors), under("carried/", tensors)

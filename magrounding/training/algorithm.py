@@ -61,8 +61,6 @@ class AlgorithmConfig(Options):
         kind: IMITATE or REINFORCE.
         needs: quantities that its learner takes beyond its own trajectory (`agents.policy`).
         scaled: options that count environment steps, which a budget scales.
-        kept: options that a run keeps to its end, as its checkpoints depend on them. One that diverged may go on with
-            others of the rest (`experiment.amendment`).
         joint: one learner for the whole team: it sees all trajectories side by side, and one network plays for all.
         unroll: T, steps between two updates.
         schedule: "stage": rate and all else that depends on steps start anew with every phase; "run": one schedule for
@@ -77,7 +75,6 @@ class AlgorithmConfig(Options):
     kind: ClassVar[str] = REINFORCE
     needs: ClassVar[frozenset[str]] = frozenset()
     scaled: ClassVar[tuple[str, ...]] = ()
-    kept: ClassVar[tuple[str, ...]] = ("unroll",)
     joint: ClassVar[bool] = False
 
     unroll: Count = 16

@@ -48,13 +48,6 @@ class DrrnLearnerConfig(QLearningConfig):
     """
 
     algorithm: ClassVar[str] = "drrn"
-    kept: ClassVar[tuple[str, ...]] = (
-        *QLearningConfig.kept,
-        "target_every",
-        "replay_transitions",
-        "priority_fraction",
-        "priority",
-    )
 
     unroll: Count = 1
     batch: Count = 64

@@ -46,13 +46,6 @@ class ImitationConfig(MinibatchConfig):
     kind: ClassVar[str] = IMITATE
     needs: ClassVar[frozenset[str]] = frozenset({LABELS})
     scaled: ClassVar[tuple[str, ...]] = ("anneal_steps", "teacher_steps")
-    kept: ClassVar[tuple[str, ...]] = (
-        *MinibatchConfig.kept,
-        "cost_to_go",
-        "oracle",
-        "demonstrations",
-        "carry_memory",
-    )
 
     value_coefficient: NonNegative = 0.1
     cost_to_go: NonNegative = 0.0

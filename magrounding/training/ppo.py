@@ -34,7 +34,6 @@ class PPOConfig(MinibatchConfig):
     """
 
     algorithm: ClassVar[str] = "ppo"
-    kept: ClassVar[tuple[str, ...]] = (*MinibatchConfig.kept, "segment")
 
     learning_rate: NonNegative = 7e-4
     warm_up: NonNegative = 20_000

@@ -165,7 +165,6 @@ class QmixConfig(QLearningConfig):
     algorithm: ClassVar[str] = "qmix"
     needs: ClassVar[frozenset[str]] = frozenset({STATE})
     joint: ClassVar[bool] = True
-    kept: ClassVar[tuple[str, ...]] = (*QLearningConfig.kept, "replay_steps", "mixer", "state_maps", "hypernetwork")
 
     unroll: Count = 8
     replay_steps: Count = 200_000

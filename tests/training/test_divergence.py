@@ -1,6 +1,8 @@
 """A run that diverges stops at its first bad step, with one sentence, and keeps nothing that is not finite."""
 
 import math
+import shlex
+import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -9,25 +11,27 @@ import torch
 from safetensors.torch import load_file
 
 import magrounding as mg
+from benchmarks import curriculum
 from magrounding import registry
 from magrounding.agents.gradient_step import LARGEST, gradient_step
 from magrounding.agents.weights import save_weights
 from magrounding.cli.command import BAD_INPUT, run_command
-from magrounding.errors import Diverged
+from magrounding.errors import CheckpointError, Diverged
 from magrounding.experiment import evaluate as evaluation
 from magrounding.experiment import seed_run
 from magrounding.experiment.checkpoint import pack_learners
 from magrounding.experiment.config import read_config
 from magrounding.experiment.divergence import check_answers
+from magrounding.experiment.presets import rtfm
 from magrounding.play.scripted import RandomTeam
 from magrounding.storage import read_json
 from magrounding.training.algorithm import AlgorithmConfig
 from magrounding.training.imitation import ImitationConfig
 from magrounding.training.impala import ImpalaConfig, ImpalaLearner
 from magrounding.training.learner import Learner
-from magrounding.training.ppo import PPOConfig
+from magrounding.training.ppo import PPOConfig, PPOLearner
 from magrounding.training.qmix import QmixConfig
-from tests.experiment.tiny_runs import learn, phases_of, resume, tiny_settings
+from tests.experiment.tiny_runs import TINY, learn, phases_of, resume, tiny_settings
 from tests.training.order_game import OrderGame
 from tests.training.test_drrn import FEW, iterate, make
 
@@ -118,9 +122,11 @@ def test_it_is_noticed_and_nothing_of_it_is_kept(tmp_path, capsys, way):
     assert_finite(folder)
     code = run_command(lambda: resume(folder))
     assert (code, capsys.readouterr().err.count("\n")) == (BAD_INPUT, 1)
-    learn(mended(read_config(folder)), folder, resume=True)
-    assert read_json(folder / "s1" / "state.json")["phase_steps"] == 240
-    assert_finite(folder)
+    with pytest.raises(CheckpointError):
+        learn(mended(settings), folder, resume=True)
+    learn(mended(settings), tmp_path / "again")
+    assert read_json(tmp_path / "again" / "s1" / "state.json")["phase_steps"] == 240
+    assert_finite(tmp_path / "again")
 
 
 def test_the_last_checkpoint_goes_on_once_the_cause_is_gone(tmp_path, monkeypatch):
@@ -139,6 +145,35 @@ def test_the_last_checkpoint_goes_on_once_the_cause_is_gone(tmp_path, monkeypatc
     learn(settings, tmp_path / "run", resume=True)
     one, other = (load_file(tmp_path / name / "s1" / "agent_0.safetensors") for name in ("whole", "run"))
     assert all(torch.equal(one[name], other[name]) for name in other)
+
+
+@pytest.mark.parametrize(("stages", "left"), [("s1,s3", "--stages s3 --initial {out}"), ("s3", "--stages s3")])
+def test_the_command_that_the_error_names_begins_again(tmp_path, monkeypatch, capsys, stages, left):
+    """With a tenth of the rate, from the weights after the last finished stage if there is one."""
+    update, out = PPOLearner.update, tmp_path / "run"
+    phases = {**phases_of(60, PPOConfig(**PASSES)), "s3": phases_of(60, PPOConfig(**PASSES, learning_rate=0.02))["*"]}
+
+    def poisoned(self, trajectory, steps):
+        bad = self.config.learning_rate > 0.01
+        return update(self, replace(trajectory, reward=trajectory.reward * math.nan) if bad else trajectory, steps)
+
+    def command(words):
+        monkeypatch.setattr(sys, "argv", ["curriculum", *words])
+        return curriculum.main(), capsys.readouterr().err
+
+    monkeypatch.setattr(PPOLearner, "update", poisoned)
+    evaluation = replace(TINY.evaluation, every=None, final_sets=("train",))
+    monkeypatch.setattr(rtfm, "DEMO", replace(TINY, phases=phases, evaluation=evaluation, preset="demo"))
+    words = ["--env", "ma_rtfm", "--agents", "2", "--stages", stages, "--learning", "entropy=0.02", "--device", "cpu"]
+    code, error = command([*words, "--quiet", "--out", str(out)])
+    assert (code, error.count("\n")) == (BAD_INPUT, 1)
+    again = shlex.split(error.partition("begin again with, e.g.: ")[2])
+    options = shlex.split(f"--out {out}-again --learning entropy=0.02,learning_rate=0.002 {left.format(out=out)}")
+    assert again[-len(options) :] == options
+    assert command(again[again.index("--env") :]) == (0, "")
+    settings = read_config(tmp_path / "run-again")
+    assert {phase.learner.learning_rate for _, phase in settings.walk()} == {0.002}
+    assert settings.initial == (str(out) if "initial" in left else "")
 
 
 @pytest.mark.parametrize("rate", [1e30, 1e18, 1e15, 1e12])

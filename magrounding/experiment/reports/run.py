@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from magrounding.experiment.amendment import facts_of
 from magrounding.experiment.evaluate import PLAYERS
 from magrounding.experiment.phase import Promotion
 from magrounding.experiment.plan import Segment
@@ -192,7 +191,6 @@ def facts(run: RunResults) -> str:
     entries = {
         "command": code(run.config.get("command") or "run_curriculum"),
         **{name: run.config.get(name) for name in (TEXT, "demonstrators")},
-        **{name: "; ".join(map(code, facts)) for name, facts in facts_of(run.config).items()},
         **settings,
         **phases,
         "faults": _faults(run),
