@@ -77,7 +77,7 @@ def check(options: Arguments) -> None:
         check_place(options.json)
     for asked in (options.workers, options.beside_workers):
         _workers(options, asked)
-    from magrounding.experiment.checks import check_run
+    from magrounding.experiment.curriculum import check_run
     from magrounding.experiment.device import resolve_device
 
     resolve_device(options.device)
@@ -152,6 +152,7 @@ def learner_speed(options: Arguments) -> list[dict[str, Any]]:
     """
     from magrounding.agents.transfer import Transfers, counted
     from magrounding.experiment.device import resolve_device
+    from magrounding.experiment.preparation import prepare_segmenters
     from magrounding.experiment.stage import StageSession
     from magrounding.threads import plan_threads, using
     from magrounding.training.clock import TRAINING
@@ -164,6 +165,7 @@ def learner_speed(options: Arguments) -> list[dict[str, Any]]:
 
     def session(changes: Sequence[tuple[str, str]]) -> StageSession:
         made = StageSession(_changed(settings, changes).resolve().segments[0], 0, device)
+        prepare_segmenters(made)
         made.start()
         return made
 

@@ -7,6 +7,7 @@ mixture.
 from __future__ import annotations
 
 import hashlib
+from collections import ChainMap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,8 @@ from torch import Tensor
 from magrounding.agents.gradient_step import check_finite
 from magrounding.agents.weights import check_origin, fit_weights, parse_tensors, versions
 from magrounding.errors import CheckpointError
+from magrounding.experiment.divergence import check_answers
+from magrounding.experiment.stage import StageSession
 from magrounding.machine import machine_memory
 from magrounding.play.player import Player
 from magrounding.storage import json_text, parse_json, require_bytes, write_atomic
@@ -81,6 +84,25 @@ def digest(record: str, tensors: Mapping[str, Tensor]) -> str:
         total.update(f"\n{name} {tensor.dtype} {list(tensor.shape)}\n".encode())
         total.update(tensor.reshape(-1).view(torch.uint8).numpy().tobytes())
     return total.hexdigest()
+
+
+def pack_session(session: StageSession) -> dict[str, Tensor]:
+    """The state that decides how a phase goes on, by name; Diverged where nothing could go on from it."""
+    if session.rollout is not None:
+        for player, trajectory in zip(session.players, session.rollout.trajectories, strict=True):
+            check_answers(player, trajectory)
+    games = pack_arrays(session.source.snapshot(), "games/")
+    beside = [pack_arrays(learner.snapshot(), f"beside_{i}/") for i, learner in enumerate(session.learners)]
+    return {**pack_learners(session.learners), **pack_players(session.players), **games, **ChainMap(*beside)}
+
+
+def unpack_session(tensors: Mapping[str, Tensor], session: StageSession, source: Path) -> dict[str, np.ndarray]:
+    """Put back what `pack_session` took, but the games, which are returned for `StageSession.resume`."""
+    unpack_learners(tensors, session.learners, source)
+    for i, learner in enumerate(session.learners):
+        learner.restore(unpack_arrays(tensors, f"beside_{i}/"))
+    unpack_players(tensors, session.players)
+    return unpack_arrays(tensors, "games/")
 
 
 def pack_learners(learners: Sequence[Learner]) -> dict[str, Tensor]:

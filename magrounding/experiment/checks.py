@@ -12,8 +12,8 @@ from magrounding.agents.weights import fit_weights
 from magrounding.capabilities import find_costs_to_go
 from magrounding.errors import ConfigurationError
 from magrounding.experiment.config import RunConfig
+from magrounding.experiment.initial import initial_policies
 from magrounding.experiment.plan import Plan, Segment
-from magrounding.experiment.stage import initial_policies
 from magrounding.play.actor import check_oracle, has_expert, make_expert
 from magrounding.play.demonstrations import find_demonstrations
 from magrounding.play.recording import check_texts

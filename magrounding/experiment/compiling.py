@@ -6,11 +6,13 @@ this process finds it. Nothing depends on them: what they could not compile is c
 
 from __future__ import annotations
 
+import copy
 import gc
 import os
 import pickle
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
@@ -20,6 +22,9 @@ from numba.core import event
 
 from magrounding.agents.policy import Policy
 from magrounding.envs.make import make_vec
+from magrounding.envs.vector import WorldVectorEnv
+from magrounding.experiment.callbacks import Callback, RunState
+from magrounding.experiment.stage import StageSession
 from magrounding.play.actor import make_expert
 from magrounding.play.player import Player, shown_to
 from magrounding.spec import EnvSpec
@@ -36,6 +41,39 @@ sys.path[:] = pickle.load(sys.stdin.buffer)
 function, arguments = pickle.load(sys.stdin.buffer)
 function(*arguments)
 """
+
+
+class Compilation(Callback):
+    """Run every kernel of a compiled world, its teacher and network once: the clock of training sees none compiled.
+
+    Games begin anew afterwards, and the network is a copy: nothing of it remains.
+    """
+
+    def on_phase(self, run: RunState) -> None:
+        vec, session = run.session.vec, run.session
+        if not isinstance(vec, WorldVectorEnv):
+            return
+        since = time.perf_counter()
+        message = f"compiling {vec.id}, the first time on this machine: about 20 s on two idle cores"
+        with compiled_beside(called_later(session), lambda: run.display.say(message)):
+            observation, info = vec.reset(seed=0)
+            vec.step(np.zeros((vec.num_envs, vec.num_agents), np.int64))
+        if session.teacher is not None:
+            session.teacher.label()
+        call_network(copy.deepcopy(session.players[0].policy), vec.spec, observation, info.document)
+        session.clock.add("starting", since)
+
+
+def called_later(session: StageSession) -> list[Task]:
+    """Tasks that call the kernels of network and teacher, without those of the world."""
+    vec, policy, teaching = session.vec, session.players[0].policy, session.phase.learner.teaching
+    tasks: list[Task] = []
+    if next(policy.parameters()).device.type == "cpu":
+        blank = vec.spec.allocate(vec.num_envs), np.zeros(vec.num_envs, np.int64)
+        tasks.append((call_network, (policy, vec.spec, *blank)))
+    if session.teacher is not None and teaching is not None:
+        tasks.append((call_expert, (vec.id, vec.options, teaching.oracle)))
+    return tasks
 
 
 class _Processes(event.Listener):

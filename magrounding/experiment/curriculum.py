@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from functools import partial
 from pathlib import Path
 
 from magrounding.agents.own_defaults import own_defaults
 from magrounding.agents.weights import versions
-from magrounding.errors import CheckpointError, ConfigurationError, Diverged, check_choice
+from magrounding.errors import CheckpointError, ConfigurationError, check_choice
+from magrounding.experiment.callbacks import Callback
 from magrounding.experiment.checks import check_run
 from magrounding.experiment.config import RunConfig, parse_config
 from magrounding.experiment.device import resolve_device
-from magrounding.experiment.divergence import explained
 from magrounding.experiment.evaluate import play_missing
 from magrounding.experiment.interrupt import StopRequest
 from magrounding.experiment.phase import NotLearnt
@@ -44,6 +43,7 @@ def run_curriculum(
     seeds: Collection[int] | None = None,
     trackers: Sequence[str] | None = None,
     project: str | None = None,
+    callbacks: Sequence[Callback] = (),
 ) -> RunFolder:
     """Train every seed of a run, one after the other, and write the report.
 
@@ -62,6 +62,7 @@ def run_curriculum(
         seeds: those to train, without a report; of a run that has begun.
         trackers: ids of those that show the run; by default those that it began with, or TensorBoard.
         project: under which they show it; by default the one that it began with, or "magrounding".
+        callbacks: what else is told of each seed's start, updates, evaluations, checkpoints and end.
 
     Returns:
         The files of the run.
@@ -112,17 +113,12 @@ def run_curriculum(
         if not seeds:
             run.remove_partial(below=not several)
         with StopRequest() as stop, using(plan), shown:
-            send = partial(Sender, tracking, settings, run, shown.say)
+            beside = Sender(tracking, shown.say, shown.say), *callbacks
             unlearnt: list[str] = []
             for seed in chosen:
-                own = run.seed(seed, len(settings.seeds))
-                with _owner_of_seed(seed, own) if several else nullcontext():
-                    learning = SeedRun(settings.resolve(), seed, own, where, shown, stop, send)
+                with _owner_of_seed(seed, run.seed(seed, len(settings.seeds))) if several else nullcontext():
                     try:
-                        learning.run()
-                    except Diverged as error:
-                        at = learning.stage, learning.phase, learning.at.steps
-                        raise explained(error, settings, *at, run) from None
+                        SeedRun(settings.resolve(), run, seed, where, shown, stop, beside).run()
                     except NotLearnt as error:
                         unlearnt.append(str(error))
             if seeds is None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 from argparse import ArgumentParser
-from collections.abc import Iterable, Mapping
 from itertools import chain
 
 import torch
@@ -12,20 +11,10 @@ import torch
 from magrounding.agents.gradient_step import can_be_learnt_from
 from magrounding.agents.policy import evaluating
 from magrounding.errors import Diverged
-from magrounding.experiment.config import RunConfig
-from magrounding.experiment.phase import Phase
+from magrounding.experiment.callbacks import Callback, RunState
 from magrounding.play.player import Player
-from magrounding.play.run_folder import RunFolder
 from magrounding.registry import agent_entry
 from magrounding.training.trajectory import Trajectory
-
-
-def check_losses(logs: Iterable[Mapping[str, float]]) -> None:
-    """Raise Diverged for a loss without a finite square, as of learners that take gradient steps by themselves."""
-    for log in logs:
-        for name, number in log.items():
-            if name.endswith("loss") and not can_be_learnt_from(number):
-                raise Diverged(f"{name} is {number:g}")
 
 
 @torch.no_grad()
@@ -46,31 +35,43 @@ def check_answers(player: Player, trajectory: Trajectory) -> None:
         raise Diverged("with the weights that were learnt, what the network answers is not finite")
 
 
-def explained(error: Diverged, settings: RunConfig, stage: str, phase: Phase, steps: int, run: RunFolder) -> Diverged:
-    """Return the error with a sentence about what diverged, after so many environment steps, and what to type."""
-    where = f"{stage}, phase {phase.name}," if stage else f"phase {phase.name}"
-    rate, command = getattr(phase.learner, "learning_rate", None), run.config().get("command")
-    now = "" if rate is None else f" ({rate:g} now)"
-    again = f"; begin again with, e.g.: {_again(command, run, settings, stage, rate / 10)}" if command and rate else ""
-    return Diverged(
-        f"{where} diverged after {steps:,} environment steps ({phase.learner.algorithm}): {error}; nothing of it was "
-        f"saved, and an earlier checkpoint is whole: try a lower learning_rate{now}, clip_gradient, smaller rewards "
-        f"(reward_scale), or float32 (--no-bf16){again}"
-    )
+class Divergence(Callback):
+    """A run ends with its first loss that is not finite, and the error says where, and what to type."""
+
+    def on_update(self, run: RunState, losses: list[dict[str, float]]) -> None:
+        """Raise Diverged for a loss without a finite square, as of learners that take gradient steps by themselves."""
+        for log in losses:
+            for name, number in log.items():
+                if name.endswith("loss") and not can_be_learnt_from(number):
+                    raise Diverged(f"{name} is {number:g}")
+
+    def on_end(self, run: RunState, error: BaseException | None) -> None:
+        if not isinstance(error, Diverged):
+            return
+        where = f"{run.stage}, phase {run.phase.name}," if run.stage else f"phase {run.phase.name}"
+        rate, command = getattr(run.phase.learner, "learning_rate", None), run.run_folder.config().get("command")
+        now = "" if rate is None else f" ({rate:g} now)"
+        again = f"; begin again with, e.g.: {_again(command, run, rate / 10)}" if command and rate else ""
+        raise Diverged(
+            f"{where} diverged after {run.at.steps:,} environment steps ({run.phase.learner.algorithm}): {error}; "
+            f"nothing of it was saved, and an earlier checkpoint is whole: try a lower learning_rate{now}, "
+            f"clip_gradient, smaller rewards (reward_scale), or float32 (--no-bf16){again}"
+        ) from None
 
 
-def _again(command: str, run: RunFolder, settings: RunConfig, stage: str, rate: float) -> str:
+def _again(command: str, run: RunState, rate: float) -> str:
     """Return the command that began a run, with another rate and another folder.
 
     A run of one seed begins with the weights after its last finished stage, where its agent can.
     """
     parser = ArgumentParser(add_help=False, allow_abbrev=False)
-    for option in ("--out", "--learning", "--stages", "--initial"):
+    for option in ("--out", "--stages", "--initial"):
         parser.add_argument(option)
+    parser.add_argument("--learning", action="append", default=[])
     typed, words = parser.parse_known_args(shlex.split(command))
-    typed.out, typed.learning = f"{run}-again", ",".join(filter(None, (typed.learning, f"learning_rate={rate:g}")))
-    left = settings.stages[settings.stages.index(stage) :]
+    typed.out, typed.learning = f"{run.run_folder}-again", ",".join([*typed.learning, f"learning_rate={rate:g}"])
+    settings, left = run.settings, run.settings.stages[run.at.stage :]
     if len(settings.seeds) == 1 and left != settings.stages and agent_entry(settings.agent).algorithm is None:
-        typed.stages, typed.initial = ",".join(left), str(run)
+        typed.stages, typed.initial = ",".join(left), str(run.run_folder)
     options = {f"--{name}": value for name, value in vars(typed).items() if value}
     return shlex.join([*words, *chain.from_iterable(options.items())])

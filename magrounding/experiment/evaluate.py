@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from traceback import format_exception
 from typing import Any
 
+from magrounding.agents.policy import evaluating
 from magrounding.envs.make import Game
 from magrounding.errors import Unplayable
 from magrounding.experiment.interrupt import StopRequest
@@ -23,13 +25,17 @@ from magrounding.play.evaluate import (
     REPORT_SEED,
     SELECTION_SEED,
     TRUE_MANUAL,
+    Evaluation,
+    ProgressCallback,
     evaluate_games,
 )
 from magrounding.play.lineup import ORACLE, OVERLAP, RANDOM, Lineup
 from magrounding.play.run_folder import RunFolder
 from magrounding.play.scripted import OverlapTeam, random_team
+from magrounding.play.team import Team
 from magrounding.registry import env_entry
 from magrounding.spec import EnvSpec, TextChoices
+from magrounding.threads import active_plan
 from magrounding.vector import VectorEnv
 
 PLAYERS = RANDOM, OVERLAP, ORACLE
@@ -107,13 +113,13 @@ class Evaluations:
         refused: set[str] = set()
         for name, play, text in places:
             games = most if text == TRUE_MANUAL else plan.baseline_games(most)
-            alias = plan.played_as(name, depends_on_names=session.depends_on_names), play, text
+            alias = plan.played_as(name, depends_on_names=_team(session).depends_on_names), play, text
             if alias not in played and name not in refused:
                 what = f"seed {self.seed}  {segment.stage.label} {segment.phase.name}: {name}, {play}"
                 what = what if text == TRUE_MANUAL else f"{what}, {text}"
                 try:
                     with self.stop.immediate(), self.display.games(what, games) as advance:
-                        played[alias] = session.evaluate(name, games, seed, play == GREEDY, text, advance).summary()
+                        played[alias] = play_set(session, name, games, seed, play == GREEDY, text, advance).summary()
                 except Unplayable as error:
                     refused.add(name)
                     self.display.say(f"{what}: left out, as {error}")
@@ -139,6 +145,37 @@ class Evaluations:
             f"seed {self.seed} {segment.stage.label} {segment.phase.name} after "
             f"{steps:,} steps: {play} play {what}, in {games:,} games at most, {', '.join(parts)}"
         )
+
+
+def play_set(
+    session: StageSession,
+    evaluation_set: str,
+    games: int,
+    seed: int,
+    greedy: bool,
+    manual: str,
+    on_progress: ProgressCallback,
+) -> Evaluation:
+    """Play games of an evaluation set with the weights as they are; arguments as of `evaluate_games`."""
+    since, team, settings = time.perf_counter(), _team(session), session.settings
+    with evaluating(*team.policies):
+        result = evaluate_games(
+            team,
+            session.segment.stage.sets[evaluation_set],
+            games,
+            seed,
+            greedy=greedy,
+            manual=manual,
+            num_threads=active_plan().world,
+            workers=settings.workers,
+            on_progress=on_progress,
+        )
+    session.clock.add("evaluation", since)
+    return result
+
+
+def _team(session: StageSession) -> Team:
+    return Team([player.policy for player in session.players], session.vec.spec)
 
 
 _TEAMS: Mapping[str, Callable[[VectorEnv], Actor]] = {

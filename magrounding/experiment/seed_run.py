@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 import time
 from collections import defaultdict, deque
-from collections.abc import Callable
-from contextlib import ExitStack, closing
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import asdict
 from statistics import median
 from typing import Any
 
@@ -17,46 +17,32 @@ from torch import Tensor
 
 from magrounding.agents.weights import save_weights
 from magrounding.errors import CheckpointError
-from magrounding.experiment.checkpoint import load_checkpoint, save_checkpoint
+from magrounding.experiment.callbacks import Callback, Position, RunState
+from magrounding.experiment.checkpoint import (
+    load_checkpoint,
+    pack_learners,
+    pack_session,
+    save_checkpoint,
+    unpack_learners,
+    unpack_session,
+)
+from magrounding.experiment.compiling import Compilation
 from magrounding.experiment.config import RunConfig
+from magrounding.experiment.divergence import Divergence
 from magrounding.experiment.evaluate import Evaluations
+from magrounding.experiment.initial import initial_policies
 from magrounding.experiment.interrupt import StopRequest
 from magrounding.experiment.metrics import MetricsLog
-from magrounding.experiment.phase import NotLearnt, Phase
-from magrounding.experiment.plan import Plan, Segment
+from magrounding.experiment.phase import NotLearnt
+from magrounding.experiment.plan import Plan
+from magrounding.experiment.preparation import Ramps, SegmentLearning
 from magrounding.experiment.progress import Display, duration
-from magrounding.experiment.stage import StageSession, initial_policies
-from magrounding.experiment.tracking import Sender
+from magrounding.experiment.stage import StageSession
 from magrounding.play.evaluate import REASSIGNED, TRUE_MANUAL
-from magrounding.play.run_folder import SeedFolder
+from magrounding.play.run_folder import RunFolder, SeedFolder
 from magrounding.training.clock import TRAINING, Clock
 from magrounding.training.prefixes import prefixed, under
 from magrounding.training.rollout import FinishedEpisodes
-
-
-@dataclass
-class Position:
-    """Position of one seed in its curriculum; JSON-able, part of every checkpoint."""
-
-    stage: int = 0  # index among the run's stages
-    phase: int = 0  # index among the stage's phases
-    steps: int = 0  # environment steps in the phase
-    updates: int = 0  # in the phase
-    total_steps: int = 0  # in all phases
-    evaluated_at: int = 0  # steps of the phase's last evaluation
-    best: float = -math.inf  # win rate, or score, of the phase's best weights; −∞ before the first evaluation
-    best_steps: int = 0  # steps of the phase at which those were
-    reading: float | None = None  # wins with true manuals less those with reassigned ones, in the last evaluation
-    began_at: float = 0.0  # seconds of training of the seed when the phase began
-    seconds: float = 0.0  # wall time of the seed
-    spent: dict[str, float] = field(default_factory=dict)  # seconds by what they were spent on
-    metrics_size: int = 0  # bytes of metrics.jsonl that belong to this state
-    finished: bool = False
-    unlearnt: str = ""  # by the gate of the phase before, in a sentence
-
-    def __post_init__(self) -> None:
-        self.best = -math.inf if self.best is None else self.best  # JSON has no −∞
-
 
 _STEADY = 10
 """Updates of an algorithm from which its speed is known; the first ones compile."""
@@ -71,22 +57,22 @@ def is_finished(settings: RunConfig, folder: SeedFolder) -> bool:
     return at.finished and at.stage + 1 == len(settings.stages)
 
 
-class SeedRun:
-    """The curriculum of one seed; `run` trains what is left of it."""
+class SeedRun(RunState):
+    """The curriculum of one seed; `run` trains what is left of it, and tells callbacks."""
 
     def __init__(
         self,
         plan: Plan,
+        run_folder: RunFolder,
         seed: int,
-        folder: SeedFolder,
         device: torch.device,
         display: Display,
         stop: StopRequest,
-        send: Callable[[int, SeedFolder, bool], Sender],
+        callbacks: Sequence[Callback],
     ) -> None:
-        self.plan, self.settings, self.seed, self.folder, self.device = plan, plan.config, seed, folder, device
-        self.at = Position()
-        self._display, self._stop, self._send = display, stop, send
+        super().__init__(plan, run_folder, seed, display)
+        self.device, self._stop = device, stop
+        self._callbacks = Divergence(), SegmentLearning(), Compilation(), Ramps(), *callbacks
         self._clock = Clock()
         self._window: deque[float] = deque()
         self._best: dict[str, Tensor] = {}  # weights and optimiser statistics of the phase's best evaluation
@@ -98,26 +84,8 @@ class SeedRun:
         self._rates: defaultdict[str, deque[float]] = defaultdict(lambda: deque(maxlen=4 * _STEADY))
 
     @property
-    def _index(self) -> int:
-        """Which of the plan's segments is trained."""
-        before = self.settings.stages[: self.at.stage]
-        return sum(len(self.plan.of_stage(stage)) for stage in before) + self.at.phase
-
-    @property
-    def segment(self) -> Segment:
-        return self.plan.segments[self._index]
-
-    @property
-    def stage(self) -> str:
-        return self.segment.stage.name
-
-    @property
     def _measure(self) -> str:
         return self.segment.stage.measure
-
-    @property
-    def phase(self) -> Phase:
-        return self.segment.phase
 
     def run(self) -> None:
         """Train all phases of all stages that are left.
@@ -125,19 +93,38 @@ class SeedRun:
         KeyboardInterrupt after a signal, the state saved; Diverged; NotLearnt at a gate that is or was missed.
         """
         self._load()
-        self._sender = self._send(self.seed, self.folder, self.at.finished)
         with ExitStack() as stack:
-            stack.callback(lambda: self._sender.close(finished=self.at.finished))  # whatever ended the run
-            self._log = stack.enter_context(closing(MetricsLog(self.folder, self.at.metrics_size, self._sender.add)))
-            self._sender.hold()
-            self._evaluations = Evaluations(self.plan, self.seed, self._write_result, self._display, self._stop)
+            for callback in self._callbacks:
+                stack.enter_context(self._told(callback))
+            log = MetricsLog(self.folder, self.at.metrics_size, lambda line: self._tell("on_line", line))
+            self._log = stack.enter_context(closing(log))
+            if self.folder.checkpoint.exists():
+                self._tell("on_checkpoint")
+            self._evaluations = Evaluations(self.plan, self.seed, self._write_result, self.display, self._stop)
             self._last_tick = time.monotonic()
             while self._goes_on():
-                where = self._clock, self.folder, self._display
-                with closing(StageSession(self.segment, self.seed, self.device, *where)) as session:
-                    self._enter(session)
-                    self._train(session)
-                    self._finish(session)
+                beside = self._clock, self.folder, self.display
+                self.session = StageSession(self.segment, self.seed, self.device, *beside)
+                with closing(self.session):
+                    self._enter()
+                    self._train()
+                    self._finish()
+
+    @contextmanager
+    def _told(self, callback: Callback) -> Iterator[None]:
+        """Tell a callback that the seed begins or goes on, and in the end that it ends."""
+        callback.on_start(self)
+        try:
+            yield
+        except BaseException as error:
+            callback.on_end(self, error)
+            raise
+        callback.on_end(self, None)
+
+    def _tell(self, moment: str, *about: Any) -> None:
+        """Tell all callbacks of a moment."""
+        for callback in self._callbacks:
+            getattr(callback, moment)(self, *about)
 
     def _goes_on(self) -> bool:
         """Return whether a phase is left; NotLearnt where the one before missed its gate, and the run stops there."""
@@ -168,61 +155,65 @@ class SeedRun:
             self.at.stage, self.at.finished = self.at.stage + 1, False
         self._clock.spent = dict(self.at.spent)
 
-    def _enter(self, session: StageSession) -> None:
-        """Begin the phase in a session, or resume it where the checkpoint left it."""
-        source = self.folder.checkpoint
-        window = []
-        if self._resumed:
-            window = self._resumed["window"].tolist()
-            session.resume(under("session/", self._resumed), source, self.at.total_steps)
-            self._resumed = {}
-        else:
-            if self._carried:
-                # An optimiser's statistics are useless to another algorithm.
-                before = self.plan.segments[self._index - 1].phase
-                same = before.learner.algorithm == self.phase.learner.algorithm
-                session.inherit(self._carried, source, optimizer=same and self.settings.carry_optimizer)
-            elif self.settings.initial:
-                for player, policy in zip(session.players, initial_policies(self.plan), strict=True):
-                    player.policy.load_state_dict(policy.state_dict())
-            session.start()
-            if self.at.phase and self.settings.evaluation.every:
-                self._evaluate_within(session)  # weights to fall back on if training makes them worse
+    def _enter(self) -> None:
+        """Begin the phase in its session, or resume it where the checkpoint left it."""
+        source, session, resumed = self.folder.checkpoint, self.session, self._resumed
+        self._resumed, games, window = {}, {}, []
+        if resumed:
+            window = resumed["window"].tolist()
+            games = unpack_session(under("session/", resumed), session, source)
+        elif self._carried:
+            # An optimiser's statistics are useless to another algorithm.
+            before = self.plan.segments[self.segment_index - 1].phase
+            same = before.learner.algorithm == self.phase.learner.algorithm
+            optimizer = same and self.settings.carry_optimizer
+            unpack_learners(self._carried, session.learners, source, optimizer=optimizer)
+        elif self.settings.initial:
+            for player, policy in zip(session.players, initial_policies(self.plan), strict=True):
+                player.policy.load_state_dict(policy.state_dict())
+        self._tell("on_phase")
         self._window = deque(map(float, window), maxlen=self.phase.until.window)
+        if resumed:
+            session.resume(games, self.at.total_steps)
+            return
+        session.start()
+        if self.at.phase and self.settings.evaluation.every:
+            self._evaluate_within()  # weights to fall back on if training makes them worse
 
-    def _train(self, session: StageSession) -> None:
+    def _train(self) -> None:
         """Iterate until the phase is over."""
         every = self.settings.evaluation.every
         while True:
             if every and self.at.steps - self.at.evaluated_at >= every:
                 self._write_line()
-                self._save(session)
-                self._evaluate_within(session)
+                self._save()
+                self._evaluate_within()
             if self._stop.requested:
                 self._write_line()
-                self._save(session)
+                self._save()
                 self._stop.stop()
             if self._promoted():
                 return
             whole_run = self.phase.learner.schedule == "run"
-            session.follow_ramps(self.at.steps)
-            games, losses = session.iterate(self.at.total_steps if whole_run else self.at.steps)
-            self._count(session, games, losses)
+            games, losses = self.session.iterate(self.at.total_steps if whole_run else self.at.steps)
+            self._count(games, losses)
+            self._tell("on_update", losses)
             if self.at.updates % self.settings.log_every == 0:
                 self._write_line()
                 if time.monotonic() - self._last_save >= self.settings.save_every:
-                    self._save(session)
+                    self._save()
 
-    def _finish(self, session: StageSession) -> None:
+    def _finish(self) -> None:
         """Choose the phase's best weights, write them, report on them, and step on to the next phase or stage."""
+        session = self.session
         self._write_line()
-        self._save(session)
+        self._save()
         if self.at.best > -math.inf and self.at.evaluated_at < self.at.steps:
-            self._evaluate_within(session)
+            self._evaluate_within()
         if self._best:
-            session.inherit(self._best, self.folder.checkpoint, optimizer=False)
+            unpack_learners(self._best, session.learners, self.folder.checkpoint, optimizer=False)
         else:
-            self._best, self.at.best_steps = session.trained(), self.at.steps
+            self._best, self.at.best_steps = pack_learners(session.learners), self.at.steps
         record = {
             "env": self.settings.env,
             "vocabulary": session.vec.spec.vocabulary_hash,
@@ -256,14 +247,14 @@ class SeedRun:
             finished=last_phase and last_stage,
             unlearnt=unlearnt,
         )
-        self._save(None)
+        self._save(within=False)
 
-    def _evaluate_within(self, session: StageSession) -> None:
+    def _evaluate_within(self) -> None:
         """Evaluate within a phase; one set's games choose the best weights, those of others are only reported."""
-        results, name = self._evaluations.within(session), self.settings.evaluation.selection_set
+        results, name = self._evaluations.within(self.session), self.settings.evaluation.selection_set
         result, wrong = results.get((name, TRUE_MANUAL)), results.get((name, REASSIGNED))
         if result is not None and result[self._measure] >= self._least(int(result["games"])):
-            self._best = session.trained()
+            self._best = pack_learners(self.session.learners)
             self.at.best, self.at.best_steps = result[self._measure], self.at.steps
         if result is not None and wrong is not None:
             self.at.reading = result[self._measure] - wrong[self._measure]
@@ -281,16 +272,16 @@ class SeedRun:
             return best
         return best + math.sqrt(2 * best * (1 - best) / games)
 
-    def _count(self, session: StageSession, games: FinishedEpisodes, losses: list[dict[str, float]]) -> None:
+    def _count(self, games: FinishedEpisodes, losses: list[dict[str, float]]) -> None:
         self.at.updates += 1
-        self.at.steps += session.steps_per_update
-        self.at.total_steps += session.steps_per_update
+        self.at.steps += self.session.steps_per_update
+        self.at.total_steps += self.session.steps_per_update
         self._window.extend((games.score if self._measure == "score" else games.won).tolist())
         self._games.append(games)
         self._losses.append(losses)
-        for fault in session.new_faults():
+        for fault in self.session.new_faults():
             self._write_result("fault", fault)
-        self._rates[self.phase.learner.algorithm].append(self._tick() / session.steps_per_update)
+        self._rates[self.phase.learner.algorithm].append(self._tick() / self.session.steps_per_update)
         self._show()
 
     @property
@@ -311,6 +302,8 @@ class SeedRun:
 
     def _promoted(self) -> bool:
         at, phase, minutes = self.at, self.phase, (self._training_seconds() - self.at.began_at) / 60
+        if at.ended:
+            return True
         ramping = any(at.steps < ramp.end for ramp in phase.ramps.values())
         games, wins = len(self._window), self._window_mean() or 0.0
         return phase.until.reached(at.steps, games, wins, minutes, at.reading, ramping=ramping)
@@ -333,6 +326,8 @@ class SeedRun:
     def _write_result(self, kind: str, result: dict[str, Any]) -> dict[str, Any]:
         line = {**self._line(kind), **result}
         self._log.write(line)
+        if kind == "evaluation":
+            self._tell("on_evaluation", line)
         return line
 
     def _write_line(self) -> None:
@@ -368,27 +363,27 @@ class SeedRun:
             f"{self._speed:,.0f} steps/s",
         )
         part = None if budget is None else min(1.0, steps / budget)
-        self._display.show(f"seed {self.seed} {self.segment.label}", part, numbers)
+        self.display.show(f"seed {self.seed} {self.segment.label}", part, numbers)
 
     def _seconds_left(self) -> float | None:
         """Seconds left at the speed of each algorithm so far, if no phase ends early; None where one is not known."""
         total = 0.0
-        for i, segment in enumerate(self.plan.segments[self._index :]):
+        for i, segment in enumerate(self.plan.segments[self.segment_index :]):
             steps, rates = segment.phase.until.steps, self._rates[segment.phase.learner.algorithm]
             if steps is None or len(rates) < _STEADY:
                 return None
             total += max(0, steps - (self.at.steps if i == 0 else 0)) * median(rates)
         return total * (1 + self._clock.spent.get("evaluation", 0.0) / self._training_seconds())
 
-    def _save(self, session: StageSession | None) -> None:
-        """Write the checkpoint; without a session, one between two phases."""
+    def _save(self, *, within: bool = True) -> None:
+        """Write the checkpoint, of a state within a phase or between two."""
         since = time.perf_counter()
         self._tick()
         self.at.spent = dict(self._clock.spent)
         self.at.metrics_size = self._log.sync()
         tensors = {**prefixed("carried/", self._carried), **prefixed("best/", self._best)}
-        if session is not None:
-            tensors |= prefixed("now/session/", session.state())
+        if within:
+            tensors |= prefixed("now/session/", pack_session(self.session))
             tensors["now/window"] = torch.tensor(list(self._window), dtype=torch.float32)
         record = {
             "env": self.settings.env,
@@ -399,6 +394,6 @@ class SeedRun:
             "position": asdict(self.at),
         }
         save_checkpoint(self.folder.checkpoint, record, tensors)
-        self._sender.hold()
+        self._tell("on_checkpoint")
         self._last_save = time.monotonic()
         self._clock.add("saving", since)

@@ -15,14 +15,16 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from queue import SimpleQueue
 from threading import Thread
+from traceback import format_exception_only
 from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta
 
 from magrounding.errors import CheckpointError, ConfigurationError, MissingExtra
+from magrounding.experiment.callbacks import Callback, Position, RunState
 from magrounding.experiment.checkpoint import read_record
-from magrounding.experiment.config import RunConfig, parse_config
+from magrounding.experiment.config import parse_config
 from magrounding.experiment.metrics import read_metrics
 from magrounding.experiment.trackers import DEFAULT
 from magrounding.play.run_folder import RunFolder, SeedFolder
@@ -60,7 +62,7 @@ class Tracking:
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-able, as an entry of a file; nothing of the default."""
-        return {} if self == Tracking() else {TRACKING: {"trackers": list(self.trackers), "project": self.project}}
+        return {} if self == Tracking() else {TRACKING: msgspec.to_builtins(self)}
 
 
 def tracking_of(config: Mapping[str, Any], trackers: Sequence[str] | None, project: str | None) -> Tracking:
@@ -81,65 +83,59 @@ class _Remembered:
     complete: tuple[str, ...] = ()
 
 
-class Sender:
-    """Sender of what one seed measures; a tracker that fails is left out, and that is said once.
+@dataclass
+class Sender(Callback):
+    """Sender of what each seed measures; a tracker that fails is left out, and that is said once.
+
+    Trackers that have everything of a finished seed are not asked again.
 
     Args:
         tracking: where to.
-        settings: of the run.
-        run: folder of the whole run.
         say: where sentences about failures go.
-        seed: which of its seeds.
-        folder: of the seed.
-        finished: nothing new will be measured: trackers that have everything are not asked again.
-        note: where the sentence about numbers that are left out goes; by default the same place.
+        note: where the sentence about numbers that are left out goes.
+        patience: seconds that the end of a seed waits for its trackers; None: for ever.
     """
 
-    def __init__(
-        self,
-        tracking: Tracking,
-        settings: RunConfig,
-        run: RunFolder,
-        say: Callable[[str], object],
-        seed: int,
-        folder: SeedFolder,
-        finished: bool,
-        note: Callable[[str], object] | None = None,
-    ) -> None:
-        self._run, self._say, self._note = run, say, note or say
+    tracking: Tracking
+    say: Callable[[str], object]
+    note: Callable[[str], object]
+    patience: float | None = PATIENCE
+
+    def on_start(self, run: RunState) -> None:
+        tracking, known = self.tracking, _remembered(run.folder)
         self._left_out: set[str] = set()
-        self._file, known = folder.trackers, _remembered(folder)
-        complete = known.complete if finished and known.project == tracking.project else ()
-        self._known = _Remembered(known.name or _new_name(run, seed), tracking.project, complete)
+        complete = known.complete if run.at.finished and known.project == tracking.project else ()
+        self._run, self._file = run.run_folder, run.folder.trackers
+        self._known = _Remembered(known.name or _new_name(self._run, run.seed), tracking.project, complete)
         missing = [each for each in tracking.trackers if each not in complete]
         self._remember(missing)
-        about = tracking.project, self._known.name, {**settings.as_dict(), "seed": seed}
-        self._feeds = [_Feed(each, folder.path / each, about) for each in missing]
+        about = tracking.project, self._known.name, {**run.settings.as_dict(), "seed": run.seed}
+        self._feeds = [_Feed(each, run.folder.path / each, about) for each in missing]
 
-    def add(self, line: Mapping[str, Any]) -> None:
+    def on_line(self, run: RunState, line: Mapping[str, Any]) -> None:
         """Take a line that was written; most trackers get it once a checkpoint holds it."""
         self._left_out |= {
             name for name, x in line.items() if x is None or (isinstance(x, float) and not math.isfinite(x))
         }
         self._put(line)
 
-    def hold(self) -> None:
-        """Tell that a checkpoint holds all lines so far."""
+    def on_checkpoint(self, run: RunState) -> None:
         self._put(_HELD)
         self._report()
 
-    def close(self, *, finished: bool, for_ever: bool = False) -> None:
-        """Send the last step too where the run is finished, and wait for PATIENCE at most, or for ever."""
+    def on_end(self, run: RunState, error: BaseException | None) -> None:
+        """Send the last step too where the seed is finished, and wait."""
+        finished = run.at.finished
         self._put(_FINISHED if finished else _STOPPED)
-        until = None if for_ever else time.monotonic() + PATIENCE
+        until = None if self.patience is None else time.monotonic() + self.patience
         for feed in self._feeds:
             feed.join(None if until is None else max(0.0, until - time.monotonic()))
             if feed.is_alive():
-                feed.failure = f"it did not take everything within {PATIENCE:g} s"
+                feed.failure = f"it did not take everything within {self.patience:g} s"
         self._report()
         if self._left_out and self._feeds:
             names = ", ".join(sorted(self._left_out))
-            self._note(f"trackers show finite numbers alone; NaN and infinity are left out: they were among {names}")
+            self.note(f"trackers show finite numbers alone; NaN and infinity are left out: they were among {names}")
         if finished:
             sent = [feed.id for feed in self._feeds]
             self._known = replace(self._known, complete=(*self._known.complete, *sent))
@@ -158,7 +154,7 @@ class Sender:
     def _report(self) -> None:
         for feed in [each for each in self._feeds if each.failure]:
             self._feeds.remove(feed)
-            self._say(
+            self.say(
                 f"tracker {feed.id}: {feed.failure}; nothing of the run is lost, send what is missing with: "
                 f"magrounding track {self._run} --tracker {feed.id}"
             )
@@ -184,8 +180,7 @@ class _Feed(Thread):
         except MissingExtra as error:
             self.failure = str(error)
         except BaseException as error:  # a third party's, even one that wants to end the process
-            first = next(iter(str(error).splitlines()), "")
-            self.failure = f"it failed ({type(error).__name__}: {first})" if first else f"it failed ({error!r})"
+            self.failure = f"it failed ({format_exception_only(error)[0].splitlines()[0]})"
 
     def _steps(self, *, at_once: bool) -> Iterator[tuple[int, dict[str, float]]]:
         """(Step, metrics) of every step to which no line can be added any more, and which will not be taken back."""
@@ -221,12 +216,11 @@ def numbers(line: Mapping[str, Any]) -> dict[str, float]:
     }
 
 
-def _held(folder: SeedFolder) -> tuple[list[dict[str, Any]], bool]:
-    """The lines of metrics that a resume does not take back, and whether none can follow."""
+def _position(folder: SeedFolder) -> Position:
+    """How far a seed is; one that was published has weights and no checkpoint."""
     if folder.checkpoint.exists():
-        position = read_record(folder.checkpoint)["position"]
-        return read_metrics(folder.metrics, position["metrics_size"]), position["finished"]
-    return (read_metrics(folder.metrics), True) if folder.has_weights() else ([], False)
+        return Position(**read_record(folder.checkpoint)["position"])
+    return Position(finished=folder.has_weights())
 
 
 def lacking(run: RunFolder) -> tuple[str, ...]:
@@ -234,7 +228,7 @@ def lacking(run: RunFolder) -> tuple[str, ...]:
     config = run.config()
     asked = [each for each in tracking_of(config, None, None).trackers if each not in DEFAULT]
     folders = run.of_seeds(parse_config(config).seeds).values()
-    finished = [folder for folder in folders if folder.checkpoint.exists() and _held(folder)[1]]
+    finished = [folder for folder in folders if folder.checkpoint.exists() and _position(folder).finished]
     return tuple(each for each in asked if any(each not in _remembered(folder).complete for folder in finished))
 
 
@@ -262,16 +256,18 @@ def track(run: RunFolder, tracking: Tracking, note: Callable[[str], object] = pr
     """
     settings = parse_config(run.config())
     failed: list[str] = []
-    sent = False
+    sender, sent = Sender(tracking, failed.append, note, patience=None), False
     for seed, folder in run.of_seeds(settings.seeds).items():
-        lines, finished = _held(folder)
-        if not lines:
+        state = RunState(settings.resolve(), run, seed, at=_position(folder))
+        # A resume takes back what its checkpoint does not hold.
+        lines = read_metrics(folder.metrics, state.at.metrics_size if folder.checkpoint.exists() else None)
+        if not lines or state.at == Position():
             continue
-        sender = Sender(tracking, settings, run, failed.append, seed, folder, finished, note)
+        sender.on_start(state)
         for line in lines:
-            sender.add(line)
-        sender.hold()
-        sender.close(finished=finished, for_ever=True)
+            sender.on_line(state, line)
+        sender.on_checkpoint(state)
+        sender.on_end(state, None)
         sent = True
         if failed:
             raise CheckpointError(failed[0])

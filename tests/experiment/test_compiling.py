@@ -9,7 +9,7 @@ import torch
 from magrounding.agents.relread import kernels
 from magrounding.envs.rtfm import oracle
 from magrounding.experiment import compiling
-from magrounding.experiment.compiling import compiled_beside
+from magrounding.experiment.compiling import called_later, compiled_beside
 from magrounding.experiment.config import make_config
 from magrounding.experiment.stage import StageSession
 from magrounding.jit import cached_njit
@@ -60,7 +60,7 @@ def test_what_is_compiled_beside_is_what_a_session_calls():
 
     (segment,) = make_config("ma_rtfm", preset="demo", stages=("s1",)).resolve().segments
     session = StageSession(segment, 0, torch.device("cpu"))
-    for function, arguments in session._called_later(session.vec):
+    for function, arguments in called_later(session):
         function(*arguments)
     before = compiled()
     assert before["_relate_back"]

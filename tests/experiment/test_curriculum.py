@@ -12,6 +12,8 @@ from rich.console import Console
 import magrounding as mg
 from magrounding.cli.train import ended
 from magrounding.errors import CheckpointError, ConfigurationError, MagroundingError
+from magrounding.experiment import evaluate as evaluation
+from magrounding.experiment.checkpoint import pack_learners
 from magrounding.experiment.config import read_config
 from magrounding.experiment.metrics import read_metrics
 from magrounding.experiment.phase import Promotion
@@ -148,21 +150,21 @@ def test_a_finished_run_resumes_to_nothing(finished):
 def test_the_best_weights_on_train_are_carried_over(tmp_path, monkeypatch):
     """The first evaluation of s1 on `train` is made the best; s2 starts from those weights, whatever `eval` says."""
     seen, started = [], {}
-    evaluate = StageSession.evaluate
+    evaluate = evaluation.play_set
 
     def praise(self, name, games, *more, **options):
         result = evaluate(self, name, games, *more, **options)
         if self.segment.stage.name == "s1" and games == 6:
             if name == "train":
-                seen.append(self.trained())
+                seen.append(pack_learners(self.learners))
             result.won[:] = len(seen) == 1 if name == "train" else len(seen) > 1
         return result
 
     def start(self):
-        started[self.segment.stage.name] = self.trained()
+        started[self.segment.stage.name] = pack_learners(self.learners)
         self.source.start(0)
 
-    monkeypatch.setattr(StageSession, "evaluate", praise)
+    monkeypatch.setattr(evaluation, "play_set", praise)
     monkeypatch.setattr(StageSession, "start", start)
     learn(tiny_settings(stages=("s1", "s2")), tmp_path / "run")
     assert len(seen) == 3

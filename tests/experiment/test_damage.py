@@ -12,12 +12,12 @@ import torch
 
 import magrounding as mg
 from magrounding.errors import CheckpointError, MagroundingError, RegistrationError
+from magrounding.experiment import evaluate as evaluation
 from magrounding.experiment import seed_run
 from magrounding.experiment.checkpoint import load_checkpoint
 from magrounding.experiment.config import read_config
 from magrounding.experiment.metrics import read_metrics
 from magrounding.experiment.reports.run import write_report
-from magrounding.experiment.stage import StageSession
 from magrounding.play.run_folder import METRICS_FILE, RunFolder
 from magrounding.storage import partial_path, read_json, write_json
 from tests.experiment.tiny_runs import (
@@ -69,7 +69,7 @@ def edit(path, old, new):
 @pytest.mark.parametrize("stops", [(4, 1), (1, 3, 0)])
 def test_stops_within_one_report(finished, tmp_path, monkeypatch, stops):
     """Ctrl-C among the evaluations of a report, again after it was resumed: nothing is counted twice."""
-    evaluate, folder = StageSession.evaluate, tmp_path / "run"
+    evaluate, folder = evaluation.play_set, tmp_path / "run"
     for last in stops:
         done = count()
 
@@ -78,12 +78,12 @@ def test_stops_within_one_report(finished, tmp_path, monkeypatch, stops):
                 raise KeyboardInterrupt
             return evaluate(*arguments, **options)
 
-        monkeypatch.setattr(StageSession, "evaluate", stopped)
+        monkeypatch.setattr(evaluation, "play_set", stopped)
         with pytest.raises(KeyboardInterrupt):
             learn(tiny_settings(**BRIEF), folder, resume=folder.exists())
         evaluations = [line for line in read_metrics(folder / METRICS_FILE) if line["kind"] == "evaluation"]
         assert len(evaluations) == last
-    monkeypatch.setattr(StageSession, "evaluate", evaluate)
+    monkeypatch.setattr(evaluation, "play_set", evaluate)
     resume(folder)
     assert timeless(folder) == timeless(finished)
     assert torch.equal(weights_of(folder, "s1"), weights_of(finished, "s1"))

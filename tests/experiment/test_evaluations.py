@@ -9,6 +9,7 @@ from rich.console import Console
 import magrounding as mg
 from magrounding.cli import train
 from magrounding.envs.make import Game
+from magrounding.experiment import evaluate as evaluation
 from magrounding.experiment.config import read_config
 from magrounding.experiment.evaluate import play_baselines
 from magrounding.experiment.metrics import read_metrics
@@ -16,7 +17,6 @@ from magrounding.experiment.presets import find_preset
 from magrounding.experiment.progress import Display
 from magrounding.experiment.reports.run import report
 from magrounding.experiment.results import read_results
-from magrounding.experiment.stage import StageSession
 from magrounding.play.evaluate import PLAYS, REPORT_SEED, evaluate
 from magrounding.play.run_folder import METRICS_FILE
 from magrounding.registry import AGENTS, ENVS
@@ -29,13 +29,13 @@ def reader(tmp_path_factory):
     folder, played, out = tmp_path_factory.mktemp("runs") / "reader", [], io.StringIO()
     settings = tiny_settings(stages=("s1",), phases=phases_of(90))
     with pytest.MonkeyPatch.context() as patch:
-        play = StageSession.evaluate
+        play = evaluation.play_set
 
         def noted(self, name, games, seed, greedy, manual, *more):
             played.append((name, games, greedy, manual))
             return play(self, name, games, seed, greedy, manual, *more)
 
-        patch.setattr(StageSession, "evaluate", noted)
+        patch.setattr(evaluation, "play_set", noted)
         learn(settings, folder, display=Display(Console(file=out, width=1000)))
     return folder, played, out.getvalue()
 

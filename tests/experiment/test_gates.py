@@ -9,11 +9,11 @@ import torch
 from magrounding.cli import train
 from magrounding.cli.command import CommandLine
 from magrounding.errors import ConfigurationError
+from magrounding.experiment import evaluate as evaluation
 from magrounding.experiment.config import make_config, read_config
 from magrounding.experiment.phase import Gate, NotLearnt
 from magrounding.experiment.reports.compare import comparison
 from magrounding.experiment.results import read_results
-from magrounding.experiment.stage import StageSession
 from magrounding.play.evaluate import TRUE_MANUAL
 from tests.experiment.tiny_runs import learn, phases_of, tiny_settings, weights_of
 
@@ -37,7 +37,7 @@ def judged(folder):
 
 def winning(monkeypatch, **won):
     """Let teams win so many evaluation games of a stage with true manuals, and a tenth with wrong ones."""
-    evaluate = StageSession.evaluate
+    evaluate = evaluation.play_set
 
     def decided(session, name, games, seed, greedy, manual, *rest):
         result = evaluate(session, name, games, seed, greedy, manual, *rest)
@@ -45,7 +45,7 @@ def winning(monkeypatch, **won):
         result.won[:] = np.arange(len(result.won)) < share * len(result.won)
         return result
 
-    monkeypatch.setattr(StageSession, "evaluate", decided)
+    monkeypatch.setattr(evaluation, "play_set", decided)
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,8 @@ import torch
 
 import magrounding as mg
 from magrounding.errors import ConfigurationError
-from magrounding.experiment.checkpoint import load_checkpoint, save_checkpoint
+from magrounding.experiment import evaluate as evaluation
+from magrounding.experiment.checkpoint import load_checkpoint, pack_learners, save_checkpoint
 from magrounding.experiment.config import read_config
 from magrounding.experiment.metrics import read_metrics
 from magrounding.experiment.phase import Promotion, Ramp
@@ -66,7 +67,7 @@ def test_each_phase_leaves_its_weights(taught):
 def test_weights_that_win_more_by_chance_do_not_take_the_place_of_those_of_the_phase_before(
     tmp_path, monkeypatch, won, stays
 ):
-    evaluate, run = StageSession.evaluate, tmp_path / "run"
+    evaluate, run = evaluation.play_set, tmp_path / "run"
 
     def half_and_then_more(session, *arguments):
         result = evaluate(session, *arguments)
@@ -74,7 +75,7 @@ def test_weights_that_win_more_by_chance_do_not_take_the_place_of_those_of_the_p
         result.won[:] = np.arange(len(result.won)) < (won if learnt else 0.5) * len(result.won)
         return result
 
-    monkeypatch.setattr(StageSession, "evaluate", half_and_then_more)
+    monkeypatch.setattr(evaluation, "play_set", half_and_then_more)
     settings = taught_settings(stages=("s1",))
     more = replace(settings.evaluation, selection_games=100)  # 7.1 % is a standard error
     learn(replace(settings, evaluation=more), run)
@@ -101,7 +102,7 @@ def started_with(settings, folder, monkeypatch):
     started, start = {}, StageSession.start
 
     def noted(self):
-        started[self.segment.stage.name, self.phase.name] = self.trained()
+        started[self.segment.stage.name, self.phase.name] = pack_learners(self.learners)
         start(self)
 
     monkeypatch.setattr(StageSession, "start", noted)
@@ -205,7 +206,7 @@ def test_a_killed_run_goes_on_with_the_ramp_where_it_was(tmp_path):
 
 def reading_from(steps, monkeypatch):
     """Evaluations in which agents win, with true manuals alone, from so many environment steps on."""
-    evaluate = StageSession.evaluate
+    evaluate = evaluation.play_set
 
     def read(session, name, games, seed, greedy, manual, *rest):
         result = evaluate(session, name, games, seed, greedy, manual, *rest)
@@ -215,7 +216,7 @@ def reading_from(steps, monkeypatch):
         result.won[:] = manual == TRUE_MANUAL and updates * session.steps_per_update >= steps
         return result
 
-    monkeypatch.setattr(StageSession, "evaluate", read)
+    monkeypatch.setattr(evaluation, "play_set", read)
 
 
 WHEN_IT_READS = Promotion(steps=240, reading=0.5)

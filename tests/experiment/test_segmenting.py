@@ -14,6 +14,8 @@ from magrounding.cli.command import CommandLine
 from magrounding.envs.make import make_vec
 from magrounding.errors import ConfigurationError
 from magrounding.experiment import segmenting
+from magrounding.experiment.checkpoint import pack_learners, pack_session, unpack_learners, unpack_session
+from magrounding.experiment.preparation import prepare_segmenters
 from magrounding.experiment.stage import StageSession
 from magrounding.play.evaluate import evaluate
 from magrounding.play.loading import load_team
@@ -60,7 +62,7 @@ def cut(session):
 )
 def test_a_stage_begins_with_cuts_that_learning_leaves_alone_and_checkpoints_keep(agent, segments):
     begun = session(agent, segments=segments)
-    begun.start()
+    prepare_segmenters(begun)
     first = cut(begun)
     assert len(first[0]) > 1 < first[0].shape[1]
     begun.source.start(3)
@@ -70,7 +72,7 @@ def test_a_stage_begins_with_cuts_that_learning_leaves_alone_and_checkpoints_kee
         torch.testing.assert_close(now, before)
     resumed = session(agent, segments=segments)
     begun.source.start(3)
-    resumed.resume(begun.state(), None, 60)
+    resumed.resume(unpack_session(pack_session(begun), resumed, None), 60)
     for now, before in zip(cut(resumed), first, strict=True):
         torch.testing.assert_close(now, before)
     for own, kept in zip(resumed.weights(), begun.weights(), strict=True):
@@ -82,11 +84,11 @@ def test_a_stage_begins_with_cuts_that_learning_leaves_alone_and_checkpoints_kee
 
 def test_each_stage_learns_its_own_sentences():
     first, second = session("relread"), session("relread", "s5")
-    first.start()
-    second.inherit(first.trained(), None)
+    prepare_segmenters(first)
+    unpack_learners(pack_learners(first.learners), second.learners, None)
     inherited = second.weights()[0]["segments.known"].clone()
     torch.testing.assert_close(inherited, first.weights()[0]["segments.known"], rtol=0, atol=0)
-    second.start()
+    prepare_segmenters(second)
     assert (second.weights()[0]["segments.known"] != inherited).any()
 
 

@@ -7,6 +7,7 @@ import torch
 
 import magrounding as mg
 from magrounding.agents.policy import LABELS
+from magrounding.experiment.checkpoint import pack_learners
 from magrounding.experiment.metrics import read_metrics
 from magrounding.experiment.phase import Promotion
 from magrounding.experiment.stage import StageSession
@@ -78,14 +79,14 @@ def session_of(learner, **changes):
 def test_there_is_one_learner_or_one_for_each_agent(learner):
     for share in (True, False):
         session = session_of(learner, share_parameters=share)
-        before = session.trained()
+        before = pack_learners(session.learners)
         _, losses = session.iterate(0)
         assert len(losses) == len(session.learners) == session.settings.num_learners == (1 if share else 3)
         assert len({id(player.policy) for player in session.players}) == len(session.learners)
         assert len(session.weights()) == 3
         first, second, _ = session.weights()
         assert all(torch.equal(first[name], second[name]) for name in first) == share
-        after = session.trained()
+        after = pack_learners(session.learners)
         assert not all(torch.equal(before[name], after[name]) for name in before)
         draws = [player.generator.initial_seed() for player in session.players]
         assert len(set(draws)) == 3  # one network, but each agent draws its own actions

@@ -16,6 +16,7 @@ from magrounding.cli import track as cli_track
 from magrounding.cli.command import CommandLine
 from magrounding.errors import CheckpointError, ConfigurationError
 from magrounding.experiment import curriculum
+from magrounding.experiment.callbacks import Position, RunState
 from magrounding.experiment.metrics import MetricsLog, read_metrics
 from magrounding.experiment.trackers.mlflow_run import accepted
 from magrounding.experiment.trackers.tensorboard_events import TensorBoard
@@ -92,19 +93,18 @@ def line(step, stage="s1", **more):
     return {"kind": "train", "stage": stage, "phase": "reinforce", "total_steps": step, **more}
 
 
-def sender_of(folder, *trackers, say=lambda sentence: None, finished=False):
-    run = RunFolder(folder)
-    return Sender(Tracking(trackers), tiny_settings(), run, say, 0, run.seed(0, 1), finished)
-
-
-def send(sender, lines, *behind, finished=False):
-    """Send lines that a checkpoint holds, and those behind it."""
+def send(folder, lines, *behind, finished=False, complete=False, say=lambda sentence: None):
+    """Send lines that a checkpoint holds, and those behind it; `complete`: the run was finished as it began."""
+    state = RunState(tiny_settings(), RunFolder(folder), 0, at=Position(finished=complete))
+    sender = Sender(Tracking(("Kept",)), say, say)
+    sender.on_start(state)
     for each in lines:
-        sender.add(each)
-    sender.hold()
+        sender.on_line(state, each)
+    sender.on_checkpoint(state)
     for each in behind:
-        sender.add(each)
-    sender.close(finished=finished)
+        sender.on_line(state, each)
+    state.at.finished = finished
+    sender.on_end(state, None)
 
 
 def shown():
@@ -117,7 +117,7 @@ def test_what_is_not_finite_is_left_out_both_ways_and_told(tmp_path):
     said = []
     lines = [line(10, loss=math.nan, win_rate=0.5), line(20, loss=math.inf, win_rate=0.75), line(30, loss=0.25)]
     for folder, each in ("written", lines), ("read", msgspec.json.decode(json_text(lines))):
-        send(sender_of(tmp_path / folder, "Kept", say=said.append), each, finished=True)
+        send(tmp_path / folder, each, finished=True, say=said.append)
         assert shown() == [
             (10, {"s1/reinforce/win_rate": 0.5}),
             (20, {"s1/reinforce/win_rate": 0.75}),
@@ -130,19 +130,19 @@ def test_what_is_not_finite_is_left_out_both_ways_and_told(tmp_path):
 
 def test_a_step_is_sent_once_it_is_whole_and_held_by_a_checkpoint(tmp_path):
     begun, again = [line(10, win_rate=0.5), line(10, "s2", win_rate=0.25)], line(10, win_rate=0.75)
-    send(sender_of(tmp_path, "Kept"), [*begun, line(10, games=3)], again, line(20, win_rate=0.5))  # behind a checkpoint
+    send(tmp_path, [*begun, line(10, games=3)], again, line(20, win_rate=0.5))  # behind a checkpoint
     assert shown() == []
-    send(sender_of(tmp_path, "Kept"), [*begun, again, line(20, win_rate=0.0)], line(30, win_rate=0.0))
+    send(tmp_path, [*begun, again, line(20, win_rate=0.0)], line(30, win_rate=0.0))
     first = {"s1/reinforce/win_rate": 0.75, "s2/reinforce/win_rate": 0.25}
     assert shown() == [(10, first)]
-    send(sender_of(tmp_path, "Kept"), [line(10, win_rate=0.0), line(20, win_rate=1.0)], finished=True)
+    send(tmp_path, [line(10, win_rate=0.0), line(20, win_rate=1.0)], finished=True)
     assert shown() == [(10, first), (20, {"s1/reinforce/win_rate": 1.0})]
 
 
 def test_a_finished_run_is_sent_once(tmp_path):
     for steps in ((0, 10), (0, 10, 20)):
         lines = [line(step, win_rate=0.5) for step in steps]
-        send(sender_of(tmp_path, "Kept", finished=True), lines, finished=True)
+        send(tmp_path, lines, finished=True, complete=True)
     assert [step for step, _ in shown()] == [0, 10]  # it is complete, and no service is asked again
 
 
@@ -173,7 +173,7 @@ def test_a_killed_run_shows_no_step_twice(tmp_path, monkeypatch):
 @pytest.mark.parametrize("tracker", ["RefusesStart", "RefusesLog", "RefusesClose", "Deaf", "wandb"])
 def test_a_tracker_that_fails_stops_no_run(tracker, tmp_path, monkeypatch, capsys):
     if tracker == "Deaf":
-        monkeypatch.setattr("magrounding.experiment.tracking.PATIENCE", 0.0)
+        monkeypatch.setattr(curriculum, "Sender", partial(Sender, patience=0.0))
     monkeypatch.setitem(sys.modules, "wandb", None)
     run = tmp_path / "run"
     others = ["Kept"] if tracker != "Deaf" else []
@@ -238,4 +238,4 @@ def test_what_cannot_be_sent_is_refused(tmp_path):
     assert not (tmp_path / "new").exists()
     (run / "trackers.json").write_text('{"name": "../../else"}')
     with pytest.raises(CheckpointError):
-        sender_of(run, "Kept")
+        send(run, [])

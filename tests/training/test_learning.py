@@ -8,6 +8,7 @@ import torch
 
 from magrounding.agents.policy import LABELS
 from magrounding.experiment.config import RunConfig
+from magrounding.experiment.evaluate import play_set
 from magrounding.experiment.phase import Phase, Promotion
 from magrounding.experiment.stage import StageSession
 from magrounding.play.evaluate import REPORT_SEED
@@ -67,9 +68,7 @@ def be_taught(*manuals):
     session.start()
     for done in range(0, LESSONS, session.steps_per_update):
         session.iterate(done)
-    return [
-        float(session.evaluate("eval", 200, REPORT_SEED, greedy=False, manual=manual).won.mean()) for manual in manuals
-    ]
+    return [float(play_set(session, "eval", 200, REPORT_SEED, False, manual, print).won.mean()) for manual in manuals]
 
 
 @pytest.mark.slow

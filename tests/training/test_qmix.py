@@ -12,6 +12,7 @@ from magrounding.agents.building import build_policy
 from magrounding.agents.document_policy import Inputs
 from magrounding.agents.qmix.network import PLAY_EPSILON
 from magrounding.errors import ConfigurationError
+from magrounding.experiment.checkpoint import pack_session, unpack_session
 from magrounding.experiment.config import make_config, parse_config
 from magrounding.experiment.stage import StageSession
 from magrounding.play.evaluate import play
@@ -260,8 +261,8 @@ def test_games_that_begin_anew_are_not_glued_to_those_before():
     first, second = session(), session()
     first.start()
     first.iterate(0)
-    state = {name: tensor for name, tensor in first.state().items() if not name.startswith("games/")}
-    second.resume(state, None, 30)
+    state = {name: tensor for name, tensor in pack_session(first).items() if not name.startswith("games/")}
+    second.resume(unpack_session(state, second, None), 30)
     buffer = second.learners[0].replay_buffer
     old, ended = buffer.num_episodes, 0
     for _ in range(3):

@@ -52,7 +52,6 @@ def test_waits_and_transfers(name, monkeypatch):
     monkeypatch.setattr(learners, "gradient_step", lambda *given: taken.append(1) or step(*given))
     with StandIn() as device:
         session = StageSession(settings.resolve().segments[0], 0, DEVICE)
-        monkeypatch.setattr(session, "_compile", lambda: None)  # by a copy of the network, which torch refuses here
         session.start()
         session.iterate(0)
         taken.clear()

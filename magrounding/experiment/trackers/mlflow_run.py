@@ -13,10 +13,8 @@ from magrounding.schema import flat
 
 _STEP = "total_steps"
 """Metric that is written last at every step: the service has all of a step that has it."""
-_PARAMS, _METRICS = 100, 1000
-"""Entries of a request at most."""
-_LONGEST = 500
-"""Characters of a parameter that every version keeps."""
+_PARAMS, _METRICS, _LONGEST = 100, 1000, 500
+"""Entries of a request at most, and characters of a parameter that every version keeps."""
 _CODED = re.compile(r"[^\w\-. :/]|_(?=[0-9a-f]+[^0-9a-zA-Z\-. :/])", re.ASCII)
 """Characters that the name of a metric or parameter cannot have, and what would look like the code of one."""
 
@@ -29,8 +27,9 @@ def accepted(name: str) -> str:
 class MLflow:
     """A run of the experiment that has the project's name."""
 
-    def __init__(self, folder: Path) -> None:
-        self._half_sent = True  # a killed process may have sent a part of the first step that is missing
+    _half_sent = True  # a killed process may have sent a part of the first step that is missing
+
+    def __init__(self, folder: Path) -> None: ...
 
     def start(self, project: str, name: str, config: Mapping[str, Any]) -> int:
         with needed("MLflow", "trackers"):

@@ -43,21 +43,9 @@ class WandB:
         online = wandb.setup().settings.mode in ("online", "run", "shared")
         if online and not wandb.login(prompt=False):  # never asks a question in the middle of a run
             raise ValueError("it has no API key: use `wandb login`, or WANDB_MODE=offline")
-        known = wandb.Settings.model_fields
-        settings = wandb.Settings(**{each: value for each, value in _SETTINGS.items() if each in known})
+        how = {"resume": "allow" if online else None, "reinit": "create_new", "settings": wandb.Settings(**_SETTINGS)}
         place = None if "WANDB_DIR" in os.environ else self._folder.parent  # it makes a folder "wandb" there
-        if place is not None:
-            place.mkdir(parents=True, exist_ok=True)
-        self._run = wandb.init(
-            project=project,
-            name=name,
-            id=name,
-            resume="allow" if online else None,
-            config=dict(config),
-            dir=place,
-            reinit="create_new",
-            settings=settings,
-        )
+        self._run = wandb.init(project=project, name=name, id=name, config=dict(config), dir=place, **how)
         if online:
             return self._run.starting_step - 1
         own = Path(self._run.settings.sync_dir)
