@@ -27,7 +27,7 @@ from magrounding.play.evaluate import (
     TRUE_MANUAL,
     Evaluation,
     ProgressCallback,
-    evaluate_games,
+    evaluate,
 )
 from magrounding.play.lineup import ORACLE, OVERLAP, RANDOM, Lineup
 from magrounding.play.run_folder import RunFolder
@@ -156,12 +156,13 @@ def play_set(
     manual: str,
     on_progress: ProgressCallback,
 ) -> Evaluation:
-    """Play games of an evaluation set with the weights as they are; arguments as of `evaluate_games`."""
+    """Play games of an evaluation set with the weights as they are; arguments as of `evaluate`."""
     since, team, settings = time.perf_counter(), _team(session), session.settings
     with evaluating(*team.policies):
-        result = evaluate_games(
+        result = evaluate(
             team,
             session.segment.stage.sets[evaluation_set],
+            {},
             games,
             seed,
             greedy=greedy,
@@ -217,7 +218,7 @@ def play_baselines(
     def played(what: str, team: Callable[[VectorEnv], Actor], games: int) -> Line:
         how = {"diagnose": diagnose, "workers": workers}
         with display.games(what, games) as advance:
-            return evaluate_games(team, game, games, REPORT_SEED, on_progress=advance, **how).summary()
+            return evaluate(team, game, {}, games, REPORT_SEED, on_progress=advance, **how).summary()
 
     for player in compared(game.id, game.spec):
         found[player] = played(f"{player}: {name}", _TEAMS[player], fewer if player == RANDOM else games)

@@ -20,7 +20,7 @@ from magrounding.experiment.plan import Plan
 from magrounding.experiment.progress import Display
 from magrounding.experiment.results import published_tables
 from magrounding.experiment.tables import Row, Summary, data_frame, tidy
-from magrounding.play.evaluate import GREEDY, PLAYS, REPORT_SEED, TRUE_MANUAL, evaluate_games
+from magrounding.play.evaluate import GREEDY, PLAYS, REPORT_SEED, TRUE_MANUAL, evaluate
 from magrounding.play.lineup import Lineup
 from magrounding.play.loading import load_team
 from magrounding.play.run_folder import RunFolder
@@ -89,7 +89,7 @@ class EvaluatedRun:
             with self.display.games(f"{self.name}: {evaluation_set}, {play}", episodes) as advance:
                 how = {"greedy": play == GREEDY, "diagnose": True, "workers": self.settings.workers}
                 try:
-                    result = evaluate_games(team, games, episodes, REPORT_SEED, on_progress=advance, **how)
+                    result = evaluate(team, games, {}, episodes, REPORT_SEED, on_progress=advance, **how)
                     self._played[key] = result.summary()
                 except Unplayable as error:
                     self.unplayed[evaluation_set] = why(error)

@@ -92,7 +92,7 @@ class Evaluation:
 
 def evaluate(
     team: Actor | Callable[[VectorEnv], Actor],
-    env: str,
+    env: str | Game,
     options: Mapping[str, Any],
     episodes: int,
     seed: int = REPORT_SEED,
@@ -112,7 +112,7 @@ def evaluate(
 
     Args:
         team: the players; or a function that makes them of the vector env (an oracle reads the world's state).
-        env, options: environment id and its options.
+        env, options: environment id and its options; or games, and what is different in their options.
         episodes: E.
         seed: row b plays seed + b.
         num_envs: rows; by default one for each game, but no more than `EvaluationPlan.games`.
@@ -125,29 +125,12 @@ def evaluate(
     Raises:
         ConfigurationError: fewer than one game, an unknown manual, bad options, or what is no team.
     """
-    how = {"num_threads": num_threads, "workers": workers, "diagnose": diagnose, "on_progress": on_progress}
-    return evaluate_games(team, Game.of(env, options), episodes, seed, num_envs, greedy, manual, **how)
-
-
-def evaluate_games(
-    team: Actor | Callable[[VectorEnv], Actor],
-    games: Game,
-    episodes: int,
-    seed: int = REPORT_SEED,
-    num_envs: int | None = None,
-    greedy: bool = True,
-    manual: str = TRUE_MANUAL,
-    num_threads: int = 1,
-    workers: int | str = 0,
-    diagnose: bool = False,
-    on_progress: ProgressCallback = lambda finished: None,
-) -> Evaluation:
-    """Let a team play games of some options; otherwise as `evaluate`."""
     check_choice("manual", manual, MANUALS)
     if not callable(on_progress):
         raise ConfigurationError(f"on_progress is a function of a number of games, got {on_progress!r}")
     episodes = check_count("the number of games to evaluate", episodes, 1)
     num_envs = None if num_envs is None else check_count("num_envs", num_envs, 1)
+    games = env.but(**options) if isinstance(env, Game) else Game.of(env, options)
     plan = env_entry(games.id).evaluation
     rows = min(num_envs or plan.max_envs or episodes, episodes)
     games = games.but(manual=REASSIGNED) if manual == REASSIGNED else games

@@ -3,7 +3,7 @@
 import pytest
 
 from magrounding.experiment import evaluate as evaluation
-from magrounding.play.evaluate import evaluate_games
+from magrounding.play.evaluate import evaluate
 from tests.experiment.struck_run import train_while_struck
 from tests.full import in_full
 
@@ -13,9 +13,7 @@ FAULTS = in_full(10, 2)
 @pytest.fixture(autouse=True)
 def evaluations_have_no_workers(monkeypatch):
     """Training is what is struck; two processes for each of seven evaluations would take most of the time."""
-    monkeypatch.setattr(
-        evaluation, "evaluate_games", lambda *given, **how: evaluate_games(*given, **how | {"workers": 0})
-    )
+    monkeypatch.setattr(evaluation, "evaluate", lambda *given, **how: evaluate(*given, **how | {"workers": 0}))
 
 
 @pytest.mark.slow

@@ -95,7 +95,7 @@ def line(step, stage="s1", **more):
 
 def send(folder, lines, *behind, finished=False, complete=False, say=lambda sentence: None):
     """Send lines that a checkpoint holds, and those behind it; `complete`: the run was finished as it began."""
-    state = RunState(tiny_settings(), RunFolder(folder), 0, at=Position(finished=complete))
+    state = RunState(tiny_settings().resolve(), RunFolder(folder), 0, at=Position(finished=complete))
     sender = Sender(Tracking(("Kept",)), say, say)
     sender.on_start(state)
     for each in lines:
