@@ -22,7 +22,7 @@ _PRESETS = {
     "quick": {
         "ma_rtfm": "rtfm:QUICK_MA_RTFM",
         "rtfm": "rtfm:QUICK_RTFM",
-        "rock_paper_scissors": "txt2pi:QUICK_RTFM",
+        "rock_paper_scissors": "txt2pi:QUICK_LETTERS",
         "messenger": "messenger:QUICK_MESSENGER",
         "ma_messenger": "messenger:QUICK_MA_MESSENGER",
         "babyai": "babyai:QUICK_BABYAI",
@@ -55,14 +55,15 @@ _PRESETS = {
 }
 
 _ENDI = ("endi_num", "endi_dis", "endi_sup", "endi_reg")
-_RTFM = ("rtfm", "ma_rtfm", "rock_paper_scissors")
+_RTFM, _LETTERS = ("rtfm", "ma_rtfm"), "rock_paper_scissors"
 _SIR = ("sir", "sir_state", "sir_local_conv", "sir_entity_attn", "sir_bert", "sir_all")
 
 _OF_AGENTS = (
     ("quick", "rtfm", "txt2pi:QUICK_RTFM", ("txt2pi",)),
     ("quick", "ma_rtfm", "txt2pi:QUICK_MA_RTFM", ("txt2pi",)),
     ("quick", "ma_rtfm", "txt2pi:QUICK_ENDI", _ENDI),
-    ("quick", "rock_paper_scissors", "txt2pi:QUICK_RTFM", ("txt2pi",)),
+    ("quick", _LETTERS, "txt2pi:NO_MODULATION_LETTERS", ("txt2pi_no_text_mod",)),
+    ("quick", _LETTERS, "txt2pi:CONTROLS", ("txt2pi_no_task_attn", "txt2pi_no_vis_attn", "film", "conv")),
     *(("quick", env, "txt2pi:NO_MODULATION", ("txt2pi_no_text_mod",)) for env in _RTFM),
     *(("quick", env, "txt2pi:NO_TASK_ATTENTION", ("txt2pi_no_task_attn",)) for env in _RTFM),
     *(("quick", env, "txt2pi:CONTROLS", ("txt2pi_no_vis_attn", "film", "conv")) for env in _RTFM),

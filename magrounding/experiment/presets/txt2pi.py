@@ -95,7 +95,10 @@ QUICK_RTFM = replace(
     network={**QUICK_REASONS_RTFM.network, "names": "shared", "match": "equal"},
 )
 
-NO_MODULATION = QUICK_RTFM.ungated
+# Whose oracle gives no reasons.
+QUICK_LETTERS = replace(QUICK_RTFM, network={**QUICK_RTFM.network, "reasons": False})
+
+NO_MODULATION, NO_MODULATION_LETTERS = QUICK_RTFM.ungated, QUICK_LETTERS.ungated
 NO_TASK_ATTENTION = replace(QUICK_REASONS_RTFM.ungated, preset="quick", phases=QUICK_RTFM.phases)
 CONTROLS = replace(NO_TASK_ATTENTION, network=_WIDTHS)
 """The same for networks that are shown because they do not read, with as much of it as each has a place for."""
