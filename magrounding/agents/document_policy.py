@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Collection, Mapping
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import torch
@@ -13,6 +13,14 @@ from torch import Tensor
 
 from magrounding.agents.policy import OTHERS, Auxiliary, Batch, Policy, PolicyOutput, TextEncoding
 from magrounding.agents.transfer import download, upload
+from magrounding.spec import EnvSpec
+
+if TYPE_CHECKING:
+    from magrounding.agents.matching import Dealer
+
+
+_DRAWN = "drawn"
+"""In encodings: the names that documents were dealt."""
 
 
 class Inputs(NamedTuple):
@@ -35,7 +43,14 @@ class DocumentPolicy(Policy):
 
     Its memory, if it has one, either follows from past observations (`memories`, so that all steps are computed at
     once) or is recurrent (`unroll`).
+
+    Attributes:
+        dealer: what deals names anew in training, if anything does.
     """
+
+    def __init__(self, spec: EnvSpec) -> None:
+        super().__init__(spec)
+        self.dealer: Dealer | None = None
 
     @abstractmethod
     def encode_text(self, manual: Tensor, goal: Tensor) -> TextEncoding:
@@ -80,7 +95,12 @@ class DocumentPolicy(Policy):
         return PolicyOutput(logits, values, memories)
 
     def encode(self, name: str, ids: Mapping[str, Tensor]) -> TextEncoding:
-        return self.encode_text(ids["manual"], ids["goal"])
+        dealer = self.dealer if self.training else None
+        if dealer is None:
+            return self.encode_text(ids["manual"], ids["goal"])
+        drawn = dealer.draw(ids["manual"])
+        manual, goal = (dealer.deal(ids[field], drawn) for field in ("manual", "goal"))
+        return {**self.encode_text(manual, goal), _DRAWN: drawn}
 
     def forward(self, batch: Batch) -> PolicyOutput:
         shape, inputs, memory = batch.restarts.shape, self._flat(batch), batch.memory
@@ -116,7 +136,11 @@ class DocumentPolicy(Policy):
         """Inputs of the T · B steps of a batch."""
         read = batch.texts["document"]
         seen = {name: tensor.flatten(0, 1) for name, tensor in {**batch.observation, **batch.record}.items()}
-        return Inputs(seen, read.encoding, read.index.flatten())
+        document = read.index.flatten()
+        if self.dealer is not None and _DRAWN in read.encoding:
+            drawn = read.encoding[_DRAWN].index_select(0, document)
+            seen.update({field: self.dealer.deal(seen[field], drawn) for field in ("grid", "inventory")})
+        return Inputs(seen, read.encoding, document)
 
     def _begin(self, memory: Tensor, restart: Tensor) -> Tensor:
         """Memory [B, …], reset where an episode begins [B]."""

@@ -1,4 +1,7 @@
-"""Names: words that say nothing but which thing is meant. They may share a vector, as a map says where they stand."""
+"""Names: words that say nothing but which thing is meant. They may share a vector, or be dealt anew in training.
+
+A map then says where those stand that are attended to.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +13,9 @@ from magrounding.agents.document_policy import Inputs
 from magrounding.errors import ConfigurationError
 from magrounding.spec import EnvSpec
 
-NAMES = ("vectors", "shared")
+NAMES = ("vectors", "shared", "dealt")
 MATCHES = ("none", "equal", "learnt")
-_GAIN, _RANK = 4.0, 32
+_GAIN, _RANK, _POOL = 4.0, 32, 499
 
 
 class Matching:
@@ -104,18 +107,56 @@ class _OneVector(nn.Module):
         return table.index_select(0, self.row)
 
 
-def make_matcher(spec: EnvSpec, words: nn.Embedding, names: str, match: str) -> Matcher | None:
-    """Let all names share a vector of a word table, with `names` "shared"; return what matches them, if anything does.
+class Dealer(nn.Module):
+    """Deals names anew: in training, each document's come from a pool, by a hash of its words.
+
+    It is the parametrization of a word table in which names and the pool, its last rows, stay as they are.
+
+    Args:
+        ranks: see `Matching`, of names and pool.
+    """
+
+    def __init__(self, ranks: Tensor) -> None:
+        super().__init__()
+        self.ranks = nn.Buffer(ranks, persistent=False)
+
+    def forward(self, table: Tensor) -> Tensor:
+        return torch.where((self.ranks > 0).unsqueeze(1), table.detach(), table)
+
+    def draw(self, manual: Tensor) -> Tensor:
+        """Return [U, 2], a shift and a stride over the pool for each of manuals [U, S, L]."""
+        words = manual.flatten(1).long()
+        mixed = words * (torch.arange(1, words.shape[1] + 1, device=words.device) * 0x9E3779B1 % 0x7FFFFFFF)
+        mixed = ((mixed ^ (mixed >> 15)) * 0x2C1B3C6D % 0xFFFFFFFB).sum(1)
+        return torch.stack((mixed % _POOL, 1 + mixed // _POOL % (_POOL - 1)), 1)
+
+    def deal(self, ids: Tensor, drawn: Tensor) -> Tensor:
+        """Return ids [N, …] with the names that were drawn [N, 2] for them."""
+        ids = ids.long()
+        ranks = self.ranks[ids]
+        shift, stride = drawn.view(-1, 2, *[1] * (ids.dim() - 1)).unbind(1)
+        return torch.where(ranks > 0, len(self.ranks) - _POOL + (shift + stride * ranks) % _POOL, ids)
+
+
+def make_words(spec: EnvSpec, width: int, names: str, match: str) -> tuple[nn.Embedding, Dealer | None, Matcher | None]:
+    """Make a word table in which names have the vectors that `names` says, and what deals and what matches them.
 
     Raises:
         ConfigurationError: a world that does not say which words are names.
     """
+    words = nn.Embedding(spec.vocabulary_size + _POOL * (names == "dealt"), width, padding_idx=0)
     if names == "vectors" and match == "none":
-        return None
+        return words, None, None
     if not spec.names:
-        raise ConfigurationError("names=shared and match need a world that says which words are names (EnvSpec.names)")
-    ranks = torch.zeros(spec.vocabulary_size, dtype=torch.int64)
-    ranks[[spec.vocabulary[word] for word in sorted(spec.names)]] = torch.arange(1, len(spec.names) + 1)
+        raise ConfigurationError(f"names={names} and match={match} need a world that says its names (EnvSpec.names)")
+    places = [*(spec.vocabulary[word] for word in sorted(spec.names)), *range(spec.vocabulary_size, len(words.weight))]
+    ranks, dealer = torch.zeros(len(words.weight), dtype=torch.int64), None
+    ranks[places] = torch.arange(1, len(places) + 1)
     if names == "shared":
         register_parametrization(words, "weight", _OneVector(ranks))
-    return None if match == "none" else Matcher(ranks, words.embedding_dim, match)
+    elif names == "dealt":
+        with torch.no_grad():
+            words.weight[places] = torch.randint(0, 2, (len(places), width)) * 2.0 - 1.0
+        dealer = Dealer(ranks)
+        register_parametrization(words, "weight", dealer)
+    return words, dealer, None if match == "none" else Matcher(ranks, width, match)

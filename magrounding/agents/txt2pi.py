@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from magrounding.agents.building import configure
 from magrounding.agents.document_policy import DocumentPolicy, Inputs
 from magrounding.agents.language import RECURRENT, TextEncoder, distinct_rows, join_statements, statements_of
-from magrounding.agents.matching import MATCHES, NAMES, Matching, make_matcher
+from magrounding.agents.matching import MATCHES, NAMES, Matching, make_words
 from magrounding.agents.modules import (
     HEADS,
     ActorCritic,
@@ -173,6 +173,7 @@ class Txt2PiConfig(Options):
             Not of the paper.
         names: "vectors": each name (`EnvSpec.names`) has one of its own (paper). "shared": all have the same, so that a
             name is known only by where else it stands, and words never seen read as well as others, given `match`.
+            "dealt": vectors are random and fixed, and in training each manual's names come from a pool of hundreds.
         match: one more map beside each layer's input and one for the goal, and a number for what is held: how well the
             words attended to fit ("none", paper: no maps). Names fit that are "equal", or words by a "learnt" product.
     """
@@ -225,8 +226,7 @@ class Txt2PiReader(nn.Module):
         # Without attention given the goal, its summary is all that is left of the goal.
         self.goal_in_text = config.goal_in_text or not config.task_attention
         self.task_attention = config.task_attention
-        self.words = nn.Embedding(spec.vocabulary_size, config.embedding, padding_idx=0)
-        self.matcher = make_matcher(spec, self.words, config.names, config.match)
+        self.words, self.dealer, self.matcher = make_words(spec, config.embedding, config.names, config.match)
         self.goal = TextEncoder(config.embedding, config.goal_hidden)
         self.goal_attention = SelfAttention(self.goal.width)
         self.inventory = TextEncoder(config.embedding, config.inventory_hidden, config.inventory_encoder)
@@ -399,7 +399,7 @@ class Txt2Pi(ReasoningPolicy):
         self.grounding = Txt2PiGrounding(
             config.channels, config.embedding, 2, self.reader.text_width, self.reader.query_width, config
         )
-        self.depends_on_names = config.names == "vectors"
+        self.depends_on_names, self.dealer = config.names != "shared", self.reader.dealer
         self.head = ActorCritic(config.channels[-1], config.head_width, spec.num_actions, config.head)
         self.reasoning = make_reasoning(config)
         if self.reasoning is not None:

@@ -66,7 +66,7 @@ class EnDiTxt2Pi(EnDi):
         super().__init__(spec, config)
         self.width = spec.grid.words_per_occupant
         self.reader = Txt2PiReader(spec, config)
-        self.depends_on_names = config.names == "vectors"
+        self.depends_on_names, self.dealer = config.names != "shared", self.reader.dealer
         text = self.reader.text_width, self.reader.query_width
         self.goal_grounding = Txt2PiGrounding(config.goal_channels, config.embedding, 1, *text, config)
         both = 2 * config.goal_channels[-1]
@@ -82,8 +82,9 @@ class EnDiTxt2Pi(EnDi):
         self.modelling = nn.ModuleList(nn.Linear(top, spec.num_actions) for _ in range(modelled))
         if config.init == "gains":
             apply_gains(self)
-        self.occupant = nn.Buffer(~among(spec.grid.scenery_ids, spec.vocabulary_size), persistent=False)
-        self.avatar = nn.Buffer(among(spec.grid.avatar_ids, spec.vocabulary_size), persistent=False)
+        words = len(self.reader.words.weight)
+        self.occupant = nn.Buffer(~among(spec.grid.scenery_ids, words), persistent=False)
+        self.avatar = nn.Buffer(among(spec.grid.avatar_ids, words), persistent=False)
 
     def encode_text(self, manual: Tensor, goal: Tensor) -> TextEncoding:
         return self.reader(manual, goal)

@@ -76,3 +76,28 @@ def test_what_is_a_name_the_world_says():
     for option in ({"names": "shared"}, {"match": "learnt"}):
         with pytest.raises(ConfigurationError):
             make_policy("txt2pi", make_spec(6), **NARROW, **option)
+
+
+@pytest.mark.parametrize(("agent", "narrow"), [("txt2pi", NARROW), ("endi_dis", NARROW), ("sir", NARROW_SIR)])
+def test_names_are_dealt_by_the_manual_and_in_training_alone(agent, narrow):
+    vec = mg.make_vec("rtfm" if agent == "sir" else "ma_rtfm", 16)
+    spec, (observation, _) = vec.spec, vec.reset(seed=0)
+    policy = make_policy(agent, spec, **narrow, names="dealt", match="learnt")
+    names = torch.tensor([spec.vocabulary[word] for word in sorted(spec.names)])
+    dealer, table = policy.dealer, policy.reader.words.weight
+    drawn = dealer.draw(torch.from_numpy(observation["manual"]))
+    assert len({tuple(row) for row in drawn.tolist()}) > 12
+    for one in drawn[:4]:
+        dealt = dealer.deal(names[None], one[None])[0]
+        assert len(set(dealt.tolist())) == len(names)
+        assert (dealt >= spec.vocabulary_size).all()
+    plain = torch.tensor([[spec.vocabulary["empty"], 0]])
+    assert dealer.deal(plain, drawn[:1]).equal(plain)
+    assert (table[names].abs() == 1).all()
+    table.sum().backward()
+    assert not policy.reader.words.parametrizations["weight"].original.grad[names].any()
+    learning, playing = (
+        Player(policy, spec, 16).choose(shown_to(0, observation, spec, None), np.ones(16, bool), learning=each).logits
+        for each in (True, False)
+    )
+    assert not np.allclose(learning, playing)

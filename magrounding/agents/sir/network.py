@@ -24,7 +24,7 @@ from torch import Tensor, nn
 
 from magrounding.agents.document_policy import Inputs, contrast_of
 from magrounding.agents.language import TextEncoder, distinct_rows, join_statements, statements_of
-from magrounding.agents.matching import MATCHES, NAMES, make_matcher
+from magrounding.agents.matching import MATCHES, NAMES, make_words
 from magrounding.agents.modules import (
     DocumentAttention,
     SelfAttention,
@@ -124,8 +124,7 @@ class SirReader(nn.Module):
         self, spec: EnvSpec, embedding: int, hidden: int, language: PretrainedStates | None, names: str, match: str
     ) -> None:
         super().__init__()
-        self.words = nn.Embedding(spec.vocabulary_size, embedding, padding_idx=0)
-        self.matcher = make_matcher(spec, self.words, names, match)
+        self.words, self.dealer, self.matcher = make_words(spec, embedding, names, match)
         self.fields = SirEncoder(embedding, hidden, language)  # N
         self.joint = SirEncoder(embedding, hidden, language)  # D
         self.width = self.joint.width
@@ -306,7 +305,7 @@ class Sir(ReasoningPolicy):
         if config.bert:
             language = PretrainedStates(config.language_model, spec.words, config.tokens, config.cache, by_word=True)
         self.reader = SirReader(spec, config.cells, config.hidden, language, config.names, config.match)
-        self.depends_on_names = config.names == "vectors"
+        self.depends_on_names, self.dealer = config.names != "shared", self.reader.dealer
         text, top = self.reader.width, config.channels[-1]
         self.symbols = nn.Embedding(int(spec.grid.high) + 1, config.cells) if config.symbol_table else None
         self.entities = EntityAttention(text) if config.entity_attn else None
@@ -338,7 +337,7 @@ class Sir(ReasoningPolicy):
 
     def encode(self, name: str, ids: Mapping[str, Tensor]) -> TextEncoding:
         if name == DOCUMENT:
-            return self.encode_text(ids["manual"], ids[self.goal])
+            return super().encode(name, {"manual": ids["manual"], "goal": ids[self.goal]})
         if name == CHOICES and isinstance(self.policy, ChoiceHead):
             return self.policy.encode(ids[name], self.reader.words)
         return self.reader.sum_up_text(name, ids[name])
