@@ -168,7 +168,7 @@ def test_the_command_that_the_error_names_begins_again(tmp_path, monkeypatch, ca
     code, error = command([*words, "--quiet", "--out", str(out)])
     assert (code, error.count("\n")) == (BAD_INPUT, 1)
     again = shlex.split(error.partition("begin again with, e.g.: ")[2])
-    options = shlex.split(f"--out {out}-again --learning entropy=0.02,learning_rate=0.002 {left.format(out=out)}")
+    options = shlex.split(f"--out {out}-again {left.format(out=out)} --learning entropy=0.02,learning_rate=0.002")
     assert again[-len(options) :] == options
     assert command(again[again.index("--env") :]) == (0, "")
     assert {phase.learner.learning_rate for _, phase in read_config(tmp_path / "run-again").walk()} == {0.002}
