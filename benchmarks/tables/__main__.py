@@ -23,7 +23,7 @@ from magrounding.cli.job_arguments import JobsArguments
 from magrounding.cli.train import seeds_of
 from magrounding.envs.messenger.manual import find_corpus
 from magrounding.errors import CheckpointError, ConfigurationError, DataNotFound, MissingExtra, check_choice
-from magrounding.experiment.checks import check_run
+from magrounding.experiment.beginning import check_run
 from magrounding.experiment.jobs.job import check_outcomes
 from magrounding.experiment.jobs.runner import run_jobs
 from magrounding.experiment.progress import Display

@@ -77,7 +77,7 @@ def check(options: Arguments) -> None:
         check_place(options.json)
     for asked in (options.workers, options.beside_workers):
         _workers(options, asked)
-    from magrounding.experiment.curriculum import check_run
+    from magrounding.experiment.beginning import check_run
     from magrounding.experiment.device import resolve_device
 
     resolve_device(options.device)
@@ -151,8 +151,8 @@ def learner_speed(options: Arguments) -> list[dict[str, Any]]:
     round (an unroll of every game, an update of every agent) after its time; there are at least two rounds of each.
     """
     from magrounding.agents.transfer import Transfers, counted
+    from magrounding.experiment.callbacks import prepare_segmenters
     from magrounding.experiment.device import resolve_device
-    from magrounding.experiment.preparation import prepare_segmenters
     from magrounding.experiment.stage import StageSession
     from magrounding.threads import plan_threads, using
     from magrounding.training.clock import TRAINING

@@ -15,7 +15,7 @@ from magrounding.cli.command import CommandLine, derived
 from magrounding.cli.options import assign_learners, assign_network, named_trackers
 from magrounding.cli.train import RunArguments, computed_as, requested, words_of_job
 from magrounding.errors import CheckpointError, ConfigurationError
-from magrounding.experiment.checks import check_run
+from magrounding.experiment.beginning import check_run
 from magrounding.experiment.config import RunConfig
 from magrounding.experiment.curriculum import run_curriculum
 from magrounding.experiment.jobs.job import check_outcomes

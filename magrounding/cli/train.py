@@ -25,7 +25,7 @@ from magrounding.cli.options import (
     parse_env_options,
 )
 from magrounding.errors import CheckpointError, ConfigurationError
-from magrounding.experiment.checks import check_costs_to_go
+from magrounding.experiment.beginning import check_costs_to_go
 from magrounding.experiment.config import RunConfig, make_config, read_config
 from magrounding.experiment.curriculum import run_curriculum
 from magrounding.experiment.jobs.job import check_outcomes

@@ -1,17 +1,20 @@
-"""Callback: something beside training, told of each seed's start, updates, evaluations, checkpoints and end."""
+"""Callback: something beside training, which is told of a run's moments; and the small ones of every run."""
 
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
+from magrounding.envs.vector import WorldVectorEnv
 from magrounding.experiment.config import RunConfig
 from magrounding.experiment.phase import Phase
 from magrounding.experiment.plan import Plan, Segment
 from magrounding.experiment.progress import Display
-from magrounding.experiment.stage import StageSession
+from magrounding.experiment.segmenting import learn_segments_of, segmenters_of
+from magrounding.experiment.stage import SEGMENTS, StageSession, derive_seed
 from magrounding.play.run_folder import RunFolder, SeedFolder
 
 
@@ -126,3 +129,35 @@ class Callback:
 
     def on_end(self, run: RunState, error: BaseException | None) -> None:
         """The seed ends: it is finished, or stops by an error, of which Ctrl-C is one (KeyboardInterrupt)."""
+
+
+class SegmentLearning(Callback):
+    """Networks that find statements in running text learn it before the first phase of each stage."""
+
+    def on_phase(self, run: RunState) -> None:
+        if run.at.phase == run.at.updates == 0:
+            prepare_segmenters(run.session)
+
+
+def prepare_segmenters(session: StageSession) -> None:
+    """Let what finds statements in a stage's running text learn it, the same in all networks."""
+    since, networks = time.perf_counter(), [each.module for each in session.learners]
+    segmenters = segmenters_of([*networks, *(player.policy for player in session.players)])
+    if segmenters:
+        stage = session.segment.stage
+        seed = derive_seed(session.seed, SEGMENTS, stage.index)
+        learnt = learn_segments_of(type(segmenters[0]), stage, seed).state_dict()
+        for each in segmenters:
+            each.load_state_dict(learnt)
+        session.clock.add("teaching", since)
+
+
+class Ramps(Callback):
+    """Options of the games change within a phase, as `Phase.ramps` says."""
+
+    def on_phase(self, run: RunState) -> None:
+        if run.phase.ramps:
+            cast(WorldVectorEnv, run.session.vec).adjust(**run.phase.ramped(run.at.steps))
+
+    def on_update(self, run: RunState, losses: list[dict[str, float]]) -> None:
+        self.on_phase(run)

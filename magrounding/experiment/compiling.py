@@ -100,7 +100,7 @@ class _Processes(event.Listener):
 
 
 @contextmanager
-def compiled_beside(tasks: list[Task], announce: Callable[[], None] = lambda: None) -> Iterator[None]:
+def compiled_beside(tasks: list[Task], announce: Callable[[], None]) -> Iterator[None]:
     """Compile what `tasks` call beside anything that numba compiles within; at the end all of it is on disk.
 
     Args:

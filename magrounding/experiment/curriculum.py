@@ -7,27 +7,19 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 from magrounding.agents.own_defaults import own_defaults
-from magrounding.agents.weights import versions
-from magrounding.errors import CheckpointError, ConfigurationError, check_choice
+from magrounding.experiment.beginning import PARTS, begin, check_run, choose_seeds, go_on, parts_of
 from magrounding.experiment.callbacks import Callback
-from magrounding.experiment.checks import check_run
-from magrounding.experiment.config import RunConfig, parse_config
+from magrounding.experiment.config import RunConfig
 from magrounding.experiment.device import resolve_device
-from magrounding.experiment.evaluate import play_missing
 from magrounding.experiment.interrupt import StopRequest
 from magrounding.experiment.phase import NotLearnt
 from magrounding.experiment.progress import Display
 from magrounding.experiment.reports.run import write_report
-from magrounding.experiment.results import TEXT
 from magrounding.experiment.seed_run import SeedRun
 from magrounding.experiment.tracking import Sender, tracking_of
 from magrounding.play.owner import RunOwner
-from magrounding.play.run_folder import RunFolder, SeedFolder, entry_of
-from magrounding.schema import Count
+from magrounding.play.run_folder import RunFolder, SeedFolder
 from magrounding.threads import plan_threads, using
-
-PARTS = "parts"
-"""Entry of `config.json`: into how many parts minibatches are divided, which decides the last bits of sums."""
 
 
 @own_defaults()
@@ -78,14 +70,14 @@ def run_curriculum(
         OSError: the disk refused; the last checkpoint is whole.
     """
     run, where, shown = RunFolder(folder), resolve_device(device), display or Display()
-    chosen = settings.seeds if seeds is None else _chosen(seeds, settings, resume)
+    chosen = settings.seeds if seeds is None else choose_seeds(seeds, settings, resume)
     began = run.config() if resume else {}
     plan = plan_threads(
         settings.agents,
         settings.max_envs,
         learners=settings.num_learners,
         threads=threads,
-        parts=entry_of(began, PARTS, Count) if PARTS in began else None,
+        parts=parts_of(began),
         cuda=where.type == "cuda",
     )
     cores = f"{plan.cores} thread{'s' if plan.cores > 1 else ''}"
@@ -97,19 +89,10 @@ def run_curriculum(
     several = len(settings.seeds) > 1
     with nullcontext() if seeds and several else RunOwner(run):
         if resume:
-            _check_text(settings, run)
-            before = parse_config(began)
-            if before.digest != settings.digest:
-                raise CheckpointError(f"the run in {run} has other settings: resume it with its own (read_config)")
-            if before.unlearnt != settings.unlearnt:
-                run.write_config({**began, "unlearnt": settings.unlearnt})
-        elif run.holds_run:
-            raise CheckpointError(f"{run} exists already: add --resume to go on with it, or name another with --out")
+            go_on(settings, run)
         else:
-            about = {"versions": versions(), "command": command, "demonstrators": demonstrators, PARTS: plan.parts}
-            about |= tracking.to_dict()
-            about |= {TEXT: text} if (text := settings.resolve().games.spec.source) else {}
-            run.write_config({**settings.as_dict(), **about})
+            about = {"command": command, "demonstrators": demonstrators, PARTS: plan.parts, **tracking.to_dict()}
+            begin(settings, run, about)
         if not seeds:
             run.remove_partial(below=not several)
         with StopRequest() as stop, using(plan), shown:
@@ -122,27 +105,12 @@ def run_curriculum(
                     except NotLearnt as error:
                         unlearnt.append(str(error))
             if seeds is None:
-                _write_report(settings, run, shown, stop)
+                shown.say("playing the comparison games of other players, writing the report")
+                with stop.immediate():
+                    write_report(run, shown)
             if unlearnt:
                 raise NotLearnt(". ".join(unlearnt))
     return run
-
-
-def _write_report(settings: RunConfig, run: RunFolder, shown: Display, stop: StopRequest) -> None:
-    """Play the games of others that are missing, and write the report."""
-    shown.say("playing the comparison games of other players, writing the report")
-    with stop.immediate():
-        play_missing(settings.resolve(), run, shown)
-        write_report(run)
-
-
-def _chosen(seeds: Collection[int], settings: RunConfig, resume: bool) -> tuple[int, ...]:
-    """Some of a run's seeds; ConfigurationError for others, and before the run has begun."""
-    for seed in seeds:
-        check_choice("seed of the run", str(seed), map(str, settings.seeds))
-    if seeds and not resume:
-        raise ConfigurationError("some of the seeds are trained in a run that has begun: prepare it first")
-    return tuple(seeds)
 
 
 @contextmanager
@@ -152,10 +120,3 @@ def _owner_of_seed(seed: int, folder: SeedFolder) -> Iterator[None]:
     with RunOwner(own, f"seed {seed}"):
         own.remove_partial()
         yield
-
-
-def _check_text(settings: RunConfig, run: RunFolder) -> None:
-    """Raise CheckpointError where a run began with other sentences than its files hold now."""
-    before, now = run.config().get(TEXT), settings.resolve().games.spec.source
-    if before is not None and before != now:
-        raise CheckpointError(f"the run in {run} read {before}, which is {now} now: restore the files, or train again")

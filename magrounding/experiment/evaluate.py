@@ -26,7 +26,6 @@ from magrounding.play.evaluate import (
     SELECTION_SEED,
     TRUE_MANUAL,
     Evaluation,
-    ProgressCallback,
     evaluate,
 )
 from magrounding.play.lineup import ORACLE, OVERLAP, RANDOM, Lineup
@@ -119,7 +118,8 @@ class Evaluations:
                 what = what if text == TRUE_MANUAL else f"{what}, {text}"
                 try:
                     with self.stop.immediate(), self.display.games(what, games) as advance:
-                        played[alias] = play_set(session, name, games, seed, play == GREEDY, text, advance).summary()
+                        how = {"greedy": play == GREEDY, "manual": text, "on_progress": advance}
+                        played[alias] = play_set(session, name, games, seed, **how).summary()
                 except Unplayable as error:
                     refused.add(name)
                     self.display.say(f"{what}: left out, as {error}")
@@ -147,30 +147,12 @@ class Evaluations:
         )
 
 
-def play_set(
-    session: StageSession,
-    evaluation_set: str,
-    games: int,
-    seed: int,
-    greedy: bool,
-    manual: str,
-    on_progress: ProgressCallback,
-) -> Evaluation:
+def play_set(session: StageSession, evaluation_set: str, games: int, seed: int, **how: Any) -> Evaluation:
     """Play games of an evaluation set with the weights as they are; arguments as of `evaluate`."""
     since, team, settings = time.perf_counter(), _team(session), session.settings
+    how |= {"num_threads": active_plan().world, "workers": settings.workers}
     with evaluating(*team.policies):
-        result = evaluate(
-            team,
-            session.segment.stage.sets[evaluation_set],
-            {},
-            games,
-            seed,
-            greedy=greedy,
-            manual=manual,
-            num_threads=active_plan().world,
-            workers=settings.workers,
-            on_progress=on_progress,
-        )
+        result = evaluate(team, session.segment.stage.sets[evaluation_set], {}, games, seed, **how)
     session.clock.add("evaluation", since)
     return result
 

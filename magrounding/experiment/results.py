@@ -159,12 +159,7 @@ def read_results(folder: Path) -> RunResults:
     Raises:
         CheckpointError: no run there, one that has measured nothing yet, or a damaged one.
     """
-    return results_of(RunFolder(folder))
-
-
-def results_of(folder: RunFolder) -> RunResults:
-    """Read an opened run folder; CheckpointError as of `read_results`."""
-    results = find_results(folder)
+    results = find_results(RunFolder(folder))
     if results is None:
         raise CheckpointError(f"{folder} holds no measurements yet: let its run go on with --resume")
     return results

@@ -17,11 +17,13 @@ from torch import Tensor
 
 from magrounding.agents.weights import save_weights
 from magrounding.errors import CheckpointError
-from magrounding.experiment.callbacks import Callback, Position, RunState
+from magrounding.experiment.beginning import initial_policies
+from magrounding.experiment.callbacks import Callback, Position, Ramps, RunState, SegmentLearning
 from magrounding.experiment.checkpoint import (
     load_checkpoint,
     pack_learners,
     pack_session,
+    read_record,
     save_checkpoint,
     unpack_learners,
     unpack_session,
@@ -30,12 +32,10 @@ from magrounding.experiment.compiling import Compilation
 from magrounding.experiment.config import RunConfig
 from magrounding.experiment.divergence import Divergence
 from magrounding.experiment.evaluate import Evaluations
-from magrounding.experiment.initial import initial_policies
 from magrounding.experiment.interrupt import StopRequest
 from magrounding.experiment.metrics import MetricsLog
 from magrounding.experiment.phase import NotLearnt
 from magrounding.experiment.plan import Plan
-from magrounding.experiment.preparation import Ramps, SegmentLearning
 from magrounding.experiment.progress import Display, duration
 from magrounding.experiment.stage import StageSession
 from magrounding.play.evaluate import REASSIGNED, TRUE_MANUAL
@@ -48,13 +48,17 @@ _STEADY = 10
 """Updates of an algorithm from which its speed is known; the first ones compile."""
 
 
+def position_of(folder: SeedFolder) -> Position:
+    """How far a seed is; one that was published has weights and no checkpoint."""
+    if folder.checkpoint.exists():
+        return Position(**read_record(folder.checkpoint)["position"])
+    return Position(finished=folder.has_weights())
+
+
 def is_finished(settings: RunConfig, folder: SeedFolder) -> bool:
     """Return whether the whole curriculum of a seed is learnt; CheckpointError where its state is damaged."""
-    if not folder.checkpoint.exists():
-        return False
-    record, _ = load_checkpoint(folder.checkpoint, **settings.resolve().origin)
-    at = Position(**record["position"])
-    return at.finished and at.stage + 1 == len(settings.stages)
+    at = position_of(folder)
+    return folder.checkpoint.exists() and at.finished and at.stage + 1 == len(settings.stages)
 
 
 class SeedRun(RunState):
@@ -73,7 +77,6 @@ class SeedRun(RunState):
         super().__init__(plan, run_folder, seed, display)
         self.device, self._stop = device, stop
         self._callbacks = Divergence(), SegmentLearning(), Compilation(), Ramps(), *callbacks
-        self._clock = Clock()
         self._window: deque[float] = deque()
         self._best: dict[str, Tensor] = {}  # weights and optimiser statistics of the phase's best evaluation
         self._carried: dict[str, Tensor] = {}  # those of the previous phase
@@ -93,6 +96,7 @@ class SeedRun(RunState):
         KeyboardInterrupt after a signal, the state saved; Diverged; NotLearnt at a gate that is or was missed.
         """
         self._load()
+        self._clock = Clock(self.at.spent)
         with ExitStack() as stack:
             for callback in self._callbacks:
                 stack.enter_context(self._told(callback))
@@ -153,7 +157,6 @@ class SeedRun(RunState):
             if not self._carried:
                 raise CheckpointError(f"{path} keeps nothing that another stage could go on from: train from the first")
             self.at.stage, self.at.finished = self.at.stage + 1, False
-        self._clock.spent = dict(self.at.spent)
 
     def _enter(self) -> None:
         """Begin the phase in its session, or resume it where the checkpoint left it."""
@@ -234,7 +237,7 @@ class SeedRun(RunState):
         took = {
             "best_steps": self.at.best_steps,
             "phase_seconds": round(self._training_seconds() - self.at.began_at, 2),
-            "spent": {name: round(seconds, 2) for name, seconds in self._clock.spent.items()},
+            "spent": {name: round(seconds, 2) for name, seconds in self.at.spent.items()},
         }
         self._write_result("phase", took)
         self._carried, self._best = self._best, {}
@@ -244,6 +247,7 @@ class SeedRun(RunState):
             total_steps=self.at.total_steps,
             began_at=self._training_seconds(),
             seconds=self.at.seconds,
+            spent=self.at.spent,
             finished=last_phase and last_stage,
             unlearnt=unlearnt,
         )
@@ -298,7 +302,7 @@ class SeedRun(RunState):
 
     def _training_seconds(self) -> float:
         """Seconds of the seed spent on training: without evaluation, saving and compilation."""
-        return sum(self._clock.spent.get(what, 0.0) for what in TRAINING)
+        return sum(self.at.spent.get(what, 0.0) for what in TRAINING)
 
     def _promoted(self) -> bool:
         at, phase, minutes = self.at, self.phase, (self._training_seconds() - self.at.began_at) / 60
@@ -373,13 +377,12 @@ class SeedRun(RunState):
             if steps is None or len(rates) < _STEADY:
                 return None
             total += max(0, steps - (self.at.steps if i == 0 else 0)) * median(rates)
-        return total * (1 + self._clock.spent.get("evaluation", 0.0) / self._training_seconds())
+        return total * (1 + self.at.spent.get("evaluation", 0.0) / self._training_seconds())
 
     def _save(self, *, within: bool = True) -> None:
         """Write the checkpoint, of a state within a phase or between two."""
         since = time.perf_counter()
         self._tick()
-        self.at.spent = dict(self._clock.spent)
         self.at.metrics_size = self._log.sync()
         tensors = {**prefixed("carried/", self._carried), **prefixed("best/", self._best)}
         if within:

@@ -23,9 +23,9 @@ from msgspec import Meta
 
 from magrounding.errors import CheckpointError, ConfigurationError, MissingExtra
 from magrounding.experiment.callbacks import Callback, Position, RunState
-from magrounding.experiment.checkpoint import read_record
 from magrounding.experiment.config import parse_config
 from magrounding.experiment.metrics import read_metrics
+from magrounding.experiment.seed_run import position_of
 from magrounding.experiment.trackers import DEFAULT
 from magrounding.play.run_folder import RunFolder, SeedFolder
 from magrounding.registry import load, tracker_entry
@@ -216,19 +216,12 @@ def numbers(line: Mapping[str, Any]) -> dict[str, float]:
     }
 
 
-def _position(folder: SeedFolder) -> Position:
-    """How far a seed is; one that was published has weights and no checkpoint."""
-    if folder.checkpoint.exists():
-        return Position(**read_record(folder.checkpoint)["position"])
-    return Position(finished=folder.has_weights())
-
-
 def lacking(run: RunFolder) -> tuple[str, ...]:
     """Trackers of a run that do not have everything of its finished seeds; TensorBoard's files are the run's own."""
     config = run.config()
     asked = [each for each in tracking_of(config, None, None).trackers if each not in DEFAULT]
     folders = run.of_seeds(parse_config(config).seeds).values()
-    finished = [folder for folder in folders if folder.checkpoint.exists() and _position(folder).finished]
+    finished = [folder for folder in folders if folder.checkpoint.exists() and position_of(folder).finished]
     return tuple(each for each in asked if any(each not in _remembered(folder).complete for folder in finished))
 
 
@@ -258,7 +251,7 @@ def track(run: RunFolder, tracking: Tracking, note: Callable[[str], object] = pr
     failed: list[str] = []
     sender, sent = Sender(tracking, failed.append, note, patience=None), False
     for seed, folder in run.of_seeds(settings.seeds).items():
-        state = RunState(settings.resolve(), run, seed, at=_position(folder))
+        state = RunState(settings.resolve(), run, seed, at=position_of(folder))
         # A resume takes back what its checkpoint does not hold.
         lines = read_metrics(folder.metrics, state.at.metrics_size if folder.checkpoint.exists() else None)
         if not lines or state.at == Position():

@@ -6,8 +6,8 @@ from magrounding.agents.policy import CONTRAST
 from magrounding.cli import train
 from magrounding.cli.options import assignments, choose_workers
 from magrounding.errors import ConfigurationError
+from magrounding.experiment.beginning import check_run
 from magrounding.experiment.config import parse_config
-from magrounding.experiment.curriculum import check_run
 from magrounding.registry import env_entry
 from tests.experiment.tiny_runs import learn
 

@@ -47,7 +47,7 @@ def test_nothing_is_started_or_said_for_what_is_compiled_already(kernel, tmp_pat
 
 def test_a_task_that_fails_or_cannot_be_pickled_changes_nothing(kernel, tmp_path, capfd):
     tasks = [(Path.rmdir, (tmp_path / "none",)), (lambda: None, ()), (Path.touch, (tmp_path / "done",))]
-    with compiled_beside(tasks):
+    with compiled_beside(tasks, bool):
         assert kernel(1) == 2
     assert (tmp_path / "done").exists()
     assert capfd.readouterr() == ("", "")

@@ -31,9 +31,9 @@ def reader(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         play = evaluation.play_set
 
-        def noted(self, name, games, seed, greedy, manual, *more):
-            played.append((name, games, greedy, manual))
-            return play(self, name, games, seed, greedy, manual, *more)
+        def noted(session, name, games, seed, **how):
+            played.append((name, games, how["greedy"], how["manual"]))
+            return play(session, name, games, seed, **how)
 
         patch.setattr(evaluation, "play_set", noted)
         learn(settings, folder, display=Display(Console(file=out, width=1000)))

@@ -39,9 +39,9 @@ def winning(monkeypatch, **won):
     """Let teams win so many evaluation games of a stage with true manuals, and a tenth with wrong ones."""
     evaluate = evaluation.play_set
 
-    def decided(session, name, games, seed, greedy, manual, *rest):
-        result = evaluate(session, name, games, seed, greedy, manual, *rest)
-        share = won.get(session.segment.stage.name, 0.0) if manual == TRUE_MANUAL else 0.1
+    def decided(session, *which, **how):
+        result = evaluate(session, *which, **how)
+        share = won.get(session.segment.stage.name, 0.0) if how["manual"] == TRUE_MANUAL else 0.1
         result.won[:] = np.arange(len(result.won)) < share * len(result.won)
         return result
 

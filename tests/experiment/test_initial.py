@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from magrounding.errors import CheckpointError, ConfigurationError
+from magrounding.experiment.beginning import check_run
 from magrounding.experiment.config import make_config, read_config
-from magrounding.experiment.curriculum import check_run
 from tests.experiment.tiny_runs import learn, phases_of, tiny_settings, weights_of
 
 BRIEF = {"phases": phases_of(60), "every": None, "final_sets": ("eval",)}

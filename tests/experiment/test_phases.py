@@ -69,8 +69,8 @@ def test_weights_that_win_more_by_chance_do_not_take_the_place_of_those_of_the_p
 ):
     evaluate, run = evaluation.play_set, tmp_path / "run"
 
-    def half_and_then_more(session, *arguments):
-        result = evaluate(session, *arguments)
+    def half_and_then_more(session, *which, **how):
+        result = evaluate(session, *which, **how)
         learnt = session.phase.name == "reinforce" and any(learner.optimizer.state for learner in session.learners)
         result.won[:] = np.arange(len(result.won)) < (won if learnt else 0.5) * len(result.won)
         return result
@@ -208,12 +208,12 @@ def reading_from(steps, monkeypatch):
     """Evaluations in which agents win, with true manuals alone, from so many environment steps on."""
     evaluate = evaluation.play_set
 
-    def read(session, name, games, seed, greedy, manual, *rest):
-        result = evaluate(session, name, games, seed, greedy, manual, *rest)
+    def read(session, *which, **how):
+        result = evaluate(session, *which, **how)
         learner = session.learners[0]
         gradient_steps = max((int(state["step"]) for state in learner.optimizer.state.values()), default=0)
         updates = gradient_steps / (IMITATION.epochs * IMITATION.minibatches)
-        result.won[:] = manual == TRUE_MANUAL and updates * session.steps_per_update >= steps
+        result.won[:] = how["manual"] == TRUE_MANUAL and updates * session.steps_per_update >= steps
         return result
 
     monkeypatch.setattr(evaluation, "play_set", read)

@@ -68,7 +68,9 @@ def be_taught(*manuals):
     session.start()
     for done in range(0, LESSONS, session.steps_per_update):
         session.iterate(done)
-    return [float(play_set(session, "eval", 200, REPORT_SEED, False, manual, print).won.mean()) for manual in manuals]
+    return [
+        float(play_set(session, "eval", 200, REPORT_SEED, greedy=False, manual=manual).won.mean()) for manual in manuals
+    ]
 
 
 @pytest.mark.slow

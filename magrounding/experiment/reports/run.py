@@ -6,12 +6,13 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from magrounding.experiment.evaluate import PLAYERS
+from magrounding.experiment.config import parse_config
+from magrounding.experiment.evaluate import PLAYERS, play_missing
 from magrounding.experiment.phase import Promotion
 from magrounding.experiment.plan import Segment
 from magrounding.experiment.plots import plot_curves
-from magrounding.experiment.progress import duration
-from magrounding.experiment.results import TEXT, RunResults, results_of
+from magrounding.experiment.progress import Display, duration
+from magrounding.experiment.results import TEXT, RunResults, read_results
 from magrounding.experiment.statistics import Statistics
 from magrounding.experiment.tables import HOW_TO_READ, Cell, Table, code, interval, page, percent, text_of
 from magrounding.play.evaluate import FAULTS, GREEDY, PLAYS, TRUE_MANUAL
@@ -25,9 +26,10 @@ Place = tuple[str, str, str]
 """Stage, phase, evaluation set."""
 
 
-def write_report(folder: RunFolder) -> None:
-    """Write the report and the curves of a run folder, finished or not."""
-    results = results_of(folder)
+def write_report(folder: RunFolder, display: Display | None = None) -> None:
+    """Write the report and the curves of a run folder, finished or not, after the games of others that it lacks."""
+    play_missing(parse_config(folder.config()).resolve(), folder, display)
+    results = read_results(folder.path)
     write_atomic(folder.curves, plot_curves(results))
     write_atomic(folder.report, report(results))
 

@@ -1,25 +1,66 @@
-"""Checks of a run before it begins: what cannot work in any stage comes to light before anything is written."""
+"""The beginning of a run: what cannot work is refused before anything is written or learnt."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import closing
 from typing import Any
 
 from magrounding.agents.building import freeze, make_policy
 from magrounding.agents.policy import CONTRAST, Policy
-from magrounding.agents.weights import fit_weights
+from magrounding.agents.weights import fit_weights, versions
 from magrounding.capabilities import find_costs_to_go
-from magrounding.errors import ConfigurationError
-from magrounding.experiment.config import RunConfig
-from magrounding.experiment.initial import initial_policies
+from magrounding.errors import CheckpointError, ConfigurationError, check_choice
+from magrounding.experiment.config import RunConfig, parse_config, read_config
 from magrounding.experiment.plan import Plan, Segment
+from magrounding.experiment.results import TEXT
 from magrounding.play.actor import check_oracle, has_expert, make_expert
 from magrounding.play.demonstrations import find_demonstrations
+from magrounding.play.loading import load_team
 from magrounding.play.recording import check_texts
-from magrounding.registry import is_simulator
+from magrounding.play.run_folder import RunFolder, entry_of
+from magrounding.pretrained import find_run
+from magrounding.registry import algorithm_entry, is_simulator
+from magrounding.schema import Count
 from magrounding.spec import EnvSpec
 from magrounding.training.algorithm import Teaching
+
+PARTS = "parts"
+"""Entry of `config.json`: into how many parts minibatches are divided, which decides the last bits of sums."""
+
+
+def parts_of(config: Mapping[str, Any]) -> int | None:
+    """The parts of a run that has begun, by the content of its `config.json`; None of others."""
+    return entry_of(config, PARTS, Count) if PARTS in config else None
+
+
+def choose_seeds(seeds: Collection[int], settings: RunConfig, resume: bool) -> tuple[int, ...]:
+    """Some of a run's seeds; ConfigurationError for others, and before the run has begun."""
+    for seed in seeds:
+        check_choice("seed of the run", str(seed), map(str, settings.seeds))
+    if seeds and not resume:
+        raise ConfigurationError("some of the seeds are trained in a run that has begun: prepare it first")
+    return tuple(seeds)
+
+
+def begin(settings: RunConfig, run: RunFolder, about: Mapping[str, Any]) -> None:
+    """Write `config.json`, with facts about the run; CheckpointError where one stands there."""
+    if run.holds_run:
+        raise CheckpointError(f"{run} exists already: add --resume to go on with it, or name another with --out")
+    text = settings.resolve().games.spec.source
+    run.write_config({**settings.as_dict(), "versions": versions(), **about, **({TEXT: text} if text else {})})
+
+
+def go_on(settings: RunConfig, run: RunFolder) -> None:
+    """Raise CheckpointError where a run began with other settings, or with other sentences than its files hold now."""
+    config = run.config()
+    before, found, now = parse_config(config), config.get(TEXT), settings.resolve().games.spec.source
+    if found is not None and found != now:
+        raise CheckpointError(f"the run in {run} read {found}, which is {now} now: restore the files, or train again")
+    if before.digest != settings.digest:
+        raise CheckpointError(f"the run in {run} has other settings: resume it with its own (read_config)")
+    if before.unlearnt != settings.unlearnt:
+        run.write_config({**config, "unlearnt": settings.unlearnt})
 
 
 def check_run(config: RunConfig) -> dict[str, str]:
@@ -135,3 +176,25 @@ def _check_demonstrations(plan: Plan) -> dict[str, str]:
             f"preset {plan.config.preset!r} has no phase that learns from demonstrations: take another, or leave them"
         )
     return demonstrators
+
+
+def initial_policies(plan: Plan) -> list[Policy]:
+    """Return a policy for each agent, with the weights of the team that `RunConfig.initial` names.
+
+    Raises:
+        CheckpointError: no trained team there, or one that a team of this run could not go on from.
+        ConfigurationError: other words or actions than the run's, or an algorithm whose state is more than a policy.
+    """
+    settings, first = plan.config, plan.segments[0]
+    source, algorithm = settings.initial, first.phase.learner.algorithm
+    if algorithm_entry(algorithm).own_agents:
+        raise ConfigurationError(f"{algorithm} begins with weights of its own: leave out initial")
+    team, found = load_team(source), read_config(find_run(source))
+    for name in ("env", "agent", "agents", "share_parameters"):
+        has, asked = getattr(found, name), getattr(settings, name)
+        if has != asked:
+            raise CheckpointError(f"the team of {source} has {name} {has}, this run {asked}: begin with another one")
+    team.origin.check_games(first.games.spec, settings.env)
+    for policy in team.policies:
+        fit_weights(settings.make_network(), policy.state_dict(), source)
+    return team.policies
