@@ -50,7 +50,7 @@ class Diverged(MagroundingError):
     """A network that learnt from, or answers with, numbers that are not finite. What was saved before is whole.
 
     Attributes:
-        remedy: an option of the learner that may help, as `--learning` takes it; "": none is known.
+        remedy: an option of the learner that may help, "name=value"; "": none is known.
     """
 
     def __init__(self, message: str, remedy: str = "") -> None:

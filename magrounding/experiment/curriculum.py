@@ -220,7 +220,7 @@ def _check_learning(settings: RunConfig) -> None:
         if learner.weights.get(CONTRAST) and not network.contrasts:
             raise ConfigurationError(
                 f"agent {settings.agent!r} as it is configured has no contrastive loss, by which {stage} is to be "
-                "learnt: set its weight to 0 (--contrast 0), or other options of the network"
+                "learnt: set its weight to 0 (learner.weights.contrast=0), or other options of the network"
             )
         learner.require()
         try:
@@ -258,13 +258,13 @@ def _check_teaching(settings: RunConfig) -> dict[str, str]:
         if teaching.demonstrations and not settings.demonstrations:
             check_texts(settings.describe(stage, **phase.env_options))
         if shared and teaching.carry_memory and (settings.demonstrations or teaching.demonstrations):
-            raise ConfigurationError("carry_memory=true takes a network for each agent: add --no-share-parameters")
+            raise ConfigurationError("carry_memory=true takes a network for each agent: add share_parameters=false")
     if not settings.demonstrations:
         for stage, phase, _ in settings.taught():
             if not has_expert(settings.env, settings.describe(stage, **phase.env_options)):
                 where = f" in stage {stage!r}" if stage else ""
                 raise ConfigurationError(
-                    f"{settings.env} has no expert that can teach{where}: learn from --demonstrations, or without "
+                    f"{settings.env} has no expert that can teach{where}: learn from demonstrations=FILES, or without "
                     "imitation"
                 )
         return {}

@@ -48,6 +48,6 @@ def explained(error: Diverged, stage: str, phase: Phase, steps: int) -> Diverged
     sentence = (
         f"{where} diverged after {steps:,} environment steps ({phase.learner.algorithm}): {error}; nothing of it was "
         f"saved, and an earlier checkpoint is whole: try a lower learning_rate{now}, clip_gradient, smaller rewards "
-        "(reward_scale), or float32 (--no-bf16)"
+        "(reward_scale), or float32 (learner.bf16=false)"
     )
     return Diverged(sentence, f"learning_rate={rate / 10:g}" if isinstance(rate, float) else "")

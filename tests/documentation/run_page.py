@@ -21,6 +21,7 @@ import signal
 import subprocess
 import sys
 from importlib.util import find_spec
+from itertools import pairwise
 from pathlib import Path
 
 from sybil import Document, Example, Sybil
@@ -29,8 +30,8 @@ from sybil.parsers.markdown import CodeBlockParser, PythonCodeBlockParser
 from tests.documentation.pages import text
 
 SHORT = {
-    "train": "--seeds 0 --budget 0.0005 --games 4 --set evaluation.every=null,unlearnt=continue --quiet",
-    "sweep": "--seeds 0 --random 2 --budget 0.0005 --games 4 --set evaluation.every=null --quiet",
+    "train": "--seeds 0 --budget 0.0005 --quiet evaluation.games=4 evaluation.every=null unlearnt=continue",
+    "sweep": "--seeds 0 --random 2 --budget 0.0005 --quiet evaluation.games=4 evaluation.every=null",
     "evaluate": "--episodes 4",
     "match": "--games 4",
     "record": "--games 4",
@@ -41,6 +42,7 @@ SMALL = {"GAMES": 4}
 """Parameter → number."""
 MODULES = {"benchmarks.curriculum": "train", "benchmarks.zero_shot": "evaluate", "benchmarks.throughput": "bench"}
 _MARK = re.compile(r"<!-- test: ([^>]*) -->\n$")
+_PATH = re.compile(r"[a-z_]+(\.[^=]*)?=")
 _FILE = re.compile(r"# (\w+\.py)\n")
 
 
@@ -122,15 +124,18 @@ def run_command(line: str, words: list[str], short: bool) -> None:
 def shortened(words: list[str], options: str) -> list[str]:
     """The words of a command with these options in the place of its own."""
     pairs = shlex.split(options)
-    given = {word for word in pairs if word.startswith("--")} - {"--set"}
-    kept, skip = [], False
-    for word in words:
+    paths = [word for word in pairs if _PATH.match(word)]
+    given = {word.partition("=")[0] for word in pairs}
+    kept, own, skip = [], [], False
+    for before, word in pairwise(["", *words]):
         skip = word in given or (skip and not word.startswith("--"))
-        if not skip:
+        if _PATH.match(word) and before not in ("--over", "--player"):
+            own += [word] * (word.partition("=")[0] not in given)
+        elif not skip:
             kept.append(word)
     if "--resume" in words:  # a run goes on with its own settings
-        return kept
-    return [*kept, *pairs]
+        return [*kept, *own]
+    return [*kept, *(word for word in pairs if word not in paths), *own, *paths]
 
 
 def serve(command: list[str]) -> None:

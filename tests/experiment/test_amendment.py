@@ -82,10 +82,10 @@ def test_the_command_that_the_error_names_goes_on_to_the_end(tmp_path, monkeypat
     killed_run(settings_of(HIGH), folder, lambda position: position["steps"] == 90)
     code, error = command(monkeypatch, capsys, "--out", folder, "--resume", "--device", "cpu", "--quiet")
     assert (code, error.count("\n")) == (2, 1)
-    found = re.search(r"go on with, e.g.: .*curriculum (--out \S+ --resume --learning learning_rate=0.002 .*)\n", error)
+    found = re.search(r"go on with, e.g.: .*curriculum (--out \S+ --resume .*learner.learning_rate=0.002)\n", error)
     code, again = command(monkeypatch, capsys, *found[1].split())  # a tenth, and still too much
     assert code == 2
-    assert re.search(r"learning_rate \(0.002 now\).*--resume --learning learning_rate=0.0002 --device cpu", again)
+    assert re.search(r"learning_rate \(0.002 now\).*--resume --device cpu learner.learning_rate=0.0002", again)
     code, error = command(monkeypatch, capsys, *again.split("curriculum ")[1].split())
     assert (code, error) == (0, "")
     config = read_json(folder / "config.json")
@@ -129,11 +129,11 @@ def test_only_a_run_that_diverged_takes_them(tmp_path):
 def test_only_options_of_learners_that_no_checkpoint_depends_on(monkeypatch, capsys, diverged):
     before = (diverged / "config.json").read_bytes()
     for option in (
-        ("--learning", "unroll=10"),
-        ("--set", "phases.*.0.num_envs=12"),
-        ("--team-reward", "0.5"),
-        ("--learning", "learning_rate=0.001,segment=5"),
-        ("--learning", "learning_rate=-1"),
+        ("learner.unroll=10",),
+        ("phases.*.0.num_envs=12",),
+        ("team_reward=0.5",),
+        ("learner.learning_rate=0.001", "learner.segment=5"),
+        ("learner.learning_rate=-1",),
     ):
         assert command(monkeypatch, capsys, "--out", diverged, "--resume", *option)[0] == 2
     assert (diverged / "config.json").read_bytes() == before
