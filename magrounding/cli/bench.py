@@ -1,4 +1,4 @@
-"""Speed of environments and learners on this machine: `magrounding bench --env ma_rtfm`."""
+"""Speed of environments and learners here: `magrounding bench --env ma_rtfm --stage s5 --json speed.json`."""
 
 from __future__ import annotations
 
@@ -38,8 +38,6 @@ _BETWEEN_OPTIONS = re.compile(r",(?=\s*[\w.]+=)")
 @dataclass(frozen=True, kw_only=True)
 class Arguments(DeviceArguments, EnvArguments):
     """Measure the speed of an environment and of a learner on this machine.
-
-        magrounding bench --env ma_rtfm --stage s5 --num-envs 1024 --seconds 5 --json speed.json
 
     Measured: env steps/s of the vector env and of one game through PettingZoo (actions drawn beforehand, uniformly over
     all of them; observations and documents written), time and memory to create the env in a fresh process, and learner

@@ -77,6 +77,8 @@ def assign_paths(config: RunConfig, asked: Asked) -> RunConfig:
         try:
             known = _weighted(config)
             config = assign(config, whole, value)
+            if whole.startswith("network."):
+                config.make_network()
             for name in _weighted(config) - known:
                 check_choice("auxiliary loss", name, sorted({*known, *loss_weights(config.make_network())}))
         except ConfigurationError as error:

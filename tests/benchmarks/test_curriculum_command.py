@@ -84,15 +84,11 @@ def catch_runs(monkeypatch):
         ["--env", "ma_rtfm", "team_reward=nan"],
         ["--env", "ma_rtfm", "--budget", "0"],
         ["--env", "ma_rtfm", "--budget", "1e308"],
-        ["--env", "ma_rtfm", "network.hidden=wide"],
-        ["--env", "ma_rtfm", "learner.speed=3"],
-        ["--env", "ma_rtfm", "env.colour=red"],
+        ["--env", "ma_rtfm", "--budget", "1e-9"],
         ["--env", "ma_rtfm", "env.sight=far"],
         ["--env", "ma_rtfm", "env.stage=s2"],
         ["--env", "ma_rtfm", "env.size=9", "env.agents=3"],
         ["--env", "ma_rtfm", "env.size"],
-        ["--env", "ma_rtfm", "env.size=9", "env_options.size=9"],
-        ["--env", "ma_rtfm", "agents=3"],
         ["--env", "messenger", "--preset", "quick", "--stages", "s1,s2", "learner.cost_to_go=3"],
         ["--env", "messenger", "--agent", "emma", "network.language_model=no/such"],
         ["--env", "ma_rtfm", "--resume"],
@@ -203,6 +199,16 @@ def test_phases_that_differ_in_what_a_resumed_run_is_asked_for(monkeypatch, caps
     code, err = run(monkeypatch, capsys, *line)
     assert code == 2
     assert "has learner.learning_rate 0.01, not 0.5" in err
+
+
+def test_what_is_trained_is_said_with_the_path_for_the_other(monkeypatch, capsys, tmp_path):
+    catch_runs(monkeypatch)
+    for agents, other in (("3", "share_parameters=false"), ("2", "share_parameters=true")):
+        monkeypatch.setattr(sys, "argv", ["curriculum", "--env", "ma_rtfm", "--agents", agents, "--out", str(tmp_path)])
+        curriculum.main()
+        said = capsys.readouterr().out
+        assert f"{agents} × relread" in said
+        assert other in said
 
 
 def test_defaults_are_those_of_the_readme(monkeypatch):

@@ -1,5 +1,7 @@
 """Options on a command line: of environments, learners and losses, and how many processes simulate."""
 
+import re
+
 import pytest
 
 from magrounding.agents.policy import CONTRAST
@@ -52,9 +54,10 @@ def test_any_entry_of_a_run_is_set_by_its_path():
     assert settings.evaluation.final_sets == ("eval",)
     assert settings.save_every == 5.0
     assert {phase.num_envs for _, phase in asked(paths=("phases.*.*.num_envs=7",)).walk()} == {7}
-    for wrong in ("phases.s9.0.num_envs=7", "evaluation.evry=7", "evaluation=7", "evaluation.every.x=7"):
-        with pytest.raises(ConfigurationError):
-            asked(paths=(wrong,))
+    wrong = ("phases.s9.0.num_envs=7", "evaluation.evry=7", "evaluation=7", "evaluation.every.x=7", "learner.speed=3")
+    for word in (*wrong, "network.hidden=wide", "env.colour=red", "agents=3"):
+        with pytest.raises(ConfigurationError, match=re.escape(word)):
+            asked(paths=(word,))
 
 
 def test_a_preset_asks_no_contrast_of_a_network_that_has_none():

@@ -21,7 +21,6 @@ import signal
 import subprocess
 import sys
 from importlib.util import find_spec
-from itertools import pairwise
 from pathlib import Path
 
 from sybil import Document, Example, Sybil
@@ -42,7 +41,6 @@ SMALL = {"GAMES": 4}
 """Parameter → number."""
 MODULES = {"benchmarks.curriculum": "train", "benchmarks.zero_shot": "evaluate", "benchmarks.throughput": "bench"}
 _MARK = re.compile(r"<!-- test: ([^>]*) -->\n$")
-_PATH = re.compile(r"[a-z_]+(\.[^=]*)?=")
 _FILE = re.compile(r"# (\w+\.py)\n")
 
 
@@ -124,18 +122,13 @@ def run_command(line: str, words: list[str], short: bool) -> None:
 def shortened(words: list[str], options: str) -> list[str]:
     """The words of a command with these options in the place of its own."""
     pairs = shlex.split(options)
-    paths = [word for word in pairs if _PATH.match(word)]
     given = {word.partition("=")[0] for word in pairs}
-    kept, own, skip = [], [], False
-    for before, word in pairwise(["", *words]):
-        skip = word in given or (skip and not word.startswith("--"))
-        if _PATH.match(word) and before not in ("--over", "--player"):
-            own += [word] * (word.partition("=")[0] not in given)
-        elif not skip:
+    kept, skip = [], False
+    for word in words:
+        skip = word.partition("=")[0] in given or (skip and not word.startswith("--") and "=" not in word)
+        if not skip:
             kept.append(word)
-    if "--resume" in words:  # a run goes on with its own settings
-        return [*kept, *own]
-    return [*kept, *(word for word in pairs if word not in paths), *own, *paths]
+    return kept if "--resume" in words else [*kept, *pairs]  # a run goes on with its own settings
 
 
 def serve(command: list[str]) -> None:
