@@ -93,7 +93,7 @@ class CommandLine:
         show_anything()
         known, words, paths = options_of(arguments), list[str](), list[str]()
         for before, word in pairwise(("", *self.arguments)):
-            taker = known.get(before.removeprefix("--").replace("-", "_"))
+            taker = known.get(before[2:].replace("-", "_")) if before.startswith("--") else None
             is_value = taker is not None and not isinstance(taker.default, bool)
             (paths if PATHS in known and not is_value and _PATH_WORD.match(word) else words).append(word)
         try:
@@ -109,14 +109,14 @@ class CommandLine:
 
     def help(self, arguments: type, *, whole: bool) -> str:
         """Return the text of `--help`: an example, and what people type; `whole`: and what they seldom do."""
-        about, example = (
-            inspect.getdoc(arguments),
-            re.search("`(.+?)`", inspect.getdoc(inspect.getmodule(arguments)) or ""),
-        )
+        about, known = inspect.getdoc(arguments), options_of(arguments)
+        example = re.search("`(.+?)`", sys.modules[arguments.__module__].__doc__ or "")
         parser = argparse.ArgumentParser(
-            usage=f"{self.prog} [OPTIONS]{f' [{_PATH_VALUE}]' if PATHS in options_of(arguments) else ''}",
+            usage=f"{self.prog} [OPTIONS]{f' [{_PATH_VALUE}]' if PATHS in known else ''}",
             description=f"example: {example[1]}\n\n{about}" if example else about,
-            epilog=None if whole else f"{_HELP_ALL} lists also what is seldom typed.",
+            epilog=None
+            if whole or known.keys().isdisjoint(_SELDOM)
+            else f"{_HELP_ALL} lists also what is seldom typed.",
             formatter_class=argparse.RawDescriptionHelpFormatter,
             add_help=False,
         )

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import tyro
 from msgspec import Meta
 
-from magrounding.cli.command import CommandLine
+from magrounding.cli.command import PATHS, CommandLine
 from magrounding.cli.options import assign_paths, assignments, named_trackers
 from magrounding.cli.run_arguments import RunArguments
 from magrounding.cli.train import computed_as, requested, words_of_job
@@ -126,8 +126,8 @@ def _resumed(arguments: Arguments, folder: SweepFolder) -> Sweep:
     usual = Arguments()
     given = [each.name for each in fields(arguments) if each.name not in _ANEW]
     if changed := [name for name in given if getattr(arguments, name) != getattr(usual, name)]:
-        flag = changed[0].replace("_", "-")
-        raise ConfigurationError(f"a sweep goes on with the options it began with: leave out --{flag}")
+        flag = arguments.paths[0] if PATHS in changed else f"--{changed[0].replace('_', '-')}"
+        raise ConfigurationError(f"a sweep goes on with the options it began with: leave out {flag}")
     sweep = folder.read()
     if arguments.optuna is not None:
         if sweep.search != OPTUNA or arguments.optuna < sweep.count:

@@ -19,7 +19,7 @@ def parse(name, *words):
     [
         ("train", ("--quiet", "PATH"), {"quiet": True}),
         ("train", ("PATH", "--out", "a=b"), {}),
-        ("evaluate", ("--run", "a", "runs/x=1", "PATH"), {"run": ("a", "runs/x=1")}),
+        ("evaluate", ("--run", "stage", "runs/x=1", "PATH"), {"run": ("stage", "runs/x=1")}),
         ("sweep", ("--over", "learner.entropy=1,2", "PATH"), {"over": ("learner.entropy=1,2",)}),
         ("serve", ("--player", "mine=script:a=b", "PATH"), {"player": ("mine=script:a=b",)}),
         ("watch", ("--run", "a", "PATH"), {"file": None}),
