@@ -74,30 +74,30 @@ def catch_runs(monkeypatch):
 @pytest.mark.parametrize(
     "arguments",
     [
-        ["--env", "chess"],
-        ["--env", "ma_rtfm", "--stages", "s1,s9"],
-        ["--env", "ma_rtfm", "--agents", "0"],
-        ["--env", "ma_rtfm", "--agents", "40"],
-        ["--env", "rtfm", "--agents", "2"],
-        ["--env", "ma_rtfm", "--seeds", "1,1"],
-        ["--env", "ma_rtfm", "--stages", ","],
-        ["--env", "ma_rtfm", "team_reward=nan"],
-        ["--env", "ma_rtfm", "--budget", "0"],
-        ["--env", "ma_rtfm", "--budget", "1e308"],
-        ["--env", "ma_rtfm", "--budget", "1e-9"],
-        ["--env", "ma_rtfm", "env.sight=far"],
-        ["--env", "ma_rtfm", "env.stage=s2"],
-        ["--env", "ma_rtfm", "env.size=9", "env.agents=3"],
-        ["--env", "ma_rtfm", "env.size"],
-        ["--env", "messenger", "--preset", "quick", "--stages", "s1,s2", "learner.cost_to_go=3"],
-        ["--env", "messenger", "--agent", "emma", "network.language_model=no/such"],
-        ["--env", "ma_rtfm", "--resume"],
-        [],
+        "--env chess",
+        "--env ma_rtfm --stages s1,s9",
+        "--env ma_rtfm --agents 0",
+        "--env ma_rtfm --agents 40",
+        "--env rtfm --agents 2",
+        "--env ma_rtfm --seeds 1,1",
+        "--env ma_rtfm --stages ,",
+        "--env ma_rtfm team_reward=nan",
+        "--env ma_rtfm --budget 0",
+        "--env ma_rtfm --budget 1e308",
+        "--env ma_rtfm --budget 1e-9",
+        "--env ma_rtfm env.sight=far",
+        "--env ma_rtfm env.stage=s2",
+        "--env ma_rtfm env.size=9 env.agents=3",
+        "--env ma_rtfm env.size",
+        "--env messenger --preset quick --stages s1,s2 learner.cost_to_go=3",
+        "--env messenger --agent emma network.language_model=no/such",
+        "--env ma_rtfm --resume",
+        "",
     ],
 )
 def test_bad_input_is_one_sentence(monkeypatch, capsys, tmp_path, arguments):
     out = tmp_path / "run"
-    code, err = run(monkeypatch, capsys, "--out", out, *arguments)
+    code, err = run(monkeypatch, capsys, "--out", out, *arguments.split())
     assert code == 2
     assert re.fullmatch(r"error: [^\n]*\n", err)
     assert not out.exists()

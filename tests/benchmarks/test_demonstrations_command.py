@@ -111,19 +111,19 @@ def test_a_trained_team_is_recorded_with_the_options_of_its_run(monkeypatch, cap
 @pytest.mark.parametrize(
     "arguments",
     [
-        ["--env", "chess"],
-        ["--stage", "s9"],
-        ["--player", "nobody"],
-        ["--player", "oracle:rollouts"],
-        ["--player", "run:nowhere"],
-        ["--seed", "-1"],
-        ["--split", "moon"],
-        ["--env", "rtfm", "--stage", "simple", "--agents", "2"],
+        "--env chess",
+        "--stage s9",
+        "--player nobody",
+        "--player oracle:rollouts",
+        "--player run:nowhere",
+        "--seed -1",
+        "--split moon",
+        "--env rtfm --stage simple --agents 2",
     ],
 )
 def test_bad_input_is_one_sentence(monkeypatch, capsys, tmp_path, arguments):
     out = tmp_path / "demos.npz"
-    assert run(monkeypatch, out, *OF_S1, *arguments) == 2
+    assert run(monkeypatch, out, *OF_S1, *arguments.split()) == 2
     assert capsys.readouterr().err.count("\n") == 1
     assert not out.exists()
 

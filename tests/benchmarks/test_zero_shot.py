@@ -128,19 +128,19 @@ def altered(folder, target, **changes):
 @pytest.mark.parametrize(
     "arguments",
     [
-        ["--splits", "moon"],
-        ["--stage", "s5"],
-        ["--seeds", "0,7"],
-        ["--splits", ","],
-        ["--play", "slowly"],
-        ["--run", "nowhere"],
-        ["--pretrained", "rtfm-nl"],
-        ["--names", "a", "b"],
-        ["--teammate", "pretrained:messenger-s2"],
+        "--splits moon",
+        "--stage s5",
+        "--seeds 0,7",
+        "--splits ,",
+        "--play slowly",
+        "--run nowhere",
+        "--pretrained rtfm-nl",
+        "--names a b",
+        "--teammate pretrained:messenger-s2",
     ],
 )
 def test_bad_input_is_one_sentence(finished, monkeypatch, capsys, arguments):
-    assert run(monkeypatch, "--run", finished, *arguments) == 2
+    assert run(monkeypatch, "--run", finished, *arguments.split()) == 2
     assert capsys.readouterr().err.count("\n") == 1
 
 

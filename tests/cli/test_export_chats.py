@@ -71,16 +71,16 @@ def test_games_that_were_ended_are_left_out(tmp_path, capsys):
 @pytest.mark.parametrize(
     "words",
     [
-        (),
-        ("--env", "rtfm", "--players", "human"),
-        ("--env", "rtfm", "--games", "0"),
-        ("--env", "rtfm", "--prompt", "few_games"),
-        ("--env", "rtfm", "--reply", "verse"),
-        ("--env", "rtfm", "--saved", "games.jsonl"),
-        ("--env", "rtfm", "--players", "random", "--won", "--games", "1", "env.max_cycles=1"),
+        "",
+        "--env rtfm --players human",
+        "--env rtfm --games 0",
+        "--env rtfm --prompt few_games",
+        "--env rtfm --reply verse",
+        "--env rtfm --saved games.jsonl",
+        "--env rtfm --players random --won --games 1 env.max_cycles=1",
     ],
 )
 def test_what_cannot_be_exported(tmp_path, words):
-    line = CommandLine("magrounding export-chats", ("--out", str(tmp_path / "out" / "chats.jsonl"), *words))
+    line = CommandLine("magrounding export-chats", ("--out", str(tmp_path / "out" / "chats.jsonl"), *words.split()))
     assert line.run(command) == 2
     assert not (tmp_path / "out").exists(), "nothing is left behind"

@@ -17,18 +17,18 @@ def parse(name, *words):
 @pytest.mark.parametrize(
     ("name", "words", "others"),
     [
-        ("train", ("--quiet", "PATH"), {"quiet": True}),
-        ("train", ("PATH", "--out", "a=b"), {}),
-        ("evaluate", ("--run", "stage", "runs/x=1", "PATH"), {"run": ("stage", "runs/x=1")}),
-        ("sweep", ("--over", "learner.entropy=1,2", "PATH"), {"over": ("learner.entropy=1,2",)}),
-        ("serve", ("--player", "mine=script:a=b", "PATH"), {"player": ("mine=script:a=b",)}),
-        ("watch", ("--run", "a", "PATH"), {"file": None}),
-        ("match", ("--env", "rtfm", "--players", "oracle", "random", "PATH"), {"players": ("oracle", "random")}),
+        ("train", "--quiet env.size=9", {"quiet": True}),
+        ("train", "env.size=9 --out a=b", {}),
+        ("evaluate", "--run stage runs/x=1 env.size=9", {"run": ("stage", "runs/x=1")}),
+        ("sweep", "--over learner.entropy=1,2 env.size=9", {"over": ("learner.entropy=1,2",)}),
+        ("serve", "--player mine=script:a=b env.size=9", {"player": ("mine=script:a=b",)}),
+        ("watch", "--run a env.size=9", {"file": None}),
+        ("match", "--env rtfm --players oracle random env.size=9", {"players": ("oracle", "random")}),
     ],
 )
 def test_a_path_is_no_value_of_a_flag_and_no_flag_takes_it(name, words, others):
-    found = parse(name, *(word.replace("PATH", "env.max_cycles=9") for word in words))
-    assert getattr(found, PATHS) == ("env.max_cycles=9",)
+    found = parse(name, *words.split())
+    assert getattr(found, PATHS) == ("env.size=9",)
     assert {each: getattr(found, each) for each in others} == others
 
 
