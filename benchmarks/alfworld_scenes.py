@@ -18,7 +18,7 @@ import numpy as np
 import torch
 
 import magrounding as mg
-from magrounding.cli.command import CommandLine, derived, items, program
+from magrounding.cli.command import CommandLine, items, program
 from magrounding.cli.train import seeds_of
 from magrounding.errors import check_choice
 from magrounding.experiment.config import read_config
@@ -44,8 +44,8 @@ class Arguments:
     """Splits separated by commas."""
     rows: int = 8
     """Games at once."""
-    seeds: str | None = derived("all of the run")
-    """Seeds of the run whose teams play, separated by commas."""
+    seeds: str | None = None
+    """Seeds of the run whose teams play, separated by commas. (default: all of the run)"""
 
 
 class WithoutGoal(ShuffledManuals):

@@ -22,7 +22,7 @@ from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
 from typing import TYPE_CHECKING
 
-from magrounding.cli.command import CommandLine, derived, program
+from magrounding.cli.command import CommandLine, program
 from magrounding.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -47,10 +47,10 @@ class Arguments:
     """Number of agents; of environments of one agent it is left out."""
     preset: str = "demo"
     """Algorithm, network and budget."""
-    stage: str | None = derived("the first")
-    """Stage to train."""
-    threads: int | None = derived("those that this process may run on")
-    """Cores that training shares."""
+    stage: str | None = None
+    """Stage to train. (default: the first)"""
+    threads: int | None = None
+    """Cores that training shares. (default: those that this process may run on)"""
     rounds: int = 5
     """Slices of each kind."""
     seconds: float = 4.0

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from magrounding.agents.weights import versions
-from magrounding.cli.command import REPEATABLE, CommandLine, derived, items, program
+from magrounding.cli.command import REPEATABLE, CommandLine, items, program
 from magrounding.cli.game_arguments import EvaluationArguments, LanguageModelArguments, QuietArguments
 from magrounding.envs.make import make_vec
 from magrounding.errors import ConfigurationError, check_choice
@@ -54,16 +54,16 @@ _FAR = 2**30
 class Arguments(QuietArguments, LanguageModelArguments):
     """Let language models play worlds beside random, oracle and trained readers, with controls of reading."""
 
-    models: str = derived("all of the file", "")
-    """Names of models in --llm, or MODEL@URL, separated by commas."""
+    models: str = ""
+    """Names of models in --llm, or MODEL@URL, separated by commas. (default: all of the file)"""
     worlds: str = "rtfm:nl,messenger:s2,ma_rtfm:s5,ma_rtfm:s6,babyai:GoToLocal"
     """Environments, each with its stage behind a colon, or in its own default."""
     games: int = 100
     """Games of each line-up."""
     controls: str = ",".join(CONTROLS)
     """Texts that are read: true, reassigned, of another game, none, and new names; where a world has them."""
-    max_cycles: int | None = derived("the world's own limit, or 80 in RTFM")
-    """Steps of a game at most."""
+    max_cycles: int | None = None
+    """Steps of a game at most. (default: the world's own limit, or 80 in RTFM)"""
     out: Path = Path("runs/language_models")
     """Folder of the matches and of language_models.md and .json."""
 

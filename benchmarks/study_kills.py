@@ -20,7 +20,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from magrounding.cli.command import CommandLine, derived, program
+from magrounding.cli.command import CommandLine, program
 from magrounding.errors import CheckpointError, ConfigurationError
 from magrounding.play.owner import RunOwner
 from magrounding.play.run_folder import RunFolder
@@ -63,10 +63,10 @@ class Arguments:
     """Number of times that the server is killed."""
     seed: int = 0
     """Seed of the moments at which it is killed."""
-    folder: Path | None = derived("a temporary one")
-    """Folder for the data."""
-    json: Path | None = derived("none")
-    """File for the numbers."""
+    folder: Path | None = None
+    """Folder for the data. (default: a temporary one)"""
+    json: Path | None = None
+    """File for the numbers. (default: none)"""
 
 
 def campaign(folder: Path, participants: int, kills: int, seed: int = 0) -> Counter[str]:

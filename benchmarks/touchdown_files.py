@@ -1,7 +1,7 @@
 """Puts a user's Touchdown files into the folder that the environment plays: `python -m benchmarks.touchdown_files`.
 
     python -m benchmarks.touchdown_files --graph DIR --routes DIR --features segmentations.pt --out FOLDER
-    python -m benchmarks.curriculum --env touchdown --env-option data=FOLDER ...
+    python -m benchmarks.curriculum --env touchdown ... env.data=FOLDER
 
 `--graph` has `nodes.txt` and `links.txt`, `--routes` has `train.json`, `dev.json` and `test.json`, both as Touchdown
 publishes them; `--features` is SILG's file of segmentations: a torch file with `feats` [N, 47, 128], classes of

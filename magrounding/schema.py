@@ -124,22 +124,22 @@ class Option:
     @cached_property
     def choices(self) -> OneOf | None:
         """The names that it takes; None of what is no name."""
-        return next((mark for mark in _parts(self.type) if isinstance(mark, OneOf)), None)
+        return next((mark for mark in parts_of(self.type) if isinstance(mark, OneOf)), None)
 
     @cached_property
     def nested(self) -> bool:
         """Holding other `Options`."""
-        return any(isinstance(part, type) and issubclass(part, Options) for part in _parts(self.type))
+        return any(isinstance(part, type) and issubclass(part, Options) for part in parts_of(self.type))
 
     def check(self, value: Any) -> Any:
         """The value as the annotation has it, NumPy's numbers as Python's, lists as tuples; or ConfigurationError."""
         value = plain(value)
-        if self.choices is not None and not (value is None and type(None) in _parts(self.type)):
+        if self.choices is not None and not (value is None and type(None) in parts_of(self.type)):
             for name in value if isinstance(value, tuple | list) else (value,):
                 check_choice(self.choices.kind or self.name, name, self.choices.names)
         if self.nested:
             return _nested(self.type, value)
-        if INFINITE in _parts(self.type) and value == math.inf:
+        if INFINITE in parts_of(self.type) and value == math.inf:
             return value
         try:
             found = msgspec.convert(value, self.type)
@@ -160,7 +160,7 @@ class Option:
         try:
             return self.check(value)
         except ConfigurationError:
-            if str not in _parts(self.type) or isinstance(value, str):
+            if str not in parts_of(self.type) or isinstance(value, str):
                 raise
             return self.check(text)  # a name made of digits
 
@@ -169,7 +169,7 @@ class Option:
         where = "" if not place else " for each name" if "..." in place[1] else f" at {place[1]}"
         required = _PLACE.sub("", reason).removeprefix("Expected ").split(", got ")[0]
         required = required.replace("Number out of range", "a finite number")
-        if literals := [name for part in _parts(self.type) if get_origin(part) is Literal for name in get_args(part)]:
+        if literals := [name for part in parts_of(self.type) if get_origin(part) is Literal for name in get_args(part)]:
             required = f"one of {', '.join(map(str, literals))}"
         required = re.sub(
             r"`([^`]*)`", lambda found: " or ".join(_NOUNS.get(name, name) for name in found[1].split(" | ")), required
@@ -331,12 +331,12 @@ def flat(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
 
 
 @cache
-def _parts(hint: Any) -> tuple[Any, ...]:
+def parts_of(hint: Any) -> tuple[Any, ...]:
     """Every type within an annotation, and the marks that stand beside types."""
     inside: tuple[Any, ...] = () if get_origin(hint) is Literal else get_args(hint)
     marks = inside[1:] if get_origin(hint) is Annotated else ()
     types = inside[:1] if marks else inside
-    return (hint, *marks, *(part for each in types for part in _parts(each)))
+    return (hint, *marks, *(part for each in types for part in parts_of(each)))
 
 
 def _settled(value: Any) -> Any:

@@ -149,7 +149,7 @@ def test_it_serves_a_page_until_it_is_stopped(programs, folder):
 @pytest.fixture(scope="module", params=in_full(["demo", "reinforce"], ["demo"]))
 def reader(request, command):
     """The name of a run of the example's game."""
-    options = ("--games", "100", "--budget", "0.2", "--network", "width=48", "--out", f"reader-{request.param}")
+    options = ("--budget", "0.2", "--out", f"reader-{request.param}", "evaluation.games=100", "network.width=48")
     command("train", "--env", "my_game", "--preset", request.param, *options)
     return f"reader-{request.param}"
 
@@ -171,7 +171,7 @@ def test_what_it_trained_can_be_loaded_and_evaluated(reader, command):
     code = f"import magrounding as mg; policies = mg.load_team({reader!r}).policies"
     names = "print(policies[0].words.embedding_dim, *(type(policy).__name__ for policy in policies))"
     found = command(f"{code}; {names}", module="-c").split()
-    assert found == ["48", "Healer", "Healer"], "--network, not the default 32"
+    assert found == ["48", "Healer", "Healer"], "network.width, not the default 32"
     assert "eval" in command("evaluate", "--run", reader, "--episodes", "50", "--play", "greedy")
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from magrounding.cli import main as console
+from magrounding.cli.command import FORMER
 from tests.documentation import pages
 
 ROOT = Path(__file__).parents[1]
@@ -60,7 +61,8 @@ def test_the_options_of_a_command_within_a_sentence_are_known(monkeypatch, capsy
     assert len(asked) > 100
     for program in {program for _, program, _ in asked}:
         with pytest.raises(SystemExit) as end:
-            start([*program.split(), "--help"], monkeypatch)
+            start([*program.split(), "--help", "--help-all"], monkeypatch)
         assert end.value.code == 0, program
-        known[program] = {"--help", *re.findall(r"--[a-z][a-z-]*", capsys.readouterr().out)}
-    assert [each for each in asked if not each[2] <= known[each[1]]] == []
+        known[program] = {"--help", "--help-all", *re.findall(r"--[a-z][a-z-]*", capsys.readouterr().out)}
+    recorded = {f"{file}": {*FORMER} for file, _, _ in asked if file.startswith("benchmarks/results")}  # by version 0.2
+    assert [each for each in asked if not each[2] <= known[each[1]] | recorded.get(each[0], set())] == []

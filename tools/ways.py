@@ -5,7 +5,7 @@ that one. Functions are those of the package's own files that have a name: bodie
 and generated methods do not count. Three quantities are of a run of PPO that is watched (`RUN`), in a process of its
 own; the others are of the source.
 
-* How far `--env-option max_cycles=113` is carried: `option_way`.
+* How far `env.max_cycles=113` is carried: `option_way`.
 * What is entered between `main()` and the first gradient of PPO: `gradient_way`.
 * How often the run's folder is handed on: `folder_way`.
 * What is read to know PPO and imitation: `closure`.
@@ -37,8 +37,8 @@ from typing import Any
 
 OPTION, VALUE = "max_cycles", 113
 RUN = (
-    "--env ma_rtfm --agents 2 --stages s1 --preset quick_rl --budget 0.002 --games 2 --seeds 0 "
-    f"--env-option {OPTION}={VALUE} --workers 0 --threads 1 --device cpu --quiet"
+    "--env ma_rtfm --agents 2 --stages s1 --preset quick_rl --budget 0.002 --seeds 0 "
+    f"--workers 0 --threads 1 --device cpu --quiet env.{OPTION}={VALUE}"
 )
 COLLECT = "collect"
 """Function of `training/` that plays the first steps that are learnt from."""
@@ -273,7 +273,7 @@ def watch_run(package: Path) -> dict[str, Way]:
         out = Path(folder).resolve() / "run"
         watch = Watch(package, out)
         hook = register_optimizer_step_pre_hook(lambda *_: setattr(watch, "learnt", True))
-        sys.argv = ["magrounding", "train", *RUN.split(), "--out", str(out)]
+        sys.argv = ["magrounding", "train", "--out", str(out), *RUN.split()]
         threading.setprofile(watch)
         sys.setprofile(watch)
         try:
@@ -326,7 +326,7 @@ def carries(value: object, depth: int = DEPTH) -> bool:
 
 
 def option_way(package: Path, watch: Watch) -> Way:
-    """Count functions, files and calls that carry `--env-option max_cycles=113` until training begins.
+    """Count functions, files and calls that carry `env.max_cycles=113` until training begins.
 
     A function carries it if one of its arguments, as it is called, `carries` it. Watched are all calls from `main()`
     to the first entry of a function `collect` of `training/`, that is until worlds, networks and learners of the first
@@ -394,7 +394,7 @@ def docstring_lines(file: str) -> frozenset[int]:
 
 
 TITLES = {
-    "option": "an --env-option until training begins",
+    "option": "an option of the environment until training begins",
     "gradient": "argv to the first gradient of PPO",
     "folder": "a run's folder from file to file",
     "ppo": "files to read PPO",

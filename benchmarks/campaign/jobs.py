@@ -161,11 +161,11 @@ def train(env: str, preset: str) -> Job:
     config = make_config(env, None, None, preset)
     stage = config.stages[0]
     steps = max((phase.until.steps or 0) for phase in config.of_stage(stage)) or 10**6
-    small = "--set", "phases.*.*.num_envs=4", "--set", "save_every=0", "--set", "evaluation.selection_games=4"
+    small = "phases.*.*.num_envs=4", "save_every=0", "evaluation.selection_games=4", "evaluation.games=4"
     line = ("train", "--env", env, "--preset", preset, "--budget", f"{min(1.0, STEPS / steps):.3g}", "--out", "run")
     return Job(
         f"train {env} {preset}",
-        (*line, "--stages", stage, "--games", "4", "--device", "cpu", "--threads", "1", "--quiet", *small),
+        (*line, "--stages", stage, "--device", "cpu", "--threads", "1", "--quiet", *small),
         ("train", "--out", "run", "--resume", "--device", "cpu", "--threads", "1", "--quiet"),
         _learnt,
     )

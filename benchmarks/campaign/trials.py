@@ -87,9 +87,7 @@ def files(draw: random.Random, seed: int, place: Place) -> str:
                 ("match", *games, "--players", "run:it/run", "--games", "2", "--out", "out"),
             ),
             "match": (("replay", "it/out/games_0.jsonl"), (*made[used].words[:-2], "it/out", "--quiet")),
-            "record": (
-                ("train", *games[:2], "--stages", "s1", "--demonstrations", "it/demos.npz", "--budget", ".0001"),
-            ),
+            "record": (("train", *games[:2], "--stages", "s1", "--budget", ".0001", "demonstrations=it/demos.npz"),),
         }[used]
         words = draw.choice(readers)
         target = draw.choice([path for path in sorted((folder / "it").rglob("*")) if path.is_file()])

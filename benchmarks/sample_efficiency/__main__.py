@@ -31,7 +31,7 @@ from benchmarks.sample_efficiency.interactive import Chain, Growth, train_chains
 from benchmarks.sample_efficiency.page import PAPER, Demonstrations, Episodes, Level, markdown, plot, to_json
 from benchmarks.sample_efficiency.posterior import TARGET, fit
 from magrounding.cli import sweep, train
-from magrounding.cli.command import REPEATABLE, CommandLine, derived, items, program
+from magrounding.cli.command import REPEATABLE, CommandLine, items, program
 from magrounding.cli.job_arguments import JobsArguments
 from magrounding.cli.train import requested
 from magrounding.errors import CheckpointError, ConfigurationError, check_choice
@@ -53,8 +53,10 @@ LEVELS = {
     "GoTo": (250, 8_000),
 }
 """Level of the paper's table 3 → fewest and most demonstrations, from not enough to more than enough."""
-DAGGER = "demonstrations=0,teacher_steps=0"
+DAGGER = ("learner.demonstrations=0", "learner.teacher_steps=0")
 """Options of learning of DAgger: the agent plays all games, and the bot labels them."""
+AXIS = "learning.demonstrations"
+"""Axis of the sweeps: the path as they had it before `learner.` stood for it."""
 TEST = "test"
 
 
@@ -62,24 +64,25 @@ TEST = "test"
 class Arguments(JobsArguments):
     """Measure how many demonstrations, or episodes, BabyAI's levels take; what is finished is not run again."""
 
-    levels: str | None = derived("GoToRedBallGrey; of pretraining, all targets of the paper")
-    """Levels separated by commas."""
+    levels: str | None = None
+    """Levels separated by commas. (default: GoToRedBallGrey; of pretraining, all targets of the paper)"""
     reinforcement: bool = False
     """Episodes of PPO instead of demonstrations."""
     pretraining: bool = False
     """Demonstrations from scratch, and after each of the base levels that the paper has for the level (table 4)."""
     interactive: bool = False
     """Demonstrations of missions that the agent failed, added round after round (table 5)."""
-    start: int | None = derived("the level's fewest demonstrations")
-    """Demonstrations of the first round of --interactive; the paper has 1024."""
+    start: int | None = None
+    """Demonstrations of the first round of --interactive; the paper has 1024. (default: the level's fewest
+    demonstrations)"""
     growth: float = 2**0.25
     """Factor of their number from round to round."""
     rounds: int = 20
     """Rounds at most; two in a row that succeed in 99 % of missions end them."""
     demonstrations: str = ""
     """Fewest and most demonstrations, e.g. 250,8000; by default those of the level."""
-    base_demonstrations: int | None = derived("the preset's")
-    """Demonstrations of base levels."""
+    base_demonstrations: int | None = None
+    """Demonstrations of base levels. (default: the preset's)"""
     octave: int = 2
     """Runs between a number of demonstrations and twice as many; the paper has 5."""
     agent: str = "viewread"
@@ -170,11 +173,11 @@ def _pretrained(arguments: Arguments, targets: Sequence[str]) -> list[Pair]:
 
 def _base(arguments: Arguments, levels: tuple[str, ...]) -> RunFolder:
     """The run of one seed that has learnt the levels one after another, each from where the one before ended."""
-    more = {"initial": str(_base(arguments, levels[:-1]))} if levels[1:] else {}
+    paths = [f"initial={_base(arguments, levels[:-1])}"] if levels[1:] else []
     if arguments.base_demonstrations is not None:
-        more["learning"] = f"demonstrations={arguments.base_demonstrations}"
+        paths.append(f"learner.demonstrations={arguments.base_demonstrations}")
     first = replace(arguments, seeds=items(arguments.seeds)[0])
-    return _run(first, levels[-1], arguments.preset, f"bases/{'-'.join(levels)}-{arguments.learner}", **more)
+    return _run(first, levels[-1], arguments.preset, f"bases/{'-'.join(levels)}-{arguments.learner}", *paths)
 
 
 def _interactive(arguments: Arguments, levels: Sequence[str], line: CommandLine) -> list[Pair]:
@@ -198,7 +201,7 @@ def _interactive(arguments: Arguments, levels: Sequence[str], line: CommandLine)
     for level, of_level in chains.items():
         found = fitted(level, [point for chain in of_level for point in chain.points()])
         paper = PAPER[level][0], PAPER_INTERACTIVE[level]
-        dagger = _episodes(arguments, level, arguments.preset, "dagger", learning=DAGGER)
+        dagger = _episodes(arguments, level, arguments.preset, "dagger", *DAGGER)
         pairs.append(Pair(level, swept[level], found, paper, dagger))
     return pairs
 
@@ -230,17 +233,17 @@ def _demonstrations(
     """The success rates of a level's sweep, and their curve; with a base, each run begins with its weights."""
     name = f"{level}-{arguments.learner}"
     folder = SweepFolder(arguments.out / (name if base is None else f"{name}-after-{base.path.name}"))
-    more: dict[str, Any] = {"over": (f"learning.demonstrations={','.join(map(str, numbers))}",)}
-    more |= {} if base is None else {"initial": str(base)}
+    over = (f"{AXIS}={','.join(map(str, numbers))}",)
+    asked = _options(arguments, level, arguments.preset, *([] if base is None else [f"initial={base}"]))
     if folder.file.exists():
-        _check(folder, sweep.Arguments(**more, **_options(arguments, level, arguments.preset)))
-    _train(sweep, arguments, level, arguments.preset, folder.path, folder.file.exists(), **more)
+        _check(folder, sweep.Arguments(over=over, **asked))
+    _train(sweep, arguments, folder.path, folder.file.exists(), over=over, **asked)
     return fitted(level, _sweep_points(folder))
 
 
 def _sweep_points(folder: SweepFolder) -> list[tuple[int, float]]:
     return [
-        (int(point.values["learning.demonstrations"]), score.value)
+        (int(point.values[AXIS]), score.value)
         for number, point in enumerate(folder.read().points)
         if (results := folder.results(number)) is not None
         for score in scores(results, TEST, GREEDY)
@@ -255,12 +258,12 @@ def fitted(level: str, points: list[tuple[int, float]]) -> Demonstrations:
         return Demonstrations(level, points, None, str(error))
 
 
-def _episodes(arguments: Arguments, level: str, preset: str, kind: str, **more: Any) -> Episodes:
+def _episodes(arguments: Arguments, level: str, preset: str, kind: str, *paths: str) -> Episodes:
     """The episodes after which a run solves a level, and ends, a number for each seed; None where it does not."""
     phases = requested(train.Arguments(**_options(arguments, level, preset))).phases
     stage = level if level in phases else REMAINING_STAGES
-    more["set"] = ("log_every=1", f"phases.{stage}.{len(phases[stage]) - 1}.until.win_rate={TARGET}")
-    run = _run(arguments, level, preset, f"{level}-{arguments.learner}-{kind}", **more)
+    until = f"phases.{stage}.{len(phases[stage]) - 1}.until.win_rate={TARGET}"
+    run = _run(arguments, level, preset, f"{level}-{arguments.learner}-{kind}", *paths, "log_every=1", until)
     window, found = parse_config(run.config()).of_stage(level)[-1].until.window, []
     for folder in run.of_seeds([int(seed) for seed in items(arguments.seeds)]).values():
         lines = [line for line in read_metrics(folder.metrics) if line["kind"] == "train"]
@@ -271,14 +274,15 @@ def _episodes(arguments: Arguments, level: str, preset: str, kind: str, **more: 
     return Episodes(level, found)
 
 
-def _run(arguments: Arguments, level: str, preset: str, name: str, **more: Any) -> RunFolder:
+def _run(arguments: Arguments, level: str, preset: str, name: str, *paths: str) -> RunFolder:
     """The folder of a level's run, trained to its end."""
     run = RunFolder((arguments.out / name).absolute())  # runs that begin with its weights name it
+    asked = _options(arguments, level, preset, *paths)
     if run.holds_run:
-        asked = requested(train.Arguments(**_options(arguments, level, preset), **more))
-        check_begun(run.path, read_config(run.path), asked, run.config().get("command", ""))
+        config = requested(train.Arguments(**asked))
+        check_begun(run.path, read_config(run.path), config, run.config().get("command", ""))
     if not run.report.exists():
-        _train(train, arguments, level, preset, run.path, run.holds_run, **more)
+        _train(train, arguments, run.path, run.holds_run, **asked)
     return run
 
 
@@ -298,10 +302,10 @@ def check_begun(path: Path, begun: RunConfig, asked: RunConfig, command: str, *,
         )
 
 
-def _options(arguments: Arguments, level: str, preset: str) -> dict[str, Any]:
-    """Options of a level's runs."""
+def _options(arguments: Arguments, level: str, preset: str, *paths: str) -> dict[str, Any]:
+    """Arguments of a level's runs, with more options by their paths."""
     own = {"env": "babyai", "agent": arguments.agent, "preset": preset, "stages": level, "seeds": arguments.seeds}
-    return {**own, "budget": arguments.budget, "games": arguments.missions}
+    return {**own, "budget": arguments.budget, "paths": (f"evaluation.games={arguments.missions}", *paths)}
 
 
 def _where(arguments: Arguments) -> dict[str, Any]:
@@ -309,13 +313,9 @@ def _where(arguments: Arguments) -> dict[str, Any]:
     return {each.name: getattr(arguments, each.name) for each in fields(JobsArguments)}
 
 
-def _train(
-    command: ModuleType, arguments: Arguments, level: str, preset: str, out: Path, begun: bool, **more: Any
-) -> None:
-    """Run a command of magrounding for a level, or go on with it."""
-    computed = _where(arguments)
-    options = {} if begun else {**_options(arguments, level, preset), **more}
-    words = command.Arguments(out=out, resume=begun, **computed, **options)
+def _train(command: ModuleType, arguments: Arguments, out: Path, begun: bool, **asked: Any) -> None:
+    """Run a command of magrounding, or go on with it."""
+    words = command.Arguments(out=out, resume=begun, **_where(arguments), **({} if begun else asked))
     command.run(words, CommandLine.of_process(PROG))
 
 

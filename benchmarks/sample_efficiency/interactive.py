@@ -139,8 +139,8 @@ class Chain:
             with StopRequest() as stop, stop.immediate(), using(plan_threads(1, ROWS)):
                 self._demonstrate(number).save(file)
         if not run.holds_run:
-            files = str(file)
-            train.run(replace(self._asked, demonstrations=files, out=run.path, prepare=True, quiet=True), line)
+            paths = (*self._asked.paths, f"demonstrations={file}")
+            train.run(replace(self._asked, paths=paths, out=run.path, prepare=True, quiet=True), line)
         jobs = seed_jobs(read_config(run.path), run, train.words_of_job(self._asked))
         return [replace(job, name=f"{self.config.stages[0]} round {number}, {job.name}") for job in jobs]
 

@@ -18,7 +18,7 @@ from benchmarks.tables.page import Filled, figure, markdown, to_json
 from benchmarks.tables.runs import check_folder, finished_runs, in_order, jobs_of, learn
 from benchmarks.tables.side_by_side import Waiting
 from magrounding.agents.weights import versions
-from magrounding.cli.command import REPEATABLE, CommandLine, derived, items, program
+from magrounding.cli.command import REPEATABLE, CommandLine, items, program
 from magrounding.cli.job_arguments import JobsArguments
 from magrounding.cli.train import seeds_of
 from magrounding.envs.messenger.manual import find_corpus
@@ -48,19 +48,19 @@ class Arguments(JobsArguments):
     reasons) or paper (a GPU)."""
     seeds: str = "0,1,2"
     """Seeds separated by commas."""
-    rows: str | None = derived("all that belong to the preset")
-    """Rows to train, separated by commas."""
+    rows: str | None = None
+    """Rows to train, separated by commas. (default: all that belong to the preset)"""
     budget: float = 1.0
     """Factor for the preset's environment steps."""
-    play: str | None = derived("the table's own")
-    """greedy (the most likely action) or sampled (drawn)."""
+    play: str | None = None
+    """greedy (the most likely action) or sampled (drawn). (default: the table's own)"""
     train: bool = True
     """--no-train fills the tables with what is finished already."""
     out: Path = Path("runs/tables")
     """Folder of all runs and tables."""
-    corpus: str | None = derived("none")
+    corpus: str | None = None
     """Folder of people's sentences (text_train.json, text_val.json and text_test.json): each row of the tables of
-    MESSENGER is there once more, trained and tested on them."""
+    MESSENGER is there once more, trained and tested on them. (default: none)"""
     gold: Path = Path("runs/scienceworld/gold.jsonl")
     """Gold trajectories, for the Guide of lge_table1."""
     guide: Path = Path(GUIDE)

@@ -1,28 +1,28 @@
-"""Speed of environments and learners on this machine: `magrounding bench --env ma_rtfm`."""
+"""Speed of environments and learners here: `magrounding bench --env ma_rtfm --stage s5 --json speed.json`."""
 
 from __future__ import annotations
 
+import re
 import time
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from multiprocessing import get_context
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from magrounding.cli.command import CommandLine, derived
+from magrounding.cli.command import CommandLine
 from magrounding.cli.game_arguments import DeviceArguments, EnvArguments
 from magrounding.cli.options import (
-    assign_learners,
-    assign_network,
+    ENV,
+    Asked,
+    Paths,
+    assign_paths,
     assignments,
     choose_workers,
     configure,
-    network_options,
     parse_env_options,
 )
 from magrounding.cli.speed import Speed, creation_cost, machine, single_speed, vector_rates
-from magrounding.errors import check_choice
-from magrounding.schema import Count, Natural, Positive, has, options_of, parsed
+from magrounding.schema import Count, Natural, Positive, has, parsed
 from magrounding.storage import check_place, write_json
 from magrounding.threads import available_cores
 
@@ -31,13 +31,13 @@ if TYPE_CHECKING:
 
 SLICES = 4
 """Turns that two settings of a learner take."""
+_BETWEEN_OPTIONS = re.compile(r",(?=\s*[\w.]+=)")
+"""A comma between two options; others belong to a value, such as a list."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Arguments(DeviceArguments, EnvArguments):
     """Measure the speed of an environment and of a learner on this machine.
-
-        magrounding bench --env ma_rtfm --stage s5 --num-envs 1024 --seconds 5 --json speed.json
 
     Measured: env steps/s of the vector env and of one game through PettingZoo (actions drawn beforehand, uniformly over
     all of them; observations and documents written), time and memory to create the env in a fresh process, and learner
@@ -49,26 +49,26 @@ class Arguments(DeviceArguments, EnvArguments):
 
     env: str = "ma_rtfm"
     """Environment id, e.g. ma_rtfm."""
-    size: int | None = derived("the environment's")
-    """Height and width of the map."""
     num_envs: Count = 1024
     """Games side by side in the vector env."""
     seconds: Positive = 5.0
     """Time for each measurement, warm-up not counted."""
-    threads: Natural = derived("all cores", 0)
-    """Threads of the vector env."""
+    threads: Natural = 0
+    """Threads of the vector env. (default: all cores)"""
     learner: str | None = "txt2pi"
     """Agent whose learner to measure; None to leave it out."""
     preset: str = "paper"
     """Settings of that learner."""
-    bf16: bool = False
-    """Compute that learner's networks in bfloat16."""
-    beside: str | None = derived("none")
-    """Other settings of that learner or its network to measure in turn with it, e.g. chunk=0,bf16=false."""
-    beside_workers: int | str | None = derived("none")
-    """Other workers of the vector env to measure in turn with --workers, e.g. ray:2."""
-    json: Path | None = derived("none")
-    """File to write everything to."""
+    beside: str | None = None
+    """Other settings of that learner or its network to measure in turn with it, e.g. chunk=0,bf16=false. (default:
+    none)"""
+    beside_workers: int | str | None = None
+    """Other workers of the vector env to measure in turn with --workers, e.g. ray:2. (default: none)"""
+    paths: Paths = ()
+    """Options of the environment, that learner and its network, after all flags, e.g. env.max_cycles=80
+    learner.bf16=true network.width=64."""
+    json: Path | None = None
+    """File to write everything to. (default: none)"""
 
 
 def check(options: Arguments) -> None:
@@ -82,8 +82,9 @@ def check(options: Arguments) -> None:
 
     resolve_device(options.device)
     if options.learner is not None:
-        for changes in _variants(options):
-            check_run(_changed(_learner_settings(options), changes))
+        settings = _learner_settings(options)
+        for changes in _variants(options, settings):
+            check_run(_changed(settings, changes))
 
 
 def run(options: Arguments, line: CommandLine) -> dict[str, Any]:
@@ -163,17 +164,17 @@ def learner_speed(options: Arguments) -> list[dict[str, Any]]:
     cuda = device.type == "cuda"
     plan = plan_threads(settings.agents, phase.num_envs, learners=settings.num_learners, cuda=cuda)
 
-    def session(changes: Sequence[tuple[str, str]]) -> StageSession:
+    def session(changes: Asked) -> StageSession:
         made = StageSession(_changed(settings, changes).resolve().segments[0], 0, device)
         prepare_segmenters(made)
         made.start()
         return made
 
-    variants = _variants(options)
+    variants = _variants(options, settings)
     with using(plan):
         measured = []
         for changes in variants:
-            warm_up = session([*changes, ("unroll", "4")])
+            warm_up = session({**changes, **assignments(["learner.unroll=4"])})
             warm_up.iterate(0)
             warm_up.close()
             measured.append(session(changes))
@@ -200,7 +201,7 @@ def learner_speed(options: Arguments) -> list[dict[str, Any]]:
                 "phase": phase.name,
                 "num_envs": phase.num_envs,
                 "unroll": each.phase.learner.unroll,
-                "settings": {name: parsed(value) for name, value in variants[k]},
+                "settings": {word.partition("=")[0]: parsed(value) for word, value in variants[k].values()},
                 "threads": asdict(plan),
                 "samples": samples,
                 "seconds": spent[k],
@@ -213,17 +214,15 @@ def learner_speed(options: Arguments) -> list[dict[str, Any]]:
     return results
 
 
+def _asked(options: Arguments) -> tuple[dict[str, Any], Asked]:
+    """Options of the environment, and of the learner and its network."""
+    asked = assignments(options.paths)
+    others = {} if options.learner is None else {k: v for k, v in asked.items() if not k.startswith(ENV)}
+    return parse_env_options({k: v for k, v in asked.items() if k not in others}, options.entry, {}), others
+
+
 def _env_options(options: Arguments) -> dict[str, Any]:
-    """The options that were given or left at their defaults, under the names that the environment has for them."""
-    entry = options.entry
-    given = {entry.stage_option: options.stage, "agents": options.agents, "size": options.size}
-    chosen = {name: entry.options.get(name) if value is None else value for name, value in given.items()}
-    named = {name: value for name, value in chosen.items() if value is not None}
-    return {**named, **_asked(options)}
-
-
-def _asked(options: Arguments) -> dict[str, Any]:
-    return parse_env_options(options.env_option, options.entry, {"size": "--size"})
+    return {**options.stage_options(), **_asked(options)[0]}
 
 
 def _workers(options: Arguments, asked: int | str | None) -> int | str:
@@ -235,26 +234,24 @@ def _learner_settings(options: Arguments) -> RunConfig:
 
     stage = _env_options(options).get(options.entry.stage_option, "")
     settings = make_config(options.env, options.learner or "", options.agents, options.preset, (stage,))
-    size = {} if options.size is None else {"size": options.size}
-    env_options = {**settings.env_options, **size, **_asked(options)}
+    env_options = {**settings.env_options, **_asked(options)[0]}
     return replace(settings, env_options=env_options, workers=_workers(options, options.workers))
 
 
-def _changed(settings: RunConfig, changes: Sequence[tuple[str, str]]) -> RunConfig:
-    """One phase of the run, with options of its learner changed, and of the network those that the learner has not."""
+def _changed(settings: RunConfig, changes: Asked) -> RunConfig:
+    """The last phase of the run's first stage, with options of its learner and network changed."""
     stage = settings.stages[0]
-    settings = replace(settings, phases={stage: settings.of_stage(stage)[-1:]})
-    for name, value in changes:
-        learner, network = settings.of_stage(stage)[-1].learner, getattr(settings.make_network(), "config", None)
-        own = has(learner, name)
-        if not own and not has(network, name):
-            check_choice("option for --beside", name, (*options_of(type(learner)), *network_options(settings)))
-        settings = (assign_learners if own else assign_network)(settings, name, value)
-    settings.make_network()  # refuses what neither has
+    settings = assign_paths(replace(settings, phases={stage: settings.of_stage(stage)[-1:]}), changes)
+    settings.make_network()  # refuses what it has not
     return settings
 
 
-def _variants(options: Arguments) -> list[list[tuple[str, str]]]:
+def _variants(options: Arguments, settings: RunConfig) -> list[Asked]:
     """Return the changes of the preset's configuration in each measured variant."""
-    own = [("bf16", str(options.bf16).lower())]
-    return [own] if options.beside is None else [own, [*own, *assignments((options.beside,), "--beside")]]
+    own = _asked(options)[1]
+    if options.beside is None:
+        return [own]
+    learner, words = settings.of_stage(settings.stages[0])[-1].learner, _BETWEEN_OPTIONS.split(options.beside)
+    parts = {word.strip(): has(learner, word.partition("=")[0].strip()) for word in words}
+    beside = assignments(f"{'learner' if own else 'network'}.{word}" for word, own in parts.items())
+    return [own, {**own, **beside}]

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import argparse
+import ast
+import inspect
 import os
+import re
 import shlex
 import sys
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
-from types import ModuleType, NoneType
-from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
+from types import ModuleType
+from typing import Any, TypeVar, get_origin
 
 from magrounding.errors import ConfigurationError, MagroundingError
 from magrounding.output import show_anything
 from magrounding.pretrained import PREFIX
-from magrounding.schema import Option, options_of
+from magrounding.schema import Option, options_of, parts_of
 from magrounding.signals import CTRL_C, OTHERS, Raise, caught, stop_with_parent
 from magrounding.storage import reason, user_path
 
@@ -30,11 +35,38 @@ REPEATABLE = "mend that, and the same command goes on"
 """The sentence after a signal; what to do where a file is refused, of most commands and those that keep their work."""
 
 Arguments = TypeVar("Arguments")
-SOURCE = "source"
-_LAST = ("workers", "device", "threads", "quiet")
+PATHS = "paths"
+"""Argument for the words "path=value" after all flags."""
+FORMER = {
+    "--env-option": "env.NAME=VALUE",
+    "--network": "network.NAME=VALUE",
+    "--learning": "learner.NAME=VALUE",
+    "--set": "PATH=VALUE",
+    "--contrast": "learner.weights.contrast=VALUE",
+    "--team-reward": "team_reward=VALUE",
+    "--share-parameters": "share_parameters=true",
+    "--no-share-parameters": "share_parameters=false",
+    "--bf16": "learner.bf16=true",
+    "--no-bf16": "learner.bf16=false",
+    "--games": "evaluation.games=VALUE",
+    "--evaluate-every": "evaluation.every=VALUE",
+    "--demonstrations": "demonstrations=FILE,…",
+    "--initial": "initial=RUN",
+    "--max-cycles": "env.max_cycles=VALUE",
+    "--size": "env.size=VALUE",
+}
+"""Flag of version 0.2 → the path in its place, which a command line with the flag is told; for version 0.3 alone."""
+_PATH_WORD = re.compile(r"(env|network|learner|phases|evaluation)\.|[a-z_]+(\.[^=]*)?=")
+_HELP_ALL = "--help-all"
+HELP = frozenset(("-h", "--help", _HELP_ALL))
+"""Words that ask for help."""
+_PATH_VALUE = "PATH=VALUE …"
+_LAST = (PATHS, "jobs", "workers", "device", "threads", "quiet")
 """Arguments that `--help` lists last: they change nothing but the time a command takes."""
+_SELDOM = ("workers", "cluster", "cpus_per_job", "gpus_per_job", "tracker", "project", "prepare", "only_seeds")
+_SELDOM += ("llm_parallel", "people_per_address", "trusted_proxy")
+"""Arguments that `--help-all` lists alone."""
 _METAVARS = {str: "STR", int: "INT", float: "FLOAT", Path: "PATH"}
-"""Metavariables of types in `--help`; tyro's own of a value that may be left out begins with {None}."""
 
 
 @dataclass(frozen=True)
@@ -52,17 +84,48 @@ class CommandLine:
     def parse(self, arguments: type[Arguments]) -> Arguments:
         """Return the arguments as a dataclass.
 
-        SystemExit with code 2 for other words, 0 after `--help`; ConfigurationError for a value that cannot be.
+        Words "path=value" are `PATHS`, but for one right behind a flag that takes a value, as in "--over
+        learner.entropy=0.01,0.03". SystemExit with code 2 for other words, 0 after `--help`; ConfigurationError for a
+        value that cannot be.
         """
         import tyro
 
         show_anything()
-        known = options_of(arguments)
+        known, words, paths = options_of(arguments), list[str](), list[str]()
+        for before, word in pairwise(("", *self.arguments)):
+            taker = known.get(before[2:].replace("-", "_")) if before.startswith("--") else None
+            is_value = taker is not None and not isinstance(taker.default, bool)
+            (paths if PATHS in known and not is_value and _PATH_WORD.match(word) else words).append(word)
         try:
-            typed = tyro.cli(explained(arguments), prog=self.prog, args=self.arguments)
-            return arguments(**{name: self._checked(option, getattr(typed, name)) for name, option in known.items()})
+            if HELP.intersection(words):
+                print(self.help(arguments, whole=_HELP_ALL in words), flush=True)
+                sys.exit(0)
+            _refuse_former(words, known)
+            typed = tyro.cli(arguments, prog=self.prog, args=words, config=(tyro.conf.FlagCreatePairsOff,))
         except BrokenPipeError:
             sys.exit(_closed())
+        checked = {name: self._checked(option, getattr(typed, name)) for name, option in known.items()}
+        return arguments(**{**checked, PATHS: tuple(paths)} if paths else checked)
+
+    def help(self, arguments: type, *, whole: bool) -> str:
+        """Return the text of `--help`: an example, and what people type; `whole`: and what they seldom do."""
+        about, known = inspect.getdoc(arguments), options_of(arguments)
+        example = re.search("`(.+?)`", sys.modules[arguments.__module__].__doc__ or "")
+        parser = argparse.ArgumentParser(
+            usage=f"{self.prog} [OPTIONS]{f' [{_PATH_VALUE}]' if PATHS in known else ''}",
+            description=f"example: {example[1]}\n\n{about}" if example else about,
+            epilog=None
+            if whole or known.keys().isdisjoint(_SELDOM)
+            else f"{_HELP_ALL} lists also what is seldom typed.",
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            add_help=False,
+        )
+        groups = parser.add_argument_group("options"), parser.add_argument_group("seldom typed")
+        for name, flag, value, meaning in sorted(described(arguments), key=lambda row: row[0] in _LAST):
+            kind: dict[str, Any] = {"metavar": value} if value else {"action": "store_true"}
+            if whole or name not in _SELDOM:
+                groups[name in _SELDOM].add_argument(flag or name, help=meaning.replace("%", "%%"), **kind)
+        return parser.format_help()
 
     def _checked(self, option: Option, value: Any) -> Any:
         """The value of an argument; ConfigurationError for a number that is not finite, or out of its type's bounds.
@@ -104,33 +167,27 @@ def program(prog: str, module: str) -> Callable[[], int]:
     return lambda: CommandLine.of_process(prog).run(sys.modules[module])
 
 
-def derived(source: str, value: Any = None) -> Any:
-    """Return a field of arguments whose default `--help` describes by its source, such as "the preset's"."""
-    return field(default=value, metadata={SOURCE: source})
+def described(arguments: type) -> Iterator[tuple[str, str, str, str]]:
+    """Yield (name, flag, value, meaning) of each argument; without a flag for a word, without a value for a switch.
 
-
-def explained(arguments: type[Arguments]) -> type[Arguments]:
-    """Return the same arguments, whose help has kinds of values, and the source of a default instead of "None"."""
+    The meaning is the text behind the field. It ends with "(default: …)", if there is one.
+    """
     import tyro
 
-    hints = get_type_hints(arguments, include_extras=True)
-    for each in fields(arguments):  # type: ignore[arg-type]
-        says: dict[str, Any] = {}
-        if SOURCE in each.metadata:
-            says["help_behavior_hint"] = f"(default: {each.metadata[SOURCE]})"
-        kinds, marks = get_args(hints[each.name]), ()
-        if get_origin(hints[each.name]) is Annotated:
-            kinds, marks = get_args(kinds[0]), kinds[1:]
-        kinds = [getattr(kind, "__origin__", kind) for kind in kinds]  # int, of a Count
-        shown = [_METAVARS[kind] for kind in kinds if kind in _METAVARS]
-        if shown and NoneType in kinds:
-            name = "|".join(shown)
-            says["metavar"] = f"[{name}]" if tyro.conf.Positional in marks else name
-        hints[each.name] = Annotated[hints[each.name], tyro.conf.arg(**says)] if says else hints[each.name]
-    known: dict[str, Any] = arguments.__dataclass_fields__  # type: ignore[attr-defined]
-    ordered = {name: known[name] for name in sorted(known, key=_LAST.__contains__)}
-    content = {"__annotations__": hints, "__doc__": arguments.__doc__, "__dataclass_fields__": ordered}
-    return type(arguments.__name__, (arguments,), content)  # type: ignore[return-value]
+    said: dict[str, str] = {}
+    for cls in reversed(arguments.__mro__[:-1]):
+        body = ast.parse(inspect.getsource(cls)).body[0].body  # type: ignore[attr-defined]
+        for one, text in pairwise(body):
+            if isinstance(one, ast.AnnAssign) and isinstance(text, ast.Expr):
+                said[ast.unparse(one.target)] = " ".join(ast.literal_eval(text.value).split())
+    for name, option in options_of(arguments).items():
+        parts, meaning, usual = parts_of(option.type), said.get(name, ""), str(option.default)
+        kinds = "|".join(_METAVARS[part] for part in parts if part in _METAVARS)
+        word = _PATH_VALUE if name == PATHS else name.upper() if tyro.conf.Positional in parts else ""
+        if "(default: " not in meaning and usual not in ("None", "False", "()", "") and not option.required:
+            meaning += f" (default: {usual})"
+        many = " …" if any(get_origin(part) is tuple for part in parts) else ""
+        yield name, "" if word else f"--{name.replace('_', '-')}", word or kinds + many, meaning
 
 
 def run_command(
@@ -167,9 +224,22 @@ def distinct_names(sources: Sequence[str | Path], names: Sequence[str]) -> tuple
     return chosen
 
 
+def flags(**values: Any) -> tuple[str, ...]:
+    """Return the words of flags with these values, without those that are None."""
+    typed = {f"--{name.replace('_', '-')}": str(value) for name, value in values.items() if value is not None}
+    return tuple(word for pair in typed.items() for word in pair)
+
+
 def items(text: str) -> list[str]:
     """Split a text at its commas, without empty parts."""
     return [item.strip() for item in text.split(",") if item.strip()]
+
+
+def _refuse_former(words: Iterable[str], known: Mapping[str, Option]) -> None:
+    """Raise ConfigurationError for a flag in whose place a command has a path."""
+    for flag in (word.partition("=")[0] for word in words if PATHS in known):
+        if flag in FORMER and flag[2:].replace("-", "_") not in known:
+            raise ConfigurationError(f"{flag} is a path now: write {FORMER[flag]} after all flags")
 
 
 def _end(sentence: str, code: int) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from magrounding.cli.command import CommandLine, derived, distinct_names
+from magrounding.cli.command import CommandLine, distinct_names
 from magrounding.experiment.reports.compare import comparison, numbers, plot
 from magrounding.experiment.results import read_results
 from magrounding.play.owner import owned
@@ -24,8 +24,8 @@ class Arguments:
     """Run folders."""
     out: Path
     """Folder for comparison.md, comparison.csv and comparison.png."""
-    names: tuple[str, ...] = derived("their folders' names", ())
-    """Names of the runs."""
+    names: tuple[str, ...] = ()
+    """Names of the runs. (default: their folders' names)"""
 
 
 def run(arguments: Arguments, line: CommandLine) -> None:

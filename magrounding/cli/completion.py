@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import redirect_stdout, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, make_dataclass
 from importlib import import_module
 from io import StringIO
 from typing import Annotated, Any, Literal
@@ -11,9 +11,10 @@ from warnings import catch_warnings
 
 import tyro
 
-from magrounding.cli.command import CommandLine, explained
+from magrounding.cli.command import CommandLine
 from magrounding.pretrained import pretrained_names
 from magrounding.registry import AGENTS, ENVS, PRESETS
+from magrounding.schema import options_of
 
 
 @dataclass(frozen=True)
@@ -40,9 +41,13 @@ def run(arguments: Arguments, line: CommandLine) -> None:
     }
     commands = {}
     for command, module in MODULES.items():
-        commands[command] = explained(import_module(module).Arguments)
-        hints = commands[command].__annotations__
-        hints.update({option: kind for option, kind in named.items() if option in hints})
+        taken = import_module(module).Arguments
+        known = options_of(taken).items()
+        kinds = {name: named.get(name, option.type) for name, option in known}
+        every = [
+            (name, kinds[name]) if option.required else (name, kinds[name], option.default) for name, option in known
+        ]
+        commands[command] = make_dataclass(command.title(), every, kw_only=True)
     printed = StringIO()
     # Defaults are none of the names, which tyro warns of; SystemExit is how it ends after it has printed.
     with redirect_stdout(printed), suppress(SystemExit), catch_warnings(action="ignore"):

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from magrounding.agents.weights import versions
-from magrounding.cli.command import CommandLine, derived, distinct_names
-from magrounding.cli.game_arguments import DeviceArguments, LanguageModelArguments, QuietArguments, Repeated
-from magrounding.cli.options import choose_workers, names_of, parse_env_options
+from magrounding.cli.command import CommandLine, distinct_names
+from magrounding.cli.game_arguments import DeviceArguments, LanguageModelArguments, QuietArguments
+from magrounding.cli.options import Paths, assignments, choose_workers, names_of, parse_env_options
 from magrounding.errors import ConfigurationError, check_choice
 from magrounding.experiment.config import read_config
 from magrounding.experiment.cross_play import cross_play, seed_pairs
@@ -38,36 +38,36 @@ NAME = "zero_shot"
 class Arguments(LanguageModelArguments, QuietArguments, DeviceArguments):
     """Evaluate the teams of runs on evaluation sets, beside a random team and the oracle on the same games."""
 
-    run: tuple[str, ...] = derived("none", ())
-    """Run folders (or pretrained:<name>, or hub:<owner>/<name> of a model hub)."""
-    pretrained: tuple[str, ...] = derived("none", ())
-    """Names of teams that come with the package, beside or instead of runs."""
-    names: tuple[str, ...] = derived("their folders' names", ())
-    """Names of the runs, then of the pretrained teams."""
-    splits: str | None = derived("all of the environment's")
-    """Evaluation sets separated by commas."""
+    run: tuple[str, ...] = ()
+    """Run folders (or pretrained:<name>, or hub:<owner>/<name> of a model hub). (default: none)"""
+    pretrained: tuple[str, ...] = ()
+    """Names of teams that come with the package, beside or instead of runs. (default: none)"""
+    names: tuple[str, ...] = ()
+    """Names of the runs, then of the pretrained teams. (default: their folders' names)"""
+    splits: str | None = None
+    """Evaluation sets separated by commas. (default: all of the environment's)"""
     episodes: Count = 1000
     """Games on each set."""
-    env_option: Repeated = ()
-    """An option of the games, name=value, instead of the first run's; may be repeated, or several separated by commas,
-    e.g. max_cycles=200."""
-    seeds: str | None = derived("all")
-    """Seeds of the runs, separated by commas."""
-    stage: str | None = derived("the last one that all runs have")
-    """Stage whose weights and games are used."""
+    paths: Paths = ()
+    """Options of the games, after all flags, instead of the first run's, e.g. env.max_cycles=200."""
+    seeds: str | None = None
+    """Seeds of the runs, separated by commas. (default: all)"""
+    stage: str | None = None
+    """Stage whose weights and games are used. (default: the last one that all runs have)"""
     play: str = "both"
     """greedy (the most likely action), sampled (drawn) or both."""
-    teammate: str | None = derived("no cross-play")
+    teammate: str | None = None
     """Cross-play: a run (or pretrained:<name>) whose agents also play in mixed teams with those of the other runs. If
-    it is the only run, its own seeds are mixed."""
-    players: tuple[str, ...] = derived("none", ())
-    """More line-ups that play the same games, as of `magrounding match`, such as llm:NAME or llm:NAME,oracle."""
+    it is the only run, its own seeds are mixed. (default: no cross-play)"""
+    players: tuple[str, ...] = ()
+    """More line-ups that play the same games, as of `magrounding match`, such as llm:NAME or llm:NAME,oracle. (default:
+    none)"""
     ask_facts: bool = False
     """Ask each language model one question about the manual when a game begins, where the environment lists its
     facts."""
-    out: Path | None = derived("no files")
+    out: Path | None = None
     """Folder for zero_shot.json, zero_shot.md, zero_shot.png and the calls of language models; an evaluation that was
-    stopped asks for no reply again."""
+    stopped asks for no reply again. (default: no files)"""
 
 
 def run(arguments: Arguments, line: CommandLine) -> None:
@@ -126,7 +126,7 @@ def _env_options(arguments: Arguments, entry: EnvEntry) -> dict[str, Any]:
     """Options that were asked for; those that make every evaluation set what it is are not for the asking."""
     made_by = set.intersection(*(set(options) for options in entry.evaluation.sets.values()))
     reserved = {"agents": "the training of the runs", **dict.fromkeys(made_by, "--splits")}
-    return parse_env_options(arguments.env_option, entry, reserved)
+    return parse_env_options(assignments(arguments.paths), entry, reserved)
 
 
 def _in_games(
@@ -137,7 +137,7 @@ def _in_games(
     known = entry.evaluation.sets_of(run.stage)
     first = check_choice(f"evaluation set of {entry.id}", next(iter(sets or known)), known)
     game = changed.game(first)  # of a set that is played: a corpus need not have others
-    changed = changed.reading(game, f"games with {dict(options)} show: leave out --env-option")
+    changed = changed.reading(game, f"games with {dict(options)} show: leave out env.NAME=VALUE")
     return replace(changed, settings=replace(run.settings, workers=choose_workers(workers, game.config)))
 
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from magrounding.cli.command import CommandLine, derived
+from magrounding.cli.command import CommandLine
 from magrounding.cli.game_arguments import EnvArguments, QuietArguments
-from magrounding.cli.options import configure, first_seed, parse_env_options
+from magrounding.cli.options import assignments, configure, first_seed, parse_env_options
 from magrounding.envs.make import make_vec
 from magrounding.errors import ConfigurationError, check_choice
 from magrounding.experiment.match import ROWS, play_batch
@@ -32,15 +32,15 @@ from magrounding.vector import VectorEnv
 class Arguments(QuietArguments, EnvArguments):
     """Write games as chats, a line of JSON for each agent of a game, with the messages that a language model has."""
 
-    env: str = derived("that of --saved", "")
-    """Environment id, e.g. ma_rtfm."""
+    env: str = ""
+    """Environment id, e.g. ma_rtfm. (default: that of --saved)"""
     out: Path
     """File to write, e.g. chats.jsonl."""
     players: str = "oracle"
     """A player for each agent, separated by commas, or one for all of them, as of `magrounding match`."""
-    saved: Path | None = derived("none, games are played")
+    saved: Path | None = None
     """Saved games of teams or people instead, as `match`, `play` and `serve` write them; they have their own
-    environment, options and number."""
+    environment, options and number. (default: none, games are played)"""
     games: Count = 1000
     """Games to play."""
     split: str = "train"
@@ -115,7 +115,7 @@ def _games(arguments: Arguments) -> tuple[VectorEnv, Sequence[str], Iterator[Sav
 def _options(arguments: Arguments) -> Mapping[str, Any]:
     entry = arguments.entry
     split = {"split": arguments.split} if "split" in entry.options else {}
-    own = parse_env_options(arguments.env_option, entry, {"split": "--split"})
+    own = parse_env_options(assignments(arguments.paths), entry, {"split": "--split"})
     return {**entry.with_limit(), **arguments.stage_options(), **split, **own}
 
 

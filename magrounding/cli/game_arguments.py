@@ -9,20 +9,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-import tyro
 from msgspec import Meta
 
-from magrounding.cli.command import derived
-from magrounding.cli.options import parse_env_options
+from magrounding.cli.options import Paths, assignments, parse_env_options
 from magrounding.errors import ConfigurationError, check_choice
 from magrounding.play.evaluate import GREEDY, PLAYS
 from magrounding.play.language_models.models import read_models
 from magrounding.play.language_models.player import LanguageModels
 from magrounding.registry import EnvEntry, env_entry
 from magrounding.schema import Count
-
-Repeated = tyro.conf.UseAppendAction[tuple[str, ...]]
-"""Words of an option that may be repeated."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,12 +26,12 @@ class EnvArguments:
 
     env: str
     """Environment id, e.g. ma_rtfm."""
-    stage: str | None = derived("the environment's")
-    """Stage or task of the games."""
-    agents: int | None = derived("the environment's")
-    """Number of agents."""
-    env_option: Repeated = ()
-    """An option of the environment, name=value; may be repeated, or several separated by commas, e.g. size=10."""
+    stage: str | None = None
+    """Stage or task of the games. (default: the environment's)"""
+    agents: int | None = None
+    """Number of agents. (default: the environment's)"""
+    paths: Paths = ()
+    """Options of the environment, after all flags, e.g. env.size=10."""
 
     @property
     def entry(self) -> EnvEntry:
@@ -63,15 +58,15 @@ class EnvArguments:
 class EvaluationArguments(EnvArguments):
     """Episodes of an evaluation set."""
 
-    split: str | None = derived("the one that the environment keeps from training")
-    """Evaluation set the games are from."""
+    split: str | None = None
+    """Evaluation set the games are from. (default: the one that the environment keeps from training)"""
 
     def options(self) -> dict[str, Any]:
         """Return the options of the environment; ConfigurationError for a name or a value that cannot be."""
         entry, stage = self.entry, self.named_stage
         sets = entry.evaluation.sets_of(stage)
         chosen = sets[check_choice("split", self.split or entry.evaluation.held_out_set(stage), tuple(sets))]
-        own = parse_env_options(self.env_option, entry, dict.fromkeys(chosen, "--split"))
+        own = parse_env_options(assignments(self.paths), entry, dict.fromkeys(chosen, "--split"))
         return {**entry.with_limit(), **self.stage_options(), **chosen, **own}
 
 
@@ -92,9 +87,9 @@ class ActionArguments:
 class LanguageModelArguments:
     """Language models among the players."""
 
-    llm: Path | None = derived("none")
+    llm: Path | None = None
     """File of language models (.toml) that players llm:NAME are of, see docs/language_models.md; llm:MODEL@URL needs
-    none."""
+    none. (default: none)"""
     llm_parallel: Annotated[int, Meta(ge=1, le=4096)] = 16
     """Calls of language models under way at once, at most."""
 
@@ -108,8 +103,9 @@ class LanguageModelArguments:
 class WorkerArguments:
     """Processes of simulators."""
 
-    workers: int | str | None = derived("2")
-    """Processes that share the games of a simulator of one game; 0 plays them in this one, ray:K in K actors of Ray."""
+    workers: int | str | None = None
+    """Processes that share the games of a simulator of one game; 0 plays them in this one, ray:K in K actors of Ray.
+    (default: 2)"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,8 +114,8 @@ class DeviceArguments(WorkerArguments):
 
     device: str = "auto"
     """auto, cpu or cuda."""
-    threads: Count | None = derived("the cores that it may run on")
-    """Cores to compute with, beside the processes of simulators."""
+    threads: Count | None = None
+    """Cores to compute with, beside the processes of simulators. (default: the cores that it may run on)"""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,7 +16,7 @@ from magrounding.agents.guide.encoder import HashedEncoder, LanguageModelEncoder
 from magrounding.agents.guide.guide import GUIDE_FILE
 from magrounding.agents.guide.learning import PRETRAINED, GuideLearning, examples_of, learn_guide
 from magrounding.agents.guide.metrics import GuideMetrics, guide_metrics
-from magrounding.cli.command import CommandLine, derived
+from magrounding.cli.command import CommandLine
 from magrounding.errors import CheckpointError
 from magrounding.experiment.progress import duration
 from magrounding.play.owner import owned
@@ -34,14 +34,14 @@ class Arguments:
     """File of `python -m tools.scienceworld.collect_gold`, of a checkout."""
     out: Path
     """Folder of the Guide."""
-    language_model: Path | None = derived("none, a small network learns from scratch")
-    """Folder of a pretrained language model to fine-tune."""
-    epochs: Count | None = derived("40; 10 with a language model")
-    """Passes over the gold actions."""
-    rate: Positive | None = derived(".002; .00005 with a language model")
-    """Learning rate."""
-    hard_negatives: Natural | None = derived("8; 1 with a language model")
-    """Hard negatives for each gold action."""
+    language_model: Path | None = None
+    """Folder of a pretrained language model to fine-tune. (default: none, a small network learns from scratch)"""
+    epochs: Count | None = None
+    """Passes over the gold actions. (default: 40; 10 with a language model)"""
+    rate: Positive | None = None
+    """Learning rate. (default: .002; .00005 with a language model)"""
+    hard_negatives: Natural | None = None
+    """Hard negatives for each gold action. (default: 8; 1 with a language model)"""
     seed: Natural = 0
     """Seed of the weights, the order and the negatives."""
 

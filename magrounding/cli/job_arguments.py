@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from magrounding.cli.command import derived
+from magrounding.cli.command import flags
 from magrounding.errors import ConfigurationError
 from magrounding.experiment.jobs.cluster import RayPlaces
 from magrounding.schema import Natural, NonNegative, Positive
@@ -17,11 +17,12 @@ from magrounding.threads import divide_cores
 class JobsArguments:
     """Processes side by side, here or on a cluster."""
 
-    jobs: Natural | None = derived("1, or with --cluster as many as it has room for")
-    """Processes side by side; 0: as many as the cores allow. They share the cores, or have --threads each."""
-    cluster: str | None = derived("none, this process or --jobs of this machine")
+    jobs: Natural | None = None
+    """Processes side by side; 0: as many as the cores allow. They share the cores, or have --threads each. (default: 1,
+    or with --cluster as many as it has room for)"""
+    cluster: str | None = None
     """ray (processes of this machine, placed by Ray) or ray://ADDRESS (on the cluster that `ray start` gave this
-    address). All its nodes have to see the folder --out."""
+    address). All its nodes have to see the folder --out. (default: none, this process or --jobs of this machine)"""
     cpus_per_job: Positive = 1.0
     """Cores of a job on a cluster, and its --threads where none are named."""
     gpus_per_job: NonNegative = 0.0
@@ -47,11 +48,8 @@ class JobsArguments:
 
     def repeated(self) -> tuple[str, ...]:
         """The same arguments as words, for the command that goes on."""
-        words = ("--jobs", str(self.jobs)) if self.jobs is not None else ()
-        if self.cluster is None:
-            return words
-        each = ("--cpus-per-job", f"{self.cpus_per_job:g}", "--gpus-per-job", f"{self.gpus_per_job:g}")
-        return (*words, "--cluster", self.cluster, *each)
+        per_job = {"cpus_per_job": f"{self.cpus_per_job:g}", "gpus_per_job": f"{self.gpus_per_job:g}"}
+        return flags(jobs=self.jobs, cluster=self.cluster, **({} if self.cluster is None else per_job))
 
     def _address(self) -> str:
         """Address of the cluster as Ray takes it; ConfigurationError for another text."""

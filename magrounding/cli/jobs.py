@@ -9,7 +9,7 @@ from typing import Annotated
 
 import tyro
 
-from magrounding.cli.command import CommandLine, derived
+from magrounding.cli.command import CommandLine
 from magrounding.errors import ConfigurationError
 from magrounding.experiment.config import read_config
 from magrounding.experiment.jobs.seeds import seed_words
@@ -28,8 +28,8 @@ class Arguments:
     when all have ended, are printed to the standard error.
     """
 
-    runs: Annotated[tuple[Path, ...], tyro.conf.Positional] = derived("none", ())
-    """Run folders."""
+    runs: Annotated[tuple[Path, ...], tyro.conf.Positional] = ()
+    """Run folders. (default: none)"""
     threads: Count = 1
     """Cores for each command to compute with."""
 

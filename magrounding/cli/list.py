@@ -9,7 +9,7 @@ from typing import Annotated
 import tyro
 
 from magrounding import extras
-from magrounding.cli.command import CommandLine, derived
+from magrounding.cli.command import CommandLine
 from magrounding.errors import check_choice
 from magrounding.experiment.presets import GENERAL
 from magrounding.pretrained import ABOUT_FILE, PREFIX, find_run, pretrained_names
@@ -26,8 +26,8 @@ _SHOWN = 8
 class Arguments:
     """List environments, agents, algorithms, presets, trained teams and extras, and which extra is missing."""
 
-    kind: Annotated[str | None, tyro.conf.Positional] = derived("all")
-    """envs, agents, algorithms, presets, teams or extras."""
+    kind: Annotated[str | None, tyro.conf.Positional] = None
+    """envs, agents, algorithms, presets, teams or extras. (default: all)"""
     json: bool = False
     """Print JSON: kind → rows."""
 

@@ -6,7 +6,7 @@ import sys
 from importlib import import_module
 
 from magrounding import __version__
-from magrounding.cli.command import CommandLine, run_command
+from magrounding.cli.command import HELP, CommandLine, run_command
 from magrounding.errors import ConfigurationError, check_choice
 
 NAME = "magrounding"
@@ -39,6 +39,8 @@ COMMANDS = {
 """Name → what it does."""
 STARTING = {"serve": "starting: PyTorch and the environments are loaded first, which takes seconds\n"}
 """Name → the first line of a command whose reader waits for an address."""
+_LIGHT = {"train": "magrounding.cli.run_arguments"}
+"""Name → the module that has its arguments without what it computes with, for help."""
 MODULES = {name: f"magrounding.cli.{name.replace('-', '_')}" for name in COMMANDS}
 
 
@@ -53,7 +55,10 @@ def main() -> int:
     if name not in COMMANDS:
         return run_command(lambda: refuse(name))
     print(end=STARTING.get(name, ""), file=sys.stderr)  # and not its method: a closed one (`2>&-`) is None
-    return CommandLine(f"{NAME} {name}", tuple(arguments)).run(import_module(MODULES[name]))
+    line = CommandLine(f"{NAME} {name}", tuple(arguments))
+    if name in _LIGHT and HELP.intersection(arguments):
+        line.parse(import_module(_LIGHT[name]).Arguments)
+    return line.run(import_module(MODULES[name]))
 
 
 def usage() -> str:

@@ -7,16 +7,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from magrounding.agents.weights import versions
-from magrounding.cli.command import REPEATABLE, CommandLine, derived
+from magrounding.cli.command import REPEATABLE, CommandLine
 from magrounding.cli.game_arguments import (
     ActionArguments,
     EvaluationArguments,
     LanguageModelArguments,
     QuietArguments,
-    Repeated,
     WorkerArguments,
 )
-from magrounding.cli.options import choose_workers, configure, first_seed
+from magrounding.cli.options import Paths, choose_workers, configure, first_seed
 from magrounding.errors import ConfigurationError
 from magrounding.experiment.match import MATCH_SEED, play_match
 from magrounding.experiment.progress import Display
@@ -42,12 +41,12 @@ class Arguments(QuietArguments, WorkerArguments, LanguageModelArguments, ActionA
     run; run:DIR@STAGE for the weights of another stage), pretrained:NAME, oracle (or the simulator's own bot),
     oracle:NAME (another oracle of the environment), random, overlap (the text on offer most like the
     task), script:FILE, llm:NAME (a language model of --llm) or llm:MODEL@URL. Differences are to the first line-up."""
-    out: Path | None = derived("runs/match-<env>-<stage>")
-    """Folder for match.md, match.json, match.png, the games and the calls of language models. A match that was
-    stopped goes on there."""
-    env_option: Repeated = ()
-    """An option of the games, name=value; may be repeated, or several separated by commas, e.g. size=10. A game of
-    RTFM is over after max_cycles=80 steps unless this says otherwise, one of another world after its own limit."""
+    out: Path | None = None
+    """Folder for match.md, match.json, match.png, the games and the calls of language models. A match that was stopped
+    goes on there. (default: runs/match-<env>-<stage>)"""
+    paths: Paths = ()
+    """Options of the games, after all flags, e.g. env.size=10. A game of RTFM is over after 80 steps unless
+    env.max_cycles says otherwise, one of another world after its own limit."""
     games: Count = 200
     """Games of each line-up."""
     seed: Natural = 0

@@ -1,11 +1,11 @@
-"""Options on a command line, "name=value": of learners and networks, and of environments."""
+"""Options on a command line, "path=value" after all flags: of environments, networks, learners, and of any run."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Mapping, Sequence
-from types import SimpleNamespace
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
+
+import tyro
 
 from magrounding.cli.command import items
 from magrounding.errors import ConfigurationError, check_choice
@@ -14,67 +14,88 @@ from magrounding.schema import assign, known_name
 from magrounding.simulators.vectorize import check_workers
 
 if TYPE_CHECKING:
+    from magrounding.agents.policy import Policy
     from magrounding.experiment.config import RunConfig
 
-ENV_FLAG = "--env-option"
+Paths = tyro.conf.Suppress[tuple[str, ...]]
+"""Words "path=value", which `CommandLine` finds."""
 WORKERS = 2
 """Processes that share the games of a simulator of one game, unless another number is asked for."""
+ENV, GAMES = "env_options.", "evaluation.report_games"
+_ALIASES = {
+    "env.": ENV,
+    "learner.": "phases.*.*.learner.",
+    "learning.": "phases.*.*.learner.",
+    "evaluation.games": GAMES,
+}
+"""Beginning of a path as it is typed → as a run's config has it; sweeps of version 0.2 have "learning."."""
 _SEEDS_APART = 2**20
-_WEIGHTS = "weights."
-_NOTHING = SimpleNamespace()
-_BETWEEN_OPTIONS = re.compile(r",(?=\s*[\w.*]+=)")
-"""A comma between two options; others belong to a value, such as a list."""
+
+Asked = Mapping[str, tuple[str, str]]
+"""Path in a run's config → (word as it was typed, value)."""
 
 
-def assignments(texts: Iterable[str], flag: str) -> list[tuple[str, str]]:
-    """Split texts of "name=value,…" into (name, value); ConfigurationError for one without a name or "="."""
-    found = []
-    for item in (item for text in texts for item in _BETWEEN_OPTIONS.split(text)):
-        name, equals, value = item.strip().partition("=")
-        if not name or not equals:
-            raise ConfigurationError(f"{flag} takes name=value, several with commas between them, got {item!r}")
-        found.append((name, value))
+def assignments(words: Iterable[str]) -> Asked:
+    """Read words "path=value"; ConfigurationError for another word, or an option that is given twice."""
+    found: dict[str, tuple[str, str]] = {}
+    for word in words:
+        path, equals, value = word.partition("=")
+        begins = next(filter(path.startswith, _ALIASES), "")
+        whole = _ALIASES.get(begins, "") + path[len(begins) :]
+        if not path or not equals:
+            raise ConfigurationError(f"an option is written path=value, e.g. env.max_cycles=80, got {word!r}")
+        if whole in found:
+            raise ConfigurationError(f"{word} gives an option for the second time, after {found[whole][0]}")
+        found[whole] = word, value
     return found
 
 
-def parse_env_options(
-    texts: Sequence[str], entry: EnvEntry, reserved: Mapping[str, str] | None = None, stage_flag: str = "--stage"
-) -> dict[str, Any]:
-    """Parse the environment's options behind each ENV_FLAG, "name=value,…"; values as in JSON, or else strings.
+def parse_env_options(asked: Asked, entry: EnvEntry, reserved: Mapping[str, str]) -> dict[str, Any]:
+    """Name → value of an environment's options; values as in JSON, or else strings.
 
-    Stage, number of agents and those in `reserved`, option → the flag that chooses it instead, are a
-    ConfigurationError.
+    Another option is a ConfigurationError, and so are stage, number of agents and those in `reserved`, option → what
+    chooses it instead.
     """
-    reserved = {entry.stage_option: stage_flag, "agents": "--agents", **(reserved or {})}
+    reserved = {entry.stage_option: "--stage", "agents": "--agents", **reserved}
     options: dict[str, Any] = {}
-    for name, value in assignments(texts, ENV_FLAG):
-        name = known_name(entry.factory, name, entry.id)
-        if name in reserved:
-            raise ConfigurationError(f"{ENV_FLAG} does not set {name}: {reserved[name]} does")
-        options[name] = entry.schema[name].parse(value)
+    for whole, (word, value) in asked.items():
+        try:
+            if not whole.startswith(ENV):
+                raise ConfigurationError("this is no option of an environment, as env.max_cycles=80 is")
+            name = known_name(entry.factory, whole.removeprefix(ENV), entry.id)
+            if name in reserved or name in options:
+                raise ConfigurationError(f"{reserved.get(name, 'another path')} chooses {name}")
+            options[name] = entry.schema[name].parse(value)
+        except ConfigurationError as error:
+            raise ConfigurationError(f"{word}: {error}") from None
     return options
 
 
-def assign_network(config: RunConfig, name: str, value: str) -> RunConfig:
-    """Set an option of the run's network; "similarity=32" becomes the path "network.similarity"."""
-    changed, known = assign(config, f"network.{name}", value), network_options(config)
-    return config if name in known and known[name] == changed.network[name] else changed
+def assign_paths(config: RunConfig, asked: Asked) -> RunConfig:
+    """A run's config with other values of options."""
+    for whole, (word, value) in asked.items():
+        try:
+            known = _weighted(config)
+            config = assign(config, whole, value)
+            if whole.startswith("network."):
+                config.make_network()
+            for name in _weighted(config) - known:
+                check_choice("auxiliary loss", name, sorted({*known, *loss_weights(config.make_network())}))
+        except ConfigurationError as error:
+            raise ConfigurationError(f"{word}: {error}") from None
+    return config
 
 
-def network_options(config: RunConfig) -> Mapping[str, Any]:
-    """Name → value of every option that the network of a run has, those of its own included."""
-    return vars(getattr(config.make_network(), "config", _NOTHING))
+def loss_weights(network: Policy) -> dict[str, float]:
+    """Name → weight of every auxiliary loss of a network, where a learner has no other."""
+    from magrounding.agents.policy import CONTRAST  # torch
+
+    return {CONTRAST: 0.0, **network.loss_weights}
 
 
-def assign_learners(config: RunConfig, name: str, value: str) -> RunConfig:
-    """Set an option in every phase whose learner has it; `weights.<name>` is the weight of a loss."""
-    if name.startswith(_WEIGHTS):
-        from magrounding.agents.policy import CONTRAST  # torch
-
-        known = {CONTRAST, *config.make_network().loss_weights}
-        known |= {loss for _, phase in config.walk() for loss in phase.learner.weights}
-        check_choice("auxiliary loss", name.removeprefix(_WEIGHTS), sorted(known))
-    return assign(config, f"phases.*.*.learner.{name}", value)
+def _weighted(config: RunConfig) -> set[str]:
+    """Names of the losses that learners of a run have weights of."""
+    return {name for _, phase in config.walk() for name in phase.learner.weights}
 
 
 def configure(entry: EnvEntry, options: Mapping[str, Any]) -> EnvConfig:

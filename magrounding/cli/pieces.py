@@ -12,9 +12,8 @@ import numpy as np
 from msgspec import Meta
 
 from magrounding.agents.drrn.pieces import FIRST, train_pieces
-from magrounding.cli.command import CommandLine, derived
-from magrounding.cli.game_arguments import Repeated
-from magrounding.cli.options import configure, parse_env_options
+from magrounding.cli.command import CommandLine
+from magrounding.cli.options import Paths, assignments, configure, parse_env_options
 from magrounding.envs.make import make_vec
 from magrounding.errors import ConfigurationError, check_choice
 from magrounding.play.owner import new_file
@@ -35,8 +34,8 @@ class Arguments:
     """Environment id, e.g. scienceworld."""
     out: Path
     """File to write, e.g. pieces.json: the option vocabulary of an agent."""
-    stages: tuple[str, ...] = derived("all", ())
-    """Stages or tasks to play."""
+    stages: tuple[str, ...] = ()
+    """Stages or tasks to play. (default: all)"""
     pieces: Annotated[int, Meta(ge=2 * FIRST, le=MOST)] = 8000
     """Rows of the table that the pieces are for, those for padding, unknown letters and the divider among them."""
     across_words: bool = False
@@ -45,10 +44,10 @@ class Arguments:
     """Games at once."""
     steps: Count = 30
     """Steps of each game in each stage."""
-    env_option: Repeated = ()
-    """An option of the environment, name=value; may be repeated, or several separated by commas."""
     seed: Natural = 0
     """Seed of the games."""
+    paths: Paths = ()
+    """Options of the environment, after all flags, e.g. env.max_cycles=80."""
 
 
 def run(arguments: Arguments, line: CommandLine) -> None:
@@ -59,7 +58,7 @@ def run(arguments: Arguments, line: CommandLine) -> None:
 
 def _run(arguments: Arguments) -> None:
     entry = env_entry(arguments.env)
-    more = parse_env_options(arguments.env_option, entry, stage_flag="--stages")
+    more = parse_env_options(assignments(arguments.paths), entry, {entry.stage_option: "--stages"})
     stages = [check_choice(f"stage of {entry.id}", stage, entry.stages) for stage in arguments.stages or entry.stages]
     for stage in stages:
         configure(entry, {**entry.with_stage(stage), **more})

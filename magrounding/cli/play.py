@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from magrounding.cli.command import CommandLine, derived
+from magrounding.cli.command import CommandLine
 from magrounding.cli.game_arguments import ActionArguments, EvaluationArguments, LanguageModelArguments
 from magrounding.cli.options import configure
 from magrounding.errors import ConfigurationError, needed
@@ -38,9 +38,9 @@ class Arguments(LanguageModelArguments, ActionArguments, EvaluationArguments):
     """Seed of the first game."""
     seconds: Positive = 0.5
     """Seconds between two steps where no person plays."""
-    out: Path | None = derived("none")
+    out: Path | None = None
     """File to which games are appended when they are over; `magrounding replay` shows them, and agents learn from them
-    (`record --player saved:FILE`). Calls of language models go to a file beside it (.calls.jsonl)."""
+    (`record --player saved:FILE`). Calls of language models go to a file beside it (.calls.jsonl). (default: none)"""
 
 
 def run(arguments: Arguments, line: CommandLine) -> None:

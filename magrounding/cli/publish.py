@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from magrounding.agents.weights import save_weights
-from magrounding.cli.command import CommandLine, derived
+from magrounding.cli.command import CommandLine
 from magrounding.cli.options import chosen_team
 from magrounding.cli.replay import ending
 from magrounding.cli.watch import play_game
@@ -43,22 +43,23 @@ class Arguments:
 
     run: Path
     """Run folder."""
-    name: str = derived("with --hub, its NAME", "")
-    """Name that load_team("pretrained:<name>") takes, and that of the team's folder."""
-    stage: str | None = derived("the run's last")
-    """Stage whose weights are published."""
-    seed: int | None = derived("the first")
-    """Seed of the run whose weights are published."""
-    to: Path | None = derived("the package's in a checkout, else ~/.local/share/magrounding/pretrained")
+    name: str = ""
+    """Name that load_team("pretrained:<name>") takes, and that of the team's folder. (default: with --hub, its NAME)"""
+    stage: str | None = None
+    """Stage whose weights are published. (default: the run's last)"""
+    seed: int | None = None
+    """Seed of the run whose weights are published. (default: the first)"""
+    to: Path | None = None
     """Folder that gets a folder for the team, with a model card (README.md) and a film of a game; pretrained:<name>
-    finds teams in the default one only, without card and film."""
-    hub: str = derived("none", "")
+    finds teams in the default one only, without card and film. (default: the package's in a checkout, else
+    ~/.local/share/magrounding/pretrained)"""
+    hub: str = ""
     """Repository of a model hub, OWNER/NAME, to which the folder with card and film is uploaded (extra `hub`), by the
-    account of `hf auth login` or HF_TOKEN; load_team("hub:OWNER/NAME") loads it from there."""
+    account of `hf auth login` or HF_TOKEN; load_team("hub:OWNER/NAME") loads it from there. (default: none)"""
     private: bool = False
     """Make the repository of --hub private, so that others cannot see it."""
-    license: str = derived("none is named", "")
-    """License of the weights for the model card, by its SPDX id, such as mit."""
+    license: str = ""
+    """License of the weights for the model card, by its SPDX id, such as mit. (default: none is named)"""
 
 
 def run(arguments: Arguments, line: CommandLine) -> None:

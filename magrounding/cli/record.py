@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from magrounding.cli.command import CommandLine, derived
+from magrounding.cli.command import CommandLine
 from magrounding.cli.game_arguments import EnvArguments, QuietArguments, WorkerArguments
-from magrounding.cli.options import choose_workers, configure, first_seed, parse_env_options
+from magrounding.cli.options import Paths, assignments, choose_workers, configure, first_seed, parse_env_options
 from magrounding.envs.make import make_vec
 from magrounding.errors import CheckpointError, ConfigurationError, check_choice
 from magrounding.experiment.config import read_config
@@ -51,8 +51,9 @@ class Arguments(QuietArguments, WorkerArguments, EnvArguments):
     """Split of the games, where the environment has some; a run learns only from its own."""
     seed: Natural = 0
     """Seed of the games."""
-    max_cycles: int | None = derived("those of the run that plays; else 80 in RTFM, or the world's own limit")
-    """Steps after which a game is over."""
+    paths: Paths = ()
+    """Options of the environment, after all flags, e.g. env.size=10. env.max_cycles is that of the run that plays, or
+    else 80 in RTFM, and the world's own limit elsewhere."""
 
 
 def run(arguments: Arguments, line: CommandLine) -> None:
@@ -111,9 +112,7 @@ def _options(arguments: Arguments, source: str) -> dict[str, Any]:
     """Return the options of the environment: those of the team's run, if one plays, then those of the command."""
     entry, options = arguments.entry, arguments.stage_options()
     options |= {"split": arguments.split} if "split" in entry.options else {}
-    options |= parse_env_options(arguments.env_option, entry, {"split": "--split", "max_cycles": "--max-cycles"})
-    if arguments.max_cycles is not None:
-        options["max_cycles"] = arguments.max_cycles
+    options |= parse_env_options(assignments(arguments.paths), entry, {"split": "--split"})
     if not source:
         return entry.with_limit() | options
     settings = read_config(find_run(source))

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import tyro
 
-from magrounding.cli.command import CommandLine, derived
+from magrounding.cli.command import CommandLine
 from magrounding.cli.game_arguments import QuietArguments
 from magrounding.envs.make import make
 from magrounding.errors import ConfigurationError, check_choice
@@ -34,11 +34,11 @@ class Arguments(QuietArguments):
 
     file: Annotated[Path, tyro.conf.Positional]
     """The saved games, as a match writes them."""
-    game: int | None = derived("all are played again, none is shown")
-    """Number of the game to show, counted from 0."""
-    out: Path | None = derived("printed as text")
+    game: int | None = None
+    """Number of the game to show, counted from 0. (default: all are played again, none is shown)"""
+    out: Path | None = None
     """A film (.gif, or .mp4 with the extra `play`), a sheet of pictures (.png) or a page with a slider (.html) of the
-    game."""
+    game. (default: printed as text)"""
     milliseconds: Count = 600
     """Duration of a step in a film."""
 

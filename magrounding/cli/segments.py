@@ -12,7 +12,7 @@ from magrounding.agents.running_text.assumptions import parse_assumptions
 from magrounding.agents.running_text.edges import Edges
 from magrounding.agents.running_text.segments import EDGES, LEARNT, ROWS, SEGMENTS, Delexicalised, Segmenter
 from magrounding.agents.weights import fit_weights, save_weights
-from magrounding.cli.command import CommandLine, derived
+from magrounding.cli.command import CommandLine
 from magrounding.cli.options import chosen_team
 from magrounding.errors import CheckpointError, ConfigurationError, check_choice
 from magrounding.experiment.config import RunConfig, read_config
@@ -55,12 +55,12 @@ class Arguments:
     """Method of finding statements. learnt: a segmenter, trained on manuals of the stage's training games, cuts them;
     edges: a network, trained on the same manuals in two versions, scores which words share a fact; stops: cut at full
     stops; rows: each row is a statement."""
-    stage: str | None = derived("the run's last")
-    """Stage whose weights and manuals are used."""
-    reads: str | None = derived("the same")
-    """Stage whose manuals are read, if another; it becomes the stage of the new run."""
-    trained_seed: int | None = derived("the first")
-    """Seed of the run whose team is read."""
+    stage: str | None = None
+    """Stage whose weights and manuals are used. (default: the run's last)"""
+    reads: str | None = None
+    """Stage whose manuals are read, if another; it becomes the stage of the new run. (default: the same)"""
+    trained_seed: int | None = None
+    """Seed of the run whose team is read. (default: the first)"""
     statements: str = ROWS
     """Source of the training labels. rows: manuals with one statement a row; stops: the sentences of paragraphs."""
     assume: str = "none"

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import tyro
 from msgspec import Meta
 
-from magrounding.cli.command import CommandLine, derived, items
+from magrounding.cli.command import CommandLine, items
 from magrounding.cli.game_arguments import LanguageModelArguments
-from magrounding.cli.options import ENV_FLAG, assignments
+from magrounding.cli.options import ENV, Paths, assignments
 from magrounding.errors import ConfigurationError, check_choice, needed
 from magrounding.play.language_models.calls import CALLS_FILE, Calls
 from magrounding.play.language_models.player import LanguageModels
@@ -40,19 +40,22 @@ _SWITCH_SECONDS = 0.0005
 class Arguments(LanguageModelArguments):
     """Serve a page on which people and agents play together, watch, and look at saved games."""
 
-    env: tuple[str, ...] = derived("all", ())
-    """Environment ids that can be played."""
+    env: tuple[str, ...] = ()
+    """Environment ids that can be played. (default: all)"""
     player: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
     """One more player that visitors can choose, NAME=PLAYER, such as mine=run:DIR, mine=script:FILE or mine=llm:NAME (a
     language model of --llm, at the host's cost); may be repeated. People, random, oracle and the package's own teams
     are always there."""
-    standin: str = derived("the oracle, or the simulator's own bot; where there is neither, random", "")
-    """Name of the player that stands in for a person who is away."""
-    env_option: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
-    """An option that all games have which know it, name=value, and that visitors cannot change; may be repeated."""
-    out: Path | None = derived("none, games are not kept")
+    standin: str = ""
+    """Name of the player that stands in for a person who is away. (default: the oracle, or the simulator's own bot;
+    where there is neither, random)"""
+    paths: Paths = ()
+    """Options, after all flags, that all games have which know them, and that visitors cannot change, e.g.
+    env.max_cycles=80."""
+    out: Path | None = None
     """Folder to which finished games go, a file for each kind of game; `magrounding replay` shows them, and agents
-    learn from them (`record --player saved:FILE`). Calls of language models go there too (calls.jsonl)."""
+    learn from them (`record --player saved:FILE`). Calls of language models go there too (calls.jsonl). (default: none,
+    games are not kept)"""
     host: str = LOCAL
     """Address to listen at; other machines reach it only if this is given, e.g. 0.0.0.0."""
     port: Annotated[int, Meta(ge=0, lt=2**16)] = 8000
@@ -63,12 +66,13 @@ class Arguments(LanguageModelArguments):
     """Games at once."""
     steps: Count = 500
     """Steps of a game at most."""
-    study: Path | None = derived("none")
-    """Study (.toml) whose participants are sent to /study; see docs/studies.md."""
-    invitation: str = derived("none, everybody may take part", "")
-    """Code of an invitation to the study, the same for all; the link is /study#CODE."""
-    invitations: Path | None = derived("none")
-    """File of codes, one a line, each of which invites one participant to the study."""
+    study: Path | None = None
+    """Study (.toml) whose participants are sent to /study; see docs/studies.md. (default: none)"""
+    invitation: str = ""
+    """Code of an invitation to the study, the same for all; the link is /study#CODE. (default: none, everybody may take
+    part)"""
+    invitations: Path | None = None
+    """File of codes, one a line, each of which invites one participant to the study. (default: none)"""
     people_per_address: Count = 50
     """People who may play from one address at once; more than that behind one address are turned away."""
     trusted_proxy: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
@@ -106,7 +110,7 @@ def make_server(arguments: Arguments) -> Server:
         envs,
         replace(Limits(), games=arguments.games, steps=arguments.steps, address_people=arguments.people_per_address),
         parse_players(arguments.player, models),
-        parse_fixed(arguments.env_option, envs),
+        parse_fixed(arguments.paths, envs),
         arguments.standin,
     )
     known = {name for env in envs for name in offers.players(env)} - {HUMAN}
@@ -165,10 +169,11 @@ def parse_players(texts: Sequence[str], models: LanguageModels | None = None) ->
     return players
 
 
-def parse_fixed(texts: Sequence[str], envs: Sequence[str]) -> dict[str, Any]:
+def parse_fixed(words: Sequence[str], envs: Sequence[str]) -> dict[str, Any]:
     """Return option → value of the host; ConfigurationError for one that no env has, or a value that cannot be."""
-    known = {name: option for env in envs for name, option in env_entry(env).schema.items()}
-    asked = assignments(texts, ENV_FLAG)
+    known = {f"env.{name}": option for env in envs for name, option in env_entry(env).schema.items()}
+    asked = {whole.replace(ENV, "env."): value for whole, (_, value) in assignments(words).items()}
     return {
-        name: known[check_choice(f"option for {ENV_FLAG}", name, tuple(known))].parse(value) for name, value in asked
+        path.removeprefix("env."): known[check_choice("option of these games", path, known)].parse(value)
+        for path, value in asked.items()
     }

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import tyro
 
-from magrounding.cli.command import CommandLine, derived
+from magrounding.cli.command import CommandLine
 from magrounding.experiment.reports.study import read_study, study_report
 from magrounding.experiment.tables import say
 from magrounding.storage import check_place, write_atomic
@@ -20,8 +20,8 @@ class Arguments:
 
     folder: Annotated[Path, tyro.conf.Positional]
     """The folder of the data, --out of `magrounding serve`."""
-    out: Path | None = derived("none")
-    """File (.md) for the table; it is printed as well."""
+    out: Path | None = None
+    """File (.md) for the table; it is printed as well. (default: none)"""
 
 
 def run(arguments: Arguments, line: CommandLine) -> None:

@@ -1,4 +1,4 @@
-"""Train a run at each of several points: `magrounding sweep --env rtfm --over learning.entropy=0.003,0.01,0.03`."""
+"""Train a run at each of several points: `magrounding sweep --env rtfm --over learner.entropy=0.003,0.01,0.03`."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from typing import Annotated, Any
 import tyro
 from msgspec import Meta
 
-from magrounding.cli.command import CommandLine, derived
-from magrounding.cli.options import assign_learners, assign_network, named_trackers
-from magrounding.cli.train import RunArguments, computed_as, requested, words_of_job
+from magrounding.cli.command import PATHS, CommandLine
+from magrounding.cli.options import assign_paths, assignments, named_trackers
+from magrounding.cli.run_arguments import RunArguments
+from magrounding.cli.train import computed_as, requested, words_of_job
 from magrounding.errors import CheckpointError, ConfigurationError
 from magrounding.experiment.beginning import check_run
 from magrounding.experiment.config import RunConfig
@@ -28,7 +29,7 @@ from magrounding.experiment.sweep.record import GRID, OPTUNA, RANDOM, Point, Swe
 from magrounding.experiment.tracking import lacking
 from magrounding.play.owner import owned
 from magrounding.play.run_folder import RunFolder
-from magrounding.schema import assign, flat
+from magrounding.schema import flat
 
 _SHOWN_EVERY = 100
 REFUSED = "mend that, and a sweep goes on with --resume"
@@ -42,14 +43,15 @@ class Arguments(RunArguments):
     """Train a run at each point of a grid, at random points or at those that Optuna chooses, and compare them."""
 
     over: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
-    """An option and its values, as learning.entropy=0.003,0.01, network.width=64,128 or a path as of --set; or a
-    range, as learning.learning_rate=1e-4..1e-2:log; may be repeated."""
-    random: Annotated[int, Meta(ge=1, le=MOST_POINTS)] | None = derived("all of the grid")
-    """Number of points, drawn at random."""
-    optuna: Annotated[int, Meta(ge=1, le=MOST_POINTS)] | None = derived("all of the grid")
-    """Number of points, each chosen by Optuna from the results before; points that fall behind are given up."""
-    out: Path | None = derived("runs/sweep-<env>-<agent>")
-    """Folder of the sweep."""
+    """The path of an option and its values, as learner.entropy=0.003,0.01 or network.width=64,128; or a range, as
+    learner.learning_rate=1e-4..1e-2:log; may be repeated."""
+    random: Annotated[int, Meta(ge=1, le=MOST_POINTS)] | None = None
+    """Number of points, drawn at random. (default: all of the grid)"""
+    optuna: Annotated[int, Meta(ge=1, le=MOST_POINTS)] | None = None
+    """Number of points, each chosen by Optuna from the results before; points that fall behind are given up. (default:
+    all of the grid)"""
+    out: Path | None = None
+    """Folder of the sweep. (default: runs/sweep-<env>-<agent>)"""
     resume: bool = False
     """Go on with the sweep in the folder, as it was begun; --optuna may ask for more points."""
 
@@ -77,15 +79,7 @@ def run(arguments: Arguments, line: CommandLine) -> None:
 
 def at_point(config: RunConfig, values: Mapping[str, str]) -> RunConfig:
     """The options of a point; ConfigurationError for one that cannot be."""
-    for path, value in values.items():
-        part, _, name = path.partition(".")
-        if part == "learning":
-            config = assign_learners(config, name, value)
-        elif part == "network":
-            config = assign_network(config, name, value)
-        else:
-            config = assign(config, path, value)
-    return config
+    return assign_paths(config, assignments(f"{path}={value}" for path, value in values.items()))
 
 
 def _new(arguments: Arguments, folder: SweepFolder, line: CommandLine, display: Display) -> Sweep:
@@ -95,6 +89,7 @@ def _new(arguments: Arguments, folder: SweepFolder, line: CommandLine, display: 
     if any(each.name != folder.owner.name for each in folder.path.iterdir()):
         raise CheckpointError(f"{folder.path} exists already and holds no sweep: name another with --out")
     config, axes = measured(requested(arguments).ungated), parse_axes(arguments.over)
+    assignments(arguments.over)  # refuses an option that is there twice
     if arguments.random is not None and arguments.optuna is not None:
         raise ConfigurationError("points are chosen by --random or by --optuna: leave out one")
     search = OPTUNA if arguments.optuna is not None else GRID if arguments.random is None else RANDOM
@@ -132,8 +127,8 @@ def _resumed(arguments: Arguments, folder: SweepFolder) -> Sweep:
     usual = Arguments()
     given = [each.name for each in fields(arguments) if each.name not in _ANEW]
     if changed := [name for name in given if getattr(arguments, name) != getattr(usual, name)]:
-        flag = changed[0].replace("_", "-")
-        raise ConfigurationError(f"a sweep goes on with the options it began with: leave out --{flag}")
+        flag = arguments.paths[0] if PATHS in changed else f"--{changed[0].replace('_', '-')}"
+        raise ConfigurationError(f"a sweep goes on with the options it began with: leave out {flag}")
     sweep = folder.read()
     if arguments.optuna is not None:
         if sweep.search != OPTUNA or arguments.optuna < sweep.count:

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import tyro
 
-from magrounding.cli.command import CommandLine, derived
+from magrounding.cli.command import CommandLine
 from magrounding.cli.options import named_trackers
 from magrounding.experiment.tracking import track, tracking_of
 from magrounding.play.owner import RunOwner
@@ -21,10 +21,11 @@ class Arguments:
 
     run: Annotated[Path, tyro.conf.Positional]
     """Run folder."""
-    tracker: str | None = derived("those that the run began with, or tensorboard")
-    """Services that show curves, separated by commas: tensorboard, wandb, mlflow, trackio (docs/trackers.md)."""
-    project: str | None = derived("the run's, or magrounding")
-    """Project under which they show the run."""
+    tracker: str | None = None
+    """Services that show curves, separated by commas: tensorboard, wandb, mlflow, trackio (docs/trackers.md). (default:
+    those that the run began with, or tensorboard)"""
+    project: str | None = None
+    """Project under which they show the run. (default: the run's, or magrounding)"""
 
 
 def run(arguments: Arguments, line: CommandLine) -> None:

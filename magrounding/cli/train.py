@@ -1,29 +1,26 @@
-"""Train a team through a curriculum: `magrounding train --env ma_rtfm --agents 3`."""
+"""Train a team through a curriculum: `magrounding train --env ma_rtfm --agents 3 env.size=10`."""
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-import tyro
-
-from magrounding.agents.policy import CONTRAST
-from magrounding.cli.command import CommandLine, derived, items
-from magrounding.cli.game_arguments import DeviceArguments, QuietArguments, Repeated
-from magrounding.cli.job_arguments import JobsArguments
+from magrounding.cli.command import CommandLine, flags, items
 from magrounding.cli.options import (
-    assign_learners,
-    assign_network,
+    ENV,
+    GAMES,
+    Asked,
+    assign_paths,
     assignments,
     choose_workers,
+    loss_weights,
     named_trackers,
-    network_options,
     parse_env_options,
 )
+from magrounding.cli.run_arguments import Arguments, RunArguments
 from magrounding.errors import CheckpointError, ConfigurationError
 from magrounding.experiment.beginning import check_costs_to_go
 from magrounding.experiment.config import RunConfig, make_config, read_config
@@ -39,83 +36,9 @@ from magrounding.experiment.results import RunResults, find_results
 from magrounding.experiment.tables import say
 from magrounding.play.demonstrations import digests
 from magrounding.play.run_folder import RunFolder
-from magrounding.schema import NonNegative, Positive, assign, diff, has
-from magrounding.training.algorithm import AlgorithmConfig
+from magrounding.schema import diff, dump, options_of
 
 REFUSED = "mend that, and a run goes on with --resume"
-Switch = tyro.conf.FlagCreatePairsOff[bool]
-
-
-@dataclass(frozen=True, kw_only=True)
-class RunArguments(QuietArguments, JobsArguments, DeviceArguments):
-    """Options of a run, where it computes, and who sees it."""
-
-    env: str | None = derived("none: name one, unless --resume finds it in --out")
-    """Environment id, e.g. ma_rtfm."""
-    agents: int | None = derived("the environment's")
-    """Number of agents."""
-    agent: str | None = derived("the preset's")
-    """Id of the network (docs/agents.md)."""
-    preset: str | None = derived("the first of demo, quick and paper that the environment has, or else general")
-    """Algorithm, network and budget: demo, quick, quick_rl, paper, silg, and for single environments paper_rl,
-    quick_qmix, paper_qmix, quick_lge, paper_lge, quick_gold and others (docs/reference/presets.md). general is for any
-    environment."""
-    budget: Positive | None = derived("1")
-    """Factor for the preset's environment steps, e.g. 0.1 for a first look. Below 0.25 there are fewer evaluations,
-    with fewer games."""
-    games: int | None = derived("the preset's, mostly 1,000")
-    """Games of an evaluation after a phase, on each set."""
-    evaluate_every: int | None = derived("the preset's")
-    """Environment steps between evaluations within a phase, for a finer learning curve."""
-    env_option: Repeated = ()
-    """An option of the environment, name=value; may be repeated, or several separated by commas, e.g. max_cycles=80."""
-    network: str | None = derived("the preset's")
-    """Options of the networks, name=value separated by commas, e.g. similarity=32, or language_model=<folder>."""
-    learning: str | None = derived("the preset's")
-    """Options of the learners, name=value separated by commas, e.g. entropy=0.03; they apply to every phase whose
-    learner has them. weights.<loss> is the weight of an auxiliary loss, e.g. weights.modelling=0.3."""
-    set: Repeated = ()
-    """Any other entry of the run's config.json, path=value, e.g. phases.s1.0.num_envs=128 or
-    evaluation.selection_games=100; may be repeated."""
-    stages: str | None = derived("the environment's curriculum")
-    """Stages in order, separated by commas."""
-    seeds: str | None = derived("0")
-    """Seeds separated by commas."""
-    share_parameters: Switch = derived("the preset's, mostly from three agents on", False)
-    """One network plays for all agents, instead of one for each."""
-    no_share_parameters: Switch = derived("the preset's", False)
-    """One network for each agent."""
-    team_reward: float | None = derived("the preset's")
-    """Part of each agent's reward that is the team's mean instead of its own, 0 to 1."""
-    contrast: NonNegative | None = derived("the preset's")
-    """Weight of the contrastive loss that grounds symbols, in every phase."""
-    demonstrations: str | None = derived("none, the oracle teaches")
-    """Files from which phases of imitation learn, separated by commas, one a stage."""
-    initial: str | None = derived("none, untrained networks")
-    """Run folder, pretrained:NAME or hub:OWNER/NAME with whose weights every seed begins."""
-    tracker: str | None = derived("those that the run began with, or tensorboard")
-    """Services that show curves: none, or some of tensorboard, wandb, mlflow and trackio, separated by commas
-    (docs/trackers.md)."""
-    project: str | None = derived("magrounding")
-    """Project under which they show the run."""
-    bf16: Switch = derived("no", False)
-    """Compute networks in bfloat16."""
-    no_bf16: Switch = derived("no", False)
-    """Compute networks in float32, where a preset does not."""
-
-
-@dataclass(frozen=True)
-class Arguments(RunArguments):
-    """Train agents stage by stage, evaluate them, and write a report."""
-
-    out: Path | None = derived("runs/<env>-<agent>[-<agents>]-<preset>")
-    """Run folder."""
-    resume: bool = False
-    """Continue the run in the folder, with the settings it was started with."""
-    prepare: bool = False
-    """Begin the run and train nothing: `magrounding jobs` prints a command for each of its seeds."""
-    only_seeds: str | None = derived("all")
-    """Seeds to train of those of the run, separated by commas, without a report; with --resume."""
 
 
 def run(arguments: Arguments, line: CommandLine) -> None:
@@ -134,6 +57,8 @@ def run(arguments: Arguments, line: CommandLine) -> None:
         project=arguments.project,
         threads=arguments.threads,
     )
+    if not (arguments.quiet or arguments.resume):
+        print(networks_of(config), flush=True)
     resume, some = arguments.resume, arguments.only_seeds is not None or arguments.prepare
     if some or arguments.side_by_side:
         run = train(resume=resume, seeds=seeds_of(arguments.only_seeds or ""))
@@ -158,13 +83,15 @@ def ended(run: RunFolder, found: RunResults) -> str:
     )
 
 
-def words_of_job(arguments: RunArguments) -> list[str]:
+def words_of_job(arguments: RunArguments) -> tuple[str, ...]:
     """Return the arguments of a job that trains a part of what a command was asked for."""
-    words = ["--device", arguments.device, "--threads", str(arguments.threads_of_job(arguments.threads))]
-    for name in ("workers", "tracker", "project"):
-        value = getattr(arguments, name)
-        words += [] if value is None else [f"--{name}", str(value)]
-    return words
+    return flags(
+        device=arguments.device,
+        threads=arguments.threads_of_job(arguments.threads),
+        workers=arguments.workers,
+        tracker=arguments.tracker,
+        project=arguments.project,
+    )
 
 
 def run_folder(arguments: Arguments) -> Path:
@@ -191,13 +118,17 @@ def requested(arguments: RunArguments) -> RunConfig:
         (0,) if arguments.seeds is None else seeds_of(arguments.seeds),
     )
     if arguments.budget is not None:
-        config = config.with_budget(arguments.budget)
-    if arguments.games is not None:
+        try:
+            config = config.with_budget(arguments.budget)
+        except ConfigurationError as error:
+            raise ConfigurationError(f"--budget {arguments.budget:g}: {error}") from None
+    asked = assignments(arguments.paths)
+    if GAMES in asked:
         config = replace(config, evaluation=replace(config.evaluation, whole_games=None))
-    config = changed(config, arguments)
-    if arguments.workers is None:
-        config = replace(config, workers=_workers(None, config))
-    if arguments.learning is not None and "cost_to_go=" in arguments.learning:
+    config = changed(config, asked)
+    workers = choose_workers(arguments.workers, config.resolve().games.config)
+    config = replace(config, workers=workers)
+    if any(path.endswith(".cost_to_go") for path in asked):
         check_costs_to_go(config)  # presets ask for it in stages whose experts cannot tell, people do so by mistake
     return config
 
@@ -215,84 +146,54 @@ def resumed(arguments: Arguments, folder: Path) -> RunConfig:
     for name, asked in named.items():
         if asked not in (None, has := getattr(found, name)):
             raise _contradicted(folder, name, has, asked)
-    asked = changed(found, arguments)
-    if asked.demonstrations.keys() != found.demonstrations.keys():  # named by their files, not by what these hold
-        raise _contradicted(folder, "demonstrations", tuple(found.demonstrations), tuple(asked.demonstrations))
-    found = replace(found, workers=asked.workers, unlearnt=asked.unlearnt)
-    for path, (has, requested) in diff(found, asked).items():
-        if requested != (has := _usual(found, path) if has is None else has):
-            raise _contradicted(folder, path, has, requested)
+    if arguments.workers is not None:
+        found = replace(found, workers=choose_workers(arguments.workers, found.resolve().games.config))
+    asked = assignments(arguments.paths)
+    found = replace(found, unlearnt=changed(found, asked).unlearnt)
+    for whole, typed in asked.items():
+        alone = replace(changed(found, {whole: typed}), unlearnt=found.unlearnt)
+        for pair in diff(completed(found), completed(alone)).values():
+            raise _contradicted(folder, typed[0].partition("=")[0], *pair)
     return found
 
 
-def changed(config: RunConfig, arguments: RunArguments) -> RunConfig:
-    """Return a configuration with the values of the flags."""
-    known = {**config.entry.options, **config.env_options}
-    options = parse_env_options(arguments.env_option, config.entry, stage_flag="--stages")
-    differing = {name: value for name, value in options.items() if value != known[name]}
-    simple = {
-        "team_reward": arguments.team_reward,
-        "share_parameters": _switch(arguments.share_parameters, arguments.no_share_parameters),
-        "demonstrations": None if arguments.demonstrations is None else digests(items(arguments.demonstrations)),
-        "initial": arguments.initial,
-        "workers": None if arguments.workers is None else _workers(arguments.workers, config),
-        "env_options": {**config.env_options, **differing},
-        "evaluation": replace(
-            config.evaluation, **_given({"report_games": arguments.games, "every": arguments.evaluate_every})
-        ),
-    }
-    config = replace(config, **_given(simple))
-    for name, value in assignments(filter(None, [arguments.network]), "--network"):
-        config = assign_network(config, name, value)
-    for name, value in assignments(filter(None, [arguments.learning]), "--learning"):
-        config = assign_learners(config, name, value)
-    for path, value in assignments(arguments.set, "--set"):
-        config = assign(config, path, value)
-    if (bf16 := _switch(arguments.bf16, arguments.no_bf16)) is not None:
-        config = config.with_learners(lambda learner: replace(learner, bf16=bf16))
-    return config if arguments.contrast is None else with_contrast(config, arguments.contrast)
+def completed(config: RunConfig) -> dict[str, Any]:
+    """A run's config with all defaults that it has of its environment and its networks."""
+    network = config.make_network()
+    weights, options = loss_weights(network), dump(getattr(network, "config", {}))
+    config = config.with_learners(lambda learner: replace(learner, weights={**weights, **learner.weights}))
+    env = {**config.entry.options, **config.env_options}
+    return {**config.as_dict(), "env_options": env, "network": {**config.network, **options}}
 
 
-def with_contrast(config: RunConfig, weight: float) -> RunConfig:
-    """Set the weight of the contrastive loss in every phase whose learner has minibatches, which it compares."""
-    if not any(has(phase.learner, "minibatches") for _, phase in config.walk()):
-        raise ConfigurationError(f"preset {config.preset!r} learns without minibatches: leave out --contrast")
-
-    def change(learner: AlgorithmConfig) -> AlgorithmConfig:
-        same = learner.weights.get(CONTRAST, 0.0) == weight or not has(learner, "minibatches")
-        return learner if same else replace(learner, weights={**learner.weights, CONTRAST: weight})
-
-    return config.with_learners(change)
-
-
-def _given(values: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in values.items() if value is not None}
+def changed(config: RunConfig, asked: Asked) -> RunConfig:
+    """Return a configuration with the options that were typed by their paths."""
+    entry = config.entry
+    env, others = ({k: v for k, v in asked.items() if k.startswith(ENV) is own} for own in (True, False))
+    options = parse_env_options(env, entry, {entry.stage_option: "--stages"})
+    config = replace(config, env_options={**config.env_options, **options})
+    for name in others.keys() & options_of(RunArguments).keys():
+        raise ConfigurationError(f"{others[name][0]}: --{name} chooses it, not a path")
+    if "demonstrations" in others:
+        config = replace(config, demonstrations=digests(items(others.pop("demonstrations")[1])))
+    return assign_paths(config, others)
 
 
-def _workers(asked: int | str | None, config: RunConfig) -> int | str:
-    return choose_workers(asked, config.resolve().games.config)
-
-
-def _usual(config: RunConfig, path: str) -> Any:
-    """The value of an option that a run may leave to its default."""
-    part, name = path.split(".")[0], path.split(".")[-1]
-    if part == "env_options":
-        return {**config.entry.options, **config.env_options}[name]
-    if part == "network":
-        return network_options(config).get(name)
-    return {CONTRAST: 0.0, **config.make_network().loss_weights}.get(name) if ".weights." in path else None
+def networks_of(config: RunConfig) -> str:
+    """Return which networks a run trains, in a line, and how to train the others."""
+    if config.agents == 1 or any(phase.learner.joint for _, phase in config.walk()):
+        return config.title
+    shared = config.share_parameters
+    other = "one for each agent" if shared else "one shared by all"
+    trained = "one shared network" if shared else "a network for each agent"
+    return f"{config.title}: {trained}; {other}: share_parameters={str(not shared).lower()}"
 
 
 def _contradicted(folder: Path, name: str, has: object, asked: object) -> CheckpointError:
     return CheckpointError(
-        f"the run in {folder} has {name} {_show(has)}, not {_show(asked)}: resume it without that option, or name "
+        f"the run in {folder} has {name} {has}, not {asked}: resume it without that option, or name "
         "another folder with --out"
     )
-
-
-def _switch(on: bool, off: bool) -> bool | None:
-    """Return the value of a pair of switches; None where neither was typed."""
-    return on if on or off else None
 
 
 def seeds_of(text: str) -> tuple[int, ...]:
@@ -301,10 +202,6 @@ def seeds_of(text: str) -> tuple[int, ...]:
         return tuple(map(int, items(text)))
     except ValueError:
         raise ConfigurationError(f"--seeds takes integers separated by commas, got {text!r}: type e.g. 0,1,2") from None
-
-
-def _show(value: object) -> str:
-    return ",".join(map(str, value)) if isinstance(value, tuple | list) else str(value)
 
 
 def interrupted(arguments: Arguments, line: CommandLine) -> str:
@@ -317,12 +214,11 @@ def interrupted(arguments: Arguments, line: CommandLine) -> str:
 
 def _resuming(arguments: Arguments, line: CommandLine, folder: Path) -> CommandLine:
     """Return the command by which a run goes on."""
-    only = () if arguments.only_seeds is None else ("--only-seeds", arguments.only_seeds)
+    only = flags(only_seeds=arguments.only_seeds)
     return CommandLine(line.prog, ("--out", str(folder), "--resume", *only, *computed_as(arguments)))
 
 
 def computed_as(arguments: RunArguments) -> tuple[str, ...]:
     """Return the arguments by which a command that goes on computes as before."""
-    device = () if arguments.device == "auto" else ("--device", arguments.device)
-    threads = () if arguments.threads is None else ("--threads", str(arguments.threads))
-    return (*arguments.repeated(), *device, *threads)
+    device = None if arguments.device == "auto" else arguments.device
+    return *arguments.repeated(), *flags(device=device, threads=arguments.threads)

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 import tyro
 
-from magrounding.cli.command import CommandLine, derived
-from magrounding.cli.game_arguments import ActionArguments, QuietArguments, Repeated
-from magrounding.cli.options import parse_env_options
+from magrounding.cli.command import CommandLine
+from magrounding.cli.game_arguments import ActionArguments, QuietArguments
+from magrounding.cli.options import Paths, assignments, parse_env_options
 from magrounding.cli.play import find_terminal, run_terminal
 from magrounding.cli.replay import actions_in_words, ending, show_film, text_mode
 from magrounding.errors import ConfigurationError, check_choice
@@ -40,25 +40,25 @@ if TYPE_CHECKING:
 class Arguments(QuietArguments, ActionArguments):
     """Let a trained team play one game, and show it and what each agent takes for itself; or show saved games."""
 
-    file: Annotated[Path | None, tyro.conf.Positional] = derived("none")
+    file: Annotated[Path | None, tyro.conf.Positional] = None
     """Saved games, of `play` or a match, to go through on the terminal, forwards and backwards (extra `play`). For a
-    film of one, or to check them all, there is `magrounding replay`."""
-    run: str | None = derived("none")
-    """A run's folder, pretrained:<name>, or hub:<owner>/<name> of a model hub."""
+    film of one, or to check them all, there is `magrounding replay`. (default: none)"""
+    run: str | None = None
+    """A run's folder, pretrained:<name>, or hub:<owner>/<name> of a model hub. (default: none)"""
     terminal: bool = False
     """Go through the run's game on the terminal, forwards and backwards, and see what each agent goes by (extra
     `play`)."""
-    out: Path | None = derived("printed as text")
-    """A film (.gif, or .mp4 with the extra `play`), or a sheet of its pictures (.png) of at most 2,000 × 2,000
-    pixels."""
-    stage: str | None = derived("the run's last")
-    """Stage, and the team trained on it."""
-    trained_seed: int | None = derived("the first")
-    """Seed of the run whose team plays."""
-    split: str | None = derived("eval, or what the environment has in its place")
-    """Evaluation set of the game, e.g. eval_10x10."""
-    env_option: Repeated = ()
-    """An option of the game, name=value, instead of the run's; may be repeated, or several separated by commas."""
+    out: Path | None = None
+    """A film (.gif, or .mp4 with the extra `play`), or a sheet of its pictures (.png) of at most 2,000 × 2,000 pixels.
+    (default: printed as text)"""
+    stage: str | None = None
+    """Stage, and the team trained on it. (default: the run's last)"""
+    trained_seed: int | None = None
+    """Seed of the run whose team plays. (default: the first)"""
+    split: str | None = None
+    """Evaluation set of the game, e.g. eval_10x10. (default: eval, or what the environment has in its place)"""
+    paths: Paths = ()
+    """Options of the game, after all flags, instead of the run's, e.g. env.max_cycles=200."""
     game: Natural = 0
     """Seed of the game; of saved games its number, counted from 0."""
     milliseconds: Count = 600
@@ -104,7 +104,7 @@ def _watch_run(arguments: Arguments, run: str, greedy: bool) -> None:
     sets = entry.evaluation.sets_of(stage.name)
     games = check_choice("split", arguments.split or entry.evaluation.held_out_set(stage.name), tuple(sets))
     elsewhere = {"agents": "the training of the run", **dict.fromkeys(sets[games], "--split")}
-    asked = parse_env_options(arguments.env_option, entry, elsewhere)
+    asked = parse_env_options(assignments(arguments.paths), entry, elsewhere)
     game = stage.sets[games].but(**asked)
     team = load_team(run, arguments.trained_seed, trained).for_games(game)
     if not team.spec.reads_alike(game.spec):

@@ -55,7 +55,7 @@ class Divergence(Callback):
         raise Diverged(
             f"{where} diverged after {run.at.steps:,} environment steps ({run.phase.learner.algorithm}): {error}; "
             f"nothing of it was saved, and an earlier checkpoint is whole: try a lower learning_rate{now}, "
-            f"clip_gradient, smaller rewards (reward_scale), or float32 (--no-bf16){again}"
+            f"clip_gradient, smaller rewards (reward_scale), or float32 (learner.bf16=false){again}"
         ) from None
 
 
@@ -65,13 +65,16 @@ def _again(command: str, run: RunState, rate: float) -> str:
     A run of one seed begins with the weights after its last finished stage, where its agent can.
     """
     parser = ArgumentParser(add_help=False, allow_abbrev=False)
-    for option in ("--out", "--stages", "--initial"):
-        parser.add_argument(option)
-    parser.add_argument("--learning", action="append", default=[])
+    parser.add_argument("--out")
+    parser.add_argument("--stages")
     typed, words = parser.parse_known_args(shlex.split(command))
-    typed.out, typed.learning = f"{run.run_folder}-again", ",".join([*typed.learning, f"learning_rate={rate:g}"])
+    flags, paths = {"--out": f"{run.run_folder}-again"}, {"learner.learning_rate": f"{rate:g}"}
     settings, left = run.settings, run.settings.stages[run.at.stage :]
     if len(settings.seeds) == 1 and left != settings.stages and agent_entry(settings.agent).algorithm is None:
-        typed.stages, typed.initial = ",".join(left), str(run.run_folder)
-    options = {f"--{name}": value for name, value in vars(typed).items() if value}
-    return shlex.join([*words, *chain.from_iterable(options.items())])
+        flags["--stages"], paths["initial"] = ",".join(left), str(run.run_folder)
+    elif typed.stages:
+        flags["--stages"] = typed.stages
+    words = [word for word in words if word.partition("=")[0] not in paths]
+    at = next((i for i, word in enumerate(words) if word.startswith("--")), len(words))
+    last = (f"{path}={value}" for path, value in paths.items())
+    return shlex.join([*words[:at], *chain.from_iterable(flags.items()), *words[at:], *last])

@@ -96,7 +96,7 @@ class Evaluations:
             f"(its gate: {gate.win_rate:.1%})"
             + f", {wins - wrong:.1%} more than with reassigned manuals (its gate: {gate.reading:.1%})"
             * bool(gate.reading)
-            + "; train anew with more steps (--budget) or other options, or go on: --resume --set unlearnt=continue"
+            + "; train anew with more steps (--budget) or other options, or go on: --resume unlearnt=continue"
             * (not learnt)
         )
         self.write("gate", {"learnt": learnt, "says": says})

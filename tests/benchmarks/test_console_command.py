@@ -22,13 +22,23 @@ def run(monkeypatch, *arguments):
     return console.main()
 
 
-def test_help_is_a_line_for_each_command_and_imports_none():
+def help_without(imported, *words):
+    """What a command prints that imports none of these modules."""
     code = (
-        "import sys; from magrounding.cli.main import main; sys.argv = ['magrounding', '--help']; code = main(); "
-        "sys.exit(code or ', '.join({'torch', 'tyro', 'matplotlib', 'minigrid'} & set(sys.modules)) or 0)"
+        f"import sys, atexit; from magrounding.cli.main import main; sys.argv = ['magrounding', *{words}, '--help']; "
+        f"atexit.register(lambda: print(*{imported} & set(sys.modules), end='', file=sys.stderr)); sys.exit(main())"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=600)
     assert (done.returncode, done.stderr) == (0, "")
+    return done
+
+
+def test_help_of_train_waits_for_no_torch():
+    assert "example: magrounding train" in help_without({"torch", "numba"}, "train").stdout
+
+
+def test_help_is_a_line_for_each_command_and_imports_none():
+    done = help_without({"torch", "tyro", "matplotlib", "minigrid"})
     listed = [line.split(maxsplit=1) for line in done.stdout.splitlines() if line.startswith("    ")]
     assert [name for name, _ in listed] == list(console.COMMANDS)
     assert all(about.endswith(".") for _, about in listed)

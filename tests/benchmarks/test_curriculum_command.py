@@ -74,32 +74,30 @@ def catch_runs(monkeypatch):
 @pytest.mark.parametrize(
     "arguments",
     [
-        ["--env", "chess"],
-        ["--env", "ma_rtfm", "--stages", "s1,s9"],
-        ["--env", "ma_rtfm", "--agents", "0"],
-        ["--env", "ma_rtfm", "--agents", "40"],
-        ["--env", "rtfm", "--agents", "2"],
-        ["--env", "ma_rtfm", "--seeds", "1,1"],
-        ["--env", "ma_rtfm", "--stages", ","],
-        ["--env", "ma_rtfm", "--team-reward", "nan"],
-        ["--env", "ma_rtfm", "--budget", "0"],
-        ["--env", "ma_rtfm", "--budget", "1e308"],
-        ["--env", "ma_rtfm", "--network", "hidden=wide"],
-        ["--env", "ma_rtfm", "--learning", "speed=3"],
-        ["--env", "ma_rtfm", "--env-option", "colour=red"],
-        ["--env", "ma_rtfm", "--env-option", "sight=far"],
-        ["--env", "ma_rtfm", "--env-option", "stage=s2"],
-        ["--env", "ma_rtfm", "--env-option", "size=9", "--env-option", "agents=3"],
-        ["--env", "ma_rtfm", "--env-option", "size"],
-        ["--env", "messenger", "--preset", "quick", "--stages", "s1,s2", "--learning", "cost_to_go=3"],
-        ["--env", "messenger", "--agent", "emma", "--network", "language_model=no/such"],
-        ["--env", "ma_rtfm", "--resume"],
-        [],
+        "--env chess",
+        "--env ma_rtfm --stages s1,s9",
+        "--env ma_rtfm --agents 0",
+        "--env ma_rtfm --agents 40",
+        "--env rtfm --agents 2",
+        "--env ma_rtfm --seeds 1,1",
+        "--env ma_rtfm --stages ,",
+        "--env ma_rtfm team_reward=nan",
+        "--env ma_rtfm --budget 0",
+        "--env ma_rtfm --budget 1e308",
+        "--env ma_rtfm --budget 1e-9",
+        "--env ma_rtfm env.sight=far",
+        "--env ma_rtfm env.stage=s2",
+        "--env ma_rtfm env.size=9 env.agents=3",
+        "--env ma_rtfm env.size",
+        "--env messenger --preset quick --stages s1,s2 learner.cost_to_go=3",
+        "--env messenger --agent emma network.language_model=no/such",
+        "--env ma_rtfm --resume",
+        "",
     ],
 )
 def test_bad_input_is_one_sentence(monkeypatch, capsys, tmp_path, arguments):
     out = tmp_path / "run"
-    code, err = run(monkeypatch, capsys, *arguments, "--out", out)
+    code, err = run(monkeypatch, capsys, "--out", out, *arguments.split())
     assert code == 2
     assert re.fullmatch(r"error: [^\n]*\n", err)
     assert not out.exists()
@@ -157,35 +155,39 @@ CONTRADICTIONS = [
     ("--preset", "paper", "demo"),
     ("--budget", "0.5", "0.25"),
     ("--agent", "conv", "txt2pi"),
-    ("--network", "head_width=8", "head_width=400"),
-    ("--games", "7", "200"),
-    ("--evaluate-every", "77", "25000"),
-    ("--learning", "gamma=0.5", "gamma=0.98"),
-    ("--learning", "weights.contrast=0.5", None),
-    ("--team-reward", "0.25", "0.5"),
-    ("--contrast", "0.5", "0"),
-    ("--env-option", "max_cycles=7", "max_cycles=80"),
-    ("--env-option", "chase_range=7", "split=train"),
-    ("--set", "phases.s5.0.num_envs=7", "phases.s5.0.num_envs=64"),
-    ("--demonstrations", "games.npz", None),
-    ("--share-parameters", None, "no"),
-    ("--bf16", None, "no"),
+    ("network.head_width", "8", "400"),
+    ("evaluation.games", "7", "200"),
+    ("evaluation.every", "77", "25000"),
+    ("learner.gamma", "0.5", "0.98"),
+    ("learner.weights.contrast", "0.5", "0"),
+    ("team_reward", "0.25", "0.5"),
+    ("env.max_cycles", "7", "80"),
+    ("env.chase_range", "7", None),
+    ("env.split", "eval", "train"),
+    ("phases.s5.0.num_envs", "7", "64"),
+    ("demonstrations", "games.npz", None),
+    ("share_parameters", "true", "false"),
+    ("learner.bf16", "true", "false"),
 ]
 
 
-@pytest.mark.parametrize(("flag", "other", "same"), CONTRADICTIONS, ids=[case[0] for case in CONTRADICTIONS])
-def test_resuming_something_else(monkeypatch, capsys, tmp_path, flag, other, same):
+@pytest.mark.parametrize(("option", "other", "same"), CONTRADICTIONS, ids=[case[0] for case in CONTRADICTIONS])
+def test_resuming_something_else(monkeypatch, capsys, tmp_path, option, other, same):
     """Refused where it contradicts what the folder has; the same again is no contradiction."""
     settings = make_config("ma_rtfm", "txt2pi", agents=3, seeds=(0, 1)).with_budget(0.25)
     write_json(tmp_path / "config.json", settings.as_dict())
     resumed = catch_runs(monkeypatch)
     line = ("--env", "ma_rtfm", "--out", tmp_path, "--resume")
-    code, _ = run(monkeypatch, capsys, *line, flag, *([] if other is None else [other]))
+
+    def words(value):
+        return [option, value] if option.startswith("--") else [f"{option}={value}"]
+
+    code, err = run(monkeypatch, capsys, *line, *words(other))
     assert code == 2
+    assert option.removeprefix("--") in err
     assert not resumed
     if same is not None:
-        again = [f"--no-{flag[2:]}"] if same == "no" else [flag, same]
-        assert run(monkeypatch, capsys, *line[2:], *again) == (0, ""), "the folder names the environment"
+        assert run(monkeypatch, capsys, *line[2:], *words(same)) == (0, ""), "the folder names the environment"
         assert resumed == [settings]
 
 
@@ -193,10 +195,20 @@ def test_phases_that_differ_in_what_a_resumed_run_is_asked_for(monkeypatch, caps
     """The option was not typed when the run began: it would have been the same in every phase."""
     phases = phases_of(60, replace(IMITATION, learning_rate=0.5), LEARNER)
     write_json(tmp_path / "config.json", tiny_settings(phases=phases).as_dict())
-    line = ("--env", "ma_rtfm", "--out", tmp_path, "--resume", "--learning", "learning_rate=0.5")
+    line = ("--env", "ma_rtfm", "--out", tmp_path, "--resume", "learner.learning_rate=0.5")
     code, err = run(monkeypatch, capsys, *line)
     assert code == 2
-    assert "has phases.*.1.learner.learning_rate 0.01, not 0.5" in err
+    assert "has learner.learning_rate 0.01, not 0.5" in err
+
+
+def test_what_is_trained_is_said_with_the_path_for_the_other(monkeypatch, capsys, tmp_path):
+    catch_runs(monkeypatch)
+    for agents, other in (("3", "share_parameters=false"), ("2", "share_parameters=true")):
+        monkeypatch.setattr(sys, "argv", ["curriculum", "--env", "ma_rtfm", "--agents", agents, "--out", str(tmp_path)])
+        curriculum.main()
+        said = capsys.readouterr().out
+        assert f"{agents} × relread" in said
+        assert other in said
 
 
 def test_defaults_are_those_of_the_readme(monkeypatch):
@@ -214,7 +226,7 @@ def test_defaults_are_those_of_the_readme(monkeypatch):
 
 
 def test_options_of_networks_are_settings():
-    given = train.Arguments(env="messenger", preset="quick_rl", network="similarity=32")
+    given = train.Arguments(env="messenger", preset="quick_rl", paths=("network.similarity=32",))
     settings = train.requested(given)
     assert settings.network == {"similarity": 32, "meaning": 8}
     assert settings.make_network().config.similarity == 32
@@ -224,7 +236,8 @@ def test_options_of_networks_are_settings():
 
 
 def test_options_of_learners_are_settings_of_every_phase_that_has_them():
-    given = train.Arguments(env="ma_rtfm", preset="quick", learning="entropy=0.03,teacher_steps=7,unroll=4")
+    typed = ("learner.entropy=0.03", "learner.teacher_steps=7", "learner.unroll=4")
+    given = train.Arguments(env="ma_rtfm", preset="quick", paths=typed)
     for _, phase in train.requested(given).walk():
         told = vars(phase.learner)
         assert (told.get("entropy", 0.03), told.get("teacher_steps", 7), told["unroll"]) == (0.03, 7, 4)
@@ -234,17 +247,17 @@ def test_options_of_learners_are_settings_of_every_phase_that_has_them():
 def test_regret_is_refused_only_where_no_stage_has_an_expert_that_judges():
     """Monsters stand still in S1, where moves cost nothing but time: the preset's own regret is no reason to refuse."""
 
-    def weights(**given):
-        settings = train.requested(train.Arguments(env="ma_rtfm", preset="quick", **given))
+    def weights(stages, *paths):
+        settings = train.requested(train.Arguments(env="ma_rtfm", preset="quick", stages=stages, paths=paths))
         return {settings.of_stage(stage)[0].learner.cost_to_go for stage in ("s1", "s3")}
 
-    assert weights(stages="s1,s3", learning="cost_to_go=2") == {2}
-    assert weights(stages="s1") == weights(stages="s1", learning="entropy=0.03") == {3}
-    assert weights(stages="s1", learning="cost_to_go=0") == {0}
+    assert weights("s1,s3", "learner.cost_to_go=2") == {2}
+    assert weights("s1") == weights("s1", "learner.entropy=0.03") == {3}
+    assert weights("s1", "learner.cost_to_go=0") == {0}
     with pytest.raises(ConfigurationError, match="none teaches in any stage of this run"):
-        weights(stages="s1", learning="cost_to_go=2")
+        weights("s1", "learner.cost_to_go=2")
     with pytest.raises(ConfigurationError, match="none teaches in any stage of this run"):
-        weights(stages="s3", learning="cost_to_go=2,demonstrations=5")
+        weights("s3", "learner.cost_to_go=2", "learner.demonstrations=5")
 
 
 def test_a_budget_is_a_part_of_the_presets():

@@ -76,8 +76,8 @@ def test_the_oracle_is_recorded(monkeypatch, capsys, tmp_path):
 
 
 def test_another_oracle_is_recorded(monkeypatch, tmp_path):
-    line = ("--env", "ma_rtfm", "--stage", "s1", "--games", 2, "--max-cycles", 4)
-    assert run(monkeypatch, tmp_path / "demos.npz", *line, "--player", "oracle:rollout") == 0
+    line = ("--env", "ma_rtfm", "--stage", "s1", "--games", 2, "--player", "oracle:rollout")
+    assert run(monkeypatch, tmp_path / "demos.npz", *line, "env.max_cycles=4") == 0
     shown = Demonstrations.load(tmp_path / "demos.npz")
     assert shown.header.played_by == "oracle:rollout"
     vec = make_vec("ma_rtfm", 2, **shown.header.options)
@@ -94,7 +94,7 @@ def test_a_trained_team_is_recorded_with_the_options_of_its_run(monkeypatch, cap
     save_weights(tmp_path / "run" / "s1", [policy.state_dict() for policy in policies], origin)
     player = ("--player", f"run:{tmp_path / 'run'}")
     out = tmp_path / "demos.npz"
-    assert run(monkeypatch, out, *OF_S1, *player, "--games", 6, "--max-cycles", 9) == 0
+    assert run(monkeypatch, out, *OF_S1, *player, "--games", 6, "env.max_cycles=9") == 0
     shown = Demonstrations.load(out)
     assert shown.header.played_by == f"relread of {tmp_path / 'run'}"
     again = record(vec, Team(policies, vec.spec), 6, RECORDING_SEED, "the same")
@@ -111,19 +111,19 @@ def test_a_trained_team_is_recorded_with_the_options_of_its_run(monkeypatch, cap
 @pytest.mark.parametrize(
     "arguments",
     [
-        ["--env", "chess"],
-        ["--stage", "s9"],
-        ["--player", "nobody"],
-        ["--player", "oracle:rollouts"],
-        ["--player", "run:nowhere"],
-        ["--seed", "-1"],
-        ["--split", "moon"],
-        ["--env", "rtfm", "--stage", "simple", "--agents", "2"],
+        "--env chess",
+        "--stage s9",
+        "--player nobody",
+        "--player oracle:rollouts",
+        "--player run:nowhere",
+        "--seed -1",
+        "--split moon",
+        "--env rtfm --stage simple --agents 2",
     ],
 )
 def test_bad_input_is_one_sentence(monkeypatch, capsys, tmp_path, arguments):
     out = tmp_path / "demos.npz"
-    assert run(monkeypatch, out, *OF_S1, *arguments) == 2
+    assert run(monkeypatch, out, *OF_S1, *arguments.split()) == 2
     assert capsys.readouterr().err.count("\n") == 1
     assert not out.exists()
 
@@ -165,7 +165,7 @@ def test_q_stops_and_nothing_finished_is_nothing_written(monkeypatch, capsys, tm
     assert "no game was played to its end" in capsys.readouterr().err
     assert not out.exists()
     timed_out = "ss\nss\nss\nq\n"
-    assert run(monkeypatch, out, *OF_S1, "--player", "keyboard", "--max-cycles", 2, typed=timed_out) == 0
+    assert run(monkeypatch, out, *OF_S1, "--player", "keyboard", "env.max_cycles=2", typed=timed_out) == 0
     shown = Demonstrations.load(out)
     assert (shown.steps, shown.header.games, shown.won.tolist()) == (2, 1, [False])
 
@@ -178,7 +178,8 @@ def test_the_curriculum_takes_files_of_each_stage(monkeypatch, capsys, tmp_path)
     for stage in ("s1", "s2"):
         files.append(str(tmp_path / f"{stage}.npz"))
         assert run(monkeypatch, files[-1], "--env", "ma_rtfm", "--stage", stage, "--games", 4) == 0
-    asked = train.requested(train.Arguments(env="ma_rtfm", stages="s1,s2", demonstrations=",".join(files)))
+    typed = (f"demonstrations={','.join(files)}",)
+    asked = train.requested(train.Arguments(env="ma_rtfm", stages="s1,s2", paths=typed))
     assert asked.demonstrations == digests(files)
 
     def learn(*arguments):
@@ -187,9 +188,9 @@ def test_the_curriculum_takes_files_of_each_stage(monkeypatch, capsys, tmp_path)
         return code, capsys.readouterr().err
 
     for more, complaint in (
-        (("--stages", "s1,s2,s3", "--demonstrations", ",".join(files)), "no demonstrations show s3 .*--stages s1,s2\n"),
-        (("--stages", "s1", "--demonstrations", f"{files[0]},{tmp_path}/none.npz"), "none.npz cannot be read"),
-        (("--stages", "s1", "--agents", "3", "--demonstrations", files[0]), "with agents 2, the run has 3"),
+        (("--stages", "s1,s2,s3", f"demonstrations={','.join(files)}"), "no demonstrations show s3 .*--stages s1,s2\n"),
+        (("--stages", "s1", f"demonstrations={files[0]},{tmp_path}/none.npz"), "none.npz cannot be read"),
+        (("--stages", "s1", "--agents", "3", f"demonstrations={files[0]}"), "with agents 2, the run has 3"),
     ):
         code, err = learn(*more)
         assert code == 2

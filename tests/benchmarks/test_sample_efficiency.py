@@ -88,11 +88,9 @@ def test_two_ways_stand_beside_each_other():
     assert plot_compared([pair, replace(pair, usual=None)], INTERACTIVE)[:4] == b"\x89PNG"
 
 
-@pytest.mark.parametrize(
-    "typed", [("--levels", "GoToNowhere"), ("--demonstrations", "80,20"), ("--interactive", "--growth", "0.9")]
-)
+@pytest.mark.parametrize("typed", ["--levels GoToNowhere", "--demonstrations 80,20", "--interactive --growth 0.9"])
 def test_bad_input_is_refused_before_anything_is_trained(typed, monkeypatch, tmp_path):
-    monkeypatch.setattr(sys, "argv", ["x", *typed, "--out", str(tmp_path / "out")])
+    monkeypatch.setattr(sys, "argv", ["x", *typed.split(), "--out", str(tmp_path / "out")])
     assert command.main() == 2
     assert not (tmp_path / "out").exists()
 

@@ -28,7 +28,7 @@ def test_a_rate_is_steps_by_time_and_the_warm_up_is_not_counted(monkeypatch):
 def test_everything_is_measured_and_written(tmp_path, capsys):
     results = bench.run(replace(QUICK, json=tmp_path / "speed.json"), CommandLine("magrounding bench", ()))
     assert json.loads((tmp_path / "speed.json").read_text()) == results
-    assert results["options"] == {"stage": "s1", "agents": 2, "size": 8}
+    assert results["options"] == {"stage": "s1", "agents": 2}
     for name in ("vector_env_steps_per_second", "single_env_steps_per_second"):
         told = results[name]
         assert 0 < told["slowest"] <= told["median"] <= told["fastest"]
@@ -62,14 +62,14 @@ def test_the_learner_is_measured_with_the_settings_asked_for(monkeypatch):
         learner="conv",
         preset="quick",
         agents=3,
-        size=9,
         seconds=0.01,
         beside="epochs=1,bf16=true",
+        paths=("env.size=9",),
         device="cpu",
     )
     own, other = bench.learner_speed(options)
-    assert own["settings"] == {"bf16": False}
-    assert other["settings"] == {"bf16": True, "epochs": 1}
+    assert own["settings"] == {}
+    assert other["settings"] == {"learner.bf16": True, "learner.epochs": 1}
     assert (own["agent"], own["preset"], own["num_envs"], own["unroll"]) == ("conv", "quick", 4, 5)
     assert own["samples"] % (4 * 5 * 3) == 0
     assert own["samples"] >= 2 * 4 * 5 * 3
@@ -94,7 +94,7 @@ def test_networks_are_compared_too(monkeypatch):
     options = replace(QUICK, env="messenger", learner="emma", preset="quick_rl", seconds=0.01)
     narrow, other = bench.learner_speed(replace(options, beside="hidden=8,sparse=false,epochs=1"))
     assert (narrow["num_envs"], narrow["unroll"]) == (4, 5)
-    assert other["settings"] == {"bf16": False, "hidden": 8, "sparse": False, "epochs": 1}
+    assert other["settings"] == {"network.hidden": 8, "network.sparse": False, "learner.epochs": 1}
     assert other["parameters"] < narrow["parameters"]
 
 

@@ -93,8 +93,8 @@ def test_quiet_prints_only_where_the_pictures_are(tmp_path, capsys):
 
 @pytest.mark.parametrize(
     "arguments",
-    [["--split", "moon"], ["--stage", "s5"], ["--trained-seed", "7"], ["--out", "game.avi"], ["--run", "nowhere"]],
+    ["--split moon", "--stage s5", "--trained-seed 7", "--out game.avi", "--run nowhere"],
 )
 def test_bad_input_is_one_sentence(capsys, arguments):
-    assert run("--run", TEAM, *arguments) == 2
+    assert run("--run", TEAM, *arguments.split()) == 2
     assert capsys.readouterr().err.count("\n") == 1

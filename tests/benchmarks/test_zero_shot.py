@@ -94,8 +94,8 @@ def test_a_packaged_team_by_its_name(monkeypatch, tmp_path):
 
 
 def test_papers_numbers_stand_beside_maps_of_their_size_alone(monkeypatch, tmp_path):
-    asked = ("--pretrained", "ma_rtfm-s5-2agents", "--env-option", "size=9", "--splits", "eval,eval_10x10")
-    assert run(monkeypatch, *asked, "--episodes", 2, "--play", "greedy", "--out", tmp_path) == 0
+    asked = ("--pretrained", "ma_rtfm-s5-2agents", "--splits", "eval,eval_10x10")
+    assert run(monkeypatch, *asked, "--episodes", 2, "--play", "greedy", "--out", tmp_path, "env.size=9") == 0
     found = read_json(tmp_path / "zero_shot.json")["sets"]
     assert found["eval"]["published"] == []
     assert [row["mean"] for row in found["eval_10x10"]["published"]] == [0.62, 0.44, 0.41]
@@ -128,19 +128,19 @@ def altered(folder, target, **changes):
 @pytest.mark.parametrize(
     "arguments",
     [
-        ["--splits", "moon"],
-        ["--stage", "s5"],
-        ["--seeds", "0,7"],
-        ["--splits", ","],
-        ["--play", "slowly"],
-        ["--run", "nowhere"],
-        ["--pretrained", "rtfm-nl"],
-        ["--names", "a", "b"],
-        ["--teammate", "pretrained:messenger-s2"],
+        "--splits moon",
+        "--stage s5",
+        "--seeds 0,7",
+        "--splits ,",
+        "--play slowly",
+        "--run nowhere",
+        "--pretrained rtfm-nl",
+        "--names a b",
+        "--teammate pretrained:messenger-s2",
     ],
 )
 def test_bad_input_is_one_sentence(finished, monkeypatch, capsys, arguments):
-    assert run(monkeypatch, "--run", finished, *arguments) == 2
+    assert run(monkeypatch, "--run", finished, *arguments.split()) == 2
     assert capsys.readouterr().err.count("\n") == 1
 
 

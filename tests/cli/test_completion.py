@@ -33,7 +33,7 @@ def test_bash_completes_commands_and_options(monkeypatch, capsys, tmp_path):
         return subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout.split()
 
     assert complete("ser") == ["serve"]
-    assert complete("train", "--env-") == ["--env-option"]
+    assert complete("train", "--budg") == ["--budget"]
     assert complete("train", "--prese") == ["--preset"]  # and no piece of its help
     assert set(complete("doctor", "--j")) >= {"--json"}
     assert complete("match", "--env", "ma_r") == ["ma_rtfm"]

@@ -16,13 +16,13 @@ from tests.play.language_models.served import Served, model, serving
 def export(folder, *words, name="chats.jsonl"):
     """The lines of a file that the command writes."""
     out = folder / name
-    assert CommandLine("magrounding export-chats", (*words, "--out", str(out), "--quiet")).run(command) == 0
+    assert CommandLine("magrounding export-chats", ("--out", str(out), "--quiet", *words)).run(command) == 0
     return [json.loads(line) for line in out.read_text().splitlines()]
 
 
 def test_games_of_the_oracle(tmp_path):
-    words = ("--env", "ma_rtfm", "--stage", "s1", "--agents", "2", "--env-option", "max_cycles=30")
-    lines = export(tmp_path, *words, "--games", "3")
+    words = ("--env", "ma_rtfm", "--stage", "s1", "--agents", "2", "--games", "3")
+    lines = export(tmp_path, *words, "env.max_cycles=30")
     assert [(line["seed"] - lines[0]["seed"], line["agent"]) for line in lines] == [
         (game, agent) for game in range(3) for agent in (0, 1)
     ]
@@ -71,16 +71,16 @@ def test_games_that_were_ended_are_left_out(tmp_path, capsys):
 @pytest.mark.parametrize(
     "words",
     [
-        (),
-        ("--env", "rtfm", "--players", "human"),
-        ("--env", "rtfm", "--games", "0"),
-        ("--env", "rtfm", "--prompt", "few_games"),
-        ("--env", "rtfm", "--reply", "verse"),
-        ("--env", "rtfm", "--saved", "games.jsonl"),
-        ("--env", "rtfm", "--players", "random", "--won", "--games", "1", "--env-option", "max_cycles=1"),
+        "",
+        "--env rtfm --players human",
+        "--env rtfm --games 0",
+        "--env rtfm --prompt few_games",
+        "--env rtfm --reply verse",
+        "--env rtfm --saved games.jsonl",
+        "--env rtfm --players random --won --games 1 env.max_cycles=1",
     ],
 )
 def test_what_cannot_be_exported(tmp_path, words):
-    line = CommandLine("magrounding export-chats", (*words, "--out", str(tmp_path / "out" / "chats.jsonl")))
+    line = CommandLine("magrounding export-chats", ("--out", str(tmp_path / "out" / "chats.jsonl"), *words.split()))
     assert line.run(command) == 2
     assert not (tmp_path / "out").exists(), "nothing is left behind"

@@ -29,8 +29,8 @@ from sybil.parsers.markdown import CodeBlockParser, PythonCodeBlockParser
 from tests.documentation.pages import text
 
 SHORT = {
-    "train": "--seeds 0 --budget 0.0005 --games 4 --set evaluation.every=null,unlearnt=continue --quiet",
-    "sweep": "--seeds 0 --random 2 --budget 0.0005 --games 4 --set evaluation.every=null --quiet",
+    "train": "--seeds 0 --budget 0.0005 --quiet evaluation.games=4 evaluation.every=null unlearnt=continue",
+    "sweep": "--seeds 0 --random 2 --budget 0.0005 --quiet evaluation.games=4 evaluation.every=null",
     "evaluate": "--episodes 4",
     "match": "--games 4",
     "record": "--games 4",
@@ -122,15 +122,13 @@ def run_command(line: str, words: list[str], short: bool) -> None:
 def shortened(words: list[str], options: str) -> list[str]:
     """The words of a command with these options in the place of its own."""
     pairs = shlex.split(options)
-    given = {word for word in pairs if word.startswith("--")} - {"--set"}
+    given = {word.partition("=")[0] for word in pairs}
     kept, skip = [], False
     for word in words:
-        skip = word in given or (skip and not word.startswith("--"))
+        skip = word.partition("=")[0] in given or (skip and not word.startswith("--") and "=" not in word)
         if not skip:
             kept.append(word)
-    if "--resume" in words:  # a run goes on with its own settings
-        return kept
-    return [*kept, *pairs]
+    return kept if "--resume" in words else [*kept, *pairs]  # a run goes on with its own settings
 
 
 def serve(command: list[str]) -> None:

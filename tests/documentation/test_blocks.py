@@ -19,8 +19,9 @@ WHOLE = {"docs/your_game.md"}
 """Pages whose Python needs what their commands have trained."""
 BRIEF = {"docs/your_agent.md", "docs/your_algorithm.md"}
 """Pages that `make test` runs whole: their commands train, evaluate and report in seconds."""
-RUN = "train --env ma_rtfm --agents 2 --preset quick --budget 0.0005 --games 4 --quiet --out run"
+RUN = "train --env ma_rtfm --agents 2 --preset quick --budget 0.0005 --quiet --out run"
 RUN += " --stages s1,s2 --seeds 0,1" if FULL else " --stages s1"
+RUN += " evaluation.games=4"
 """What stands in a folder `runs/…` that a page uses and no command of it makes."""
 BLOCKS = {page: re.findall(r"```(python|bash)\n(.*?)```", text(page), re.DOTALL) for page in PAGES}
 

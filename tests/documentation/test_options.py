@@ -8,6 +8,7 @@ import pytest
 
 import magrounding as mg
 from magrounding.adapters import for_tensors
+from magrounding.agents.policy import CONTRAST
 from magrounding.play.team import Team
 from magrounding.registry import ENVS
 from magrounding.spec import EnvSpec
@@ -33,15 +34,19 @@ def known():
     for called in (*vars(mg).values(), Team.act, EnvSpec, for_tensors, gymnasium.make_vec):
         if inspect.isfunction(called) or (inspect.isclass(called) and not issubclass(called, Exception)):
             names |= set(inspect.signature(called).parameters)
-    return names | {"name", "path", "autoreset_mode"}  # "--network name=value"; of an entry point of Gymnasium
+    return names | {
+        "name",
+        "path",
+        "games",
+        CONTRAST,
+        "autoreset_mode",
+    }  # "network.name=value"; of an entry point of Gymnasium
 
 
 @pytest.mark.parametrize("page", PAGES, ids=path_of)
 def test_a_page_names_options_that_exist(page):
     content = text(page)
-    flags = re.findall(r"--(?:env-option|network|learning) ([^\s`]+)", content)
-    named = {part.partition("=")[0] for flag in flags for part in re.split(r",(?=\w+=)", flag)}
-    named |= {match.rpartition(".")[2] for match in re.findall(r"--set ([\w.]+)=", content)}
+    named = set(re.findall(r"\b(?:env|network|learner|evaluation|phases)\.(?:[\w*]+\.)*(\w+)=", content))
     named |= set(re.findall(r"`([a-z_]+)=[^`=]*`", content))
     unknown = {name for name in named if name.isidentifier()} - known()
     assert unknown == set()

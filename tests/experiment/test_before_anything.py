@@ -84,7 +84,7 @@ def test_games_have_the_limit_of_their_world_where_nobody_names_one(env, limits)
     entry = env_entry(env)
     for stage, limit in limits.items():
         assert entry.describe(**EvaluationArguments(env=entry.id, stage=stage).options()).max_cycles == limit
-        named = EvaluationArguments(env=entry.id, stage=stage, env_option=("max_cycles=7",)).options()
+        named = EvaluationArguments(env=entry.id, stage=stage, paths=("env.max_cycles=7",)).options()
         assert entry.describe(**named).max_cycles == 7
 
 

@@ -86,7 +86,7 @@ def test_a_small_budget_has_fewer_games():
         assert more.every == factor * 100_000
         assert more.read_always
         assert more.whole_games is None
-    asked = train.Arguments(env="ma_rtfm", preset="quick", budget=0.02, games=777)
+    asked = train.Arguments(env="ma_rtfm", preset="quick", budget=0.02, paths=("evaluation.games=777",))
     assert train.requested(asked).evaluation.report_games == 777
 
 

@@ -69,7 +69,7 @@ def test_a_run_stops_where_a_stage_is_not_learnt_and_goes_on_if_that_is_asked(wh
     assert command(folder) == NotLearnt.code  # it says so again
     assert judged(folder) == [(0, "s1", False)]
     assert not (folder / "s2").exists()
-    assert command(folder, "--set", "unlearnt=continue") == 0
+    assert command(folder, "unlearnt=continue") == 0
     assert judged(folder) == [(0, "s1", False), (0, "s2", False)]
     assert read_config(folder) == gated("continue")
     assert command(folder) == 0

@@ -32,7 +32,7 @@ def test_a_run_says_what_it_read_and_does_not_go_on_with_other_sentences(tmp_pat
     run = tmp_path / "run"
     learn(settings, run)
     assert json.loads((run / "config.json").read_text())["text"] == source
-    arguments = Arguments(run=(str(run),), splits="test", episodes=4, play="greedy", env_option=("corpus=null",))
+    arguments = Arguments(run=(str(run),), splits="test", episodes=4, play="greedy", paths=("env.corpus=null",))
     results = evaluate_runs(replace(arguments, quiet=True))
     assert f"| {source} |" in zero_shot_report(results, "picture.png", "command")  # that it was trained with
     assert to_json(results, "command", {})["text"] == "our templates"
@@ -46,8 +46,8 @@ def test_a_run_says_what_it_read_and_does_not_go_on_with_other_sentences(tmp_pat
 def test_an_evaluation_on_another_text_says_so_and_a_missing_one_is_a_sentence(corpus, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     arguments = Arguments(pretrained=("messenger-s2",), splits="test", episodes=2, play="greedy", quiet=True)
-    results = evaluate_runs(replace(arguments, env_option=(f"corpus={corpus}",)))
+    results = evaluate_runs(replace(arguments, paths=(f"env.corpus={corpus}",)))
     assert results.text == f"corpus {corpus}, sha256 {find_corpus(corpus).digest}"
     assert f"Text: {results.text}." in zero_shot_report(results, "picture.png", "command")
     with pytest.raises(DataNotFound):
-        evaluate_runs(replace(arguments, env_option=("corpus=nowhere",)))
+        evaluate_runs(replace(arguments, paths=("env.corpus=nowhere",)))

@@ -19,9 +19,9 @@ STEPS = 4
 def open_game(id):
     """A short game in which people play all agents, as `magrounding play` makes it; skipped without its extra."""
     entry = mg.ENVS[id]
-    limit = (f"max_cycles={STEPS}",) if "max_cycles" in entry.options else ()
+    limit = (f"env.max_cycles={STEPS}",) if "max_cycles" in entry.options else ()
     try:
-        options = EvaluationArguments(env=entry.id, env_option=tuple(limit)).options()
+        options = EvaluationArguments(env=entry.id, paths=limit).options()
         people = Lineup.parse("human", entry.describe(**options).num_agents)
         return Session(id, options, people, seed=3)
     except MissingExtra as missing:

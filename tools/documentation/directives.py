@@ -104,7 +104,7 @@ class Agents(Generated):
         table = f"\n\n{options.table(config)}" if owner == f"`{names[0]}`" else f" as of {owner}."
         rows = [f"| `{id}` | {_sets(AGENTS.find(id).options)} | {self._parameters(id)} |" for id in names]
         head = "| id | sets | parameters |\n|---|---|---|"
-        return "\n".join([head, *rows, "", f"Options (`--network name=value`):{table}"])
+        return "\n".join([head, *rows, "", f"Options (`network.name=value`):{table}"])
 
     def _parameters(self, id: str) -> str:
         """Numbers of parameters of an agent's network in the environments of the content, "env option=value …"."""

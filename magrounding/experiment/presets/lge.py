@@ -1,6 +1,6 @@
 """Presets of LGE on ScienceWorld: those of DRRN with a Guide, one for each of its schedules; and cloning of gold paths.
 
-Those of LGE want to know where the Guide is: `--network guide=<folder>`.
+Those of LGE want to know where the Guide is: `network.guide=<folder>`.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ class Axis:
     """An option, and what it may be.
 
     Attributes:
-        path: "learning.<option>", "network.<option>", or any other path of a run's config.json.
+        path: "learner.<option>", "network.<option>", "env.<option>", or any other path of a run's config.json.
         values: those of a list, as they were typed; () for a range.
         low, high: ends of a range; ints for one of whole numbers.
         log: a range that is drawn from by its logarithm.
@@ -54,10 +54,11 @@ class Axis:
         """The axis of "path=0.1,0.2" or "path=1e-4..1e-2:log"; ConfigurationError for anything else."""
         path, _, content = (part.strip() for part in text.partition("="))
         values = tuple(value.strip() for value in _COMMA.split(content))
-        if not path or not all(values) or len(set(values)) < len(values) or path.partition(".")[0] in FIXED:
+        fixed = path in FIXED or path.startswith("evaluation.")
+        if not path or not all(values) or len(set(values)) < len(values) or fixed:
             raise ConfigurationError(
-                f"--over takes an option and its values, each once, as in learning.entropy=0.003,0.01, or a range, as "
-                f"in learning.entropy=1e-3..1e-1:log; all points have the same {', '.join(FIXED)}: {text!r}"
+                f"--over takes an option and its values, each once, as in learner.entropy=0.003,0.01, or a range, as "
+                f"in learner.entropy=1e-3..1e-1:log; all points have the same {', '.join(FIXED)}: {text!r}"
             )
         if len(values) > 1 or ".." not in content:
             return cls(path, values)
@@ -105,12 +106,10 @@ class Axis:
 
 
 def parse_axes(texts: Sequence[str]) -> tuple[Axis, ...]:
-    """The axes of all --over; ConfigurationError for none, or an option that is there twice."""
-    axes = tuple(map(Axis.parse, texts))
-    paths = [axis.path for axis in axes]
-    if not axes or len(set(paths)) < len(paths):
+    """The axes of all --over; ConfigurationError for none."""
+    if not texts:
         raise ConfigurationError("a sweep takes --over PATH=VALUES, for each option once")
-    return axes
+    return tuple(map(Axis.parse, texts))
 
 
 def grid(axes: Sequence[Axis]) -> list[Values]:

@@ -8,11 +8,11 @@ from magrounding.experiment.sweep.axis import Axis, grid, one_by_one, parse_axes
 
 
 def test_lists_keep_their_words():
-    axes = parse_axes(["learning.entropy=0.003, 0.01", "network.channels=[4,4],[8,8]", "env_options.task=simple"])
+    axes = parse_axes(["learner.entropy=0.003, 0.01", "network.channels=[4,4],[8,8]", "env_options.task=simple"])
     assert [axis.values for axis in axes] == [("0.003", "0.01"), ("[4,4]", "[8,8]"), ("simple",)]
     assert grid(axes)[:2] == [
-        {"learning.entropy": "0.003", "network.channels": "[4,4]", "env_options.task": "simple"},
-        {"learning.entropy": "0.003", "network.channels": "[8,8]", "env_options.task": "simple"},
+        {"learner.entropy": "0.003", "network.channels": "[4,4]", "env_options.task": "simple"},
+        {"learner.entropy": "0.003", "network.channels": "[8,8]", "env_options.task": "simple"},
     ]
     assert len(grid(axes)) == 4
 

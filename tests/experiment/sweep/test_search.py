@@ -8,7 +8,7 @@ from magrounding.experiment.sweep.axis import parse_axes, size_of
 from magrounding.experiment.sweep.jobs import OptunaSearch
 from magrounding.experiment.sweep.record import OPTUNA, Sweep
 
-OVER = ("learning.learning_rate=1e-5..1e-1:log", "network.width=8,16,32,64")
+OVER = ("learner.learning_rate=1e-5..1e-1:log", "network.width=8,16,32,64")
 
 
 def sweep_of(count, over=OVER):
@@ -17,14 +17,14 @@ def sweep_of(count, over=OVER):
 
 def planted(values):
     """Evaluations of a point: they rise to a result that is best at a rate of 1e-2 and a width of 32."""
-    far = abs(math.log10(float(values["learning.learning_rate"])) + 2) / 2
+    far = abs(math.log10(float(values["learner.learning_rate"])) + 2) / 2
     result = max(0.0, 0.9 - 0.4 * far - 0.1 * abs(math.log2(int(values["network.width"])) - 5))
     return [result * part for part in (0.4, 0.7, 0.9, 1.0)]
 
 
 def in_better_half(point):
     """The nearer half of the rates."""
-    return float(point.values["learning.learning_rate"]) >= 1e-3
+    return float(point.values["learner.learning_rate"]) >= 1e-3
 
 
 def go_on(sweep, known, until, results=planted):

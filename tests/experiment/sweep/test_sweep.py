@@ -29,7 +29,7 @@ from tests.experiment.tiny_runs import learn, phases_of, quiet, tiny_settings, w
 from tests.full import in_full
 
 pytestmark = pytest.mark.usefixtures("jobs_of_one_server")
-OVER = ("learning.learning_rate=0.001,0.01", "network.hidden=4,8")
+OVER = ("learner.learning_rate=0.001,0.01", "network.hidden=4,8")
 BASE = measured(tiny_settings(stages=("s1",), seeds=(0, 1), phases=phases_of(60), every=30, final_sets=("eval",)))
 
 
@@ -177,15 +177,15 @@ def test_the_table_and_the_figure(tmp_path):
 def test_what_cannot_be_swept_is_refused(tmp_path, capsys):
     out = tmp_path / "sweep"
     begun = ("--env", "rtfm", "--out", out)
-    entropy = (*begun, "--over", "learning.entropy=0.1,1")
+    entropy = (*begun, "--over", "learner.entropy=0.1,1")
     for words in (
         begun,
-        (*begun, "--over", "learning.entropi=0.1,0.2"),
-        (*begun, "--over", "learning.entropy=0.1,much"),
-        (*begun, "--over", "learning.entropy=0.01,1e-2"),
-        (*begun, "--over", "learning.entropy=1,1.0"),
-        (*begun, "--over", f"learning.entropy=1..{10**20}", "--random", 3),
-        (*begun, "--over", "learning.entropy=0.1..1"),
+        (*begun, "--over", "learner.entropi=0.1,0.2"),
+        (*begun, "--over", "learner.entropy=0.1,much"),
+        (*begun, "--over", "learner.entropy=0.01,1e-2"),
+        (*begun, "--over", "learner.entropy=1,1.0"),
+        (*begun, "--over", f"learner.entropy=1..{10**20}", "--random", 3),
+        (*begun, "--over", "learner.entropy=0.1..1"),
         (*entropy, "--random", 1, "--optuna", 1),
         (*entropy, "--random", 0),
         (*entropy, "--optuna", 10**9),
@@ -209,7 +209,7 @@ def test_what_cannot_be_swept_is_refused(tmp_path, capsys):
 def test_how_far_a_long_check_of_values_is_is_shown(capsys, monkeypatch):
     monkeypatch.setattr(command, "check_run", lambda settings: None)
     values = ",".join(f"{k}e-5" for k in range(1, 121))
-    command.check_values(BASE, parse_axes([f"learning.entropy={values}"]), Display())
+    command.check_values(BASE, parse_axes([f"learner.entropy={values}"]), Display())
     assert "100 of 120" in capsys.readouterr().out
 
 

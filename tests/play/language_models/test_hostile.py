@@ -380,10 +380,10 @@ def test_a_reply_without_an_answer_is_no_illegal_one(tmp_path, finish, message, 
 
 
 def test_an_evaluation_without_replies_is_refused_and_asks_again(tmp_path):
-    words = ["--pretrained", "rtfm-nl", "--splits", "eval", "--episodes", "2", "--play", "greedy", "--env-option"]
-    words += ["max_cycles=2", "--players", "llm:small", "--out", str(tmp_path / "out")]
+    words = ["--pretrained", "rtfm-nl", "--splits", "eval", "--episodes", "2", "--play", "greedy"]
+    words += ["--players", "llm:small", "--out", str(tmp_path / "out")]
     with serving(Served(lambda body: "fault:500" if failing else last_legal(body))) as served:
-        line = CommandLine("evaluate", (*words, "--llm", str(file_of(tmp_path, served, retries=0))))
+        line = CommandLine("evaluate", (*words, "--llm", str(file_of(tmp_path, served, retries=0)), "env.max_cycles=2"))
         failing = True
         assert line.run(evaluation) == 2
         assert len(served.asked) == 2

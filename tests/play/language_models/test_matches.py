@@ -116,9 +116,9 @@ def test_a_file_of_calls_that_is_damaged(tmp_path):
 
 
 def line(tmp_path, served, out, *more, **options):
-    words = ["--env", "ma_rtfm", "--stage", "s1", "--env-option", "max_cycles=12", "--players", SMALL, "--games", "8"]
+    words = ["--env", "ma_rtfm", "--stage", "s1", "--players", SMALL, "--games", "8"]
     path = file_of(tmp_path, served, **options)
-    return [*words, "--out", str(out), "--llm", str(path), "--llm-parallel", "4", *more]
+    return [*words, "--out", str(out), "--llm", str(path), "--llm-parallel", "4", *more, "env.max_cycles=12"]
 
 
 @pytest.mark.slow
@@ -171,8 +171,8 @@ def test_the_command_and_no_key_in_what_it_writes(tmp_path, capsys, caplog, monk
     with serving(Served(reply)) as served:
         path = file_of(tmp_path, served, api_key_env="TINY_KEY")
         path.write_text(f"{path.read_text()}price = {{ in = 1.0, out = 10.0 }}\n")
-        words = ["--env", "ma_rtfm", "--stage", "s1", "--env-option", "max_cycles=12", "--games", "8", "--ask-facts"]
-        words += ["--players", SMALL, "oracle", "--out", str(tmp_path / "out"), "--llm", str(path)]
+        words = ["--env", "ma_rtfm", "--stage", "s1", "--games", "8", "--ask-facts"]
+        words += ["--players", SMALL, "oracle", "--out", str(tmp_path / "out"), "--llm", str(path), "env.max_cycles=12"]
         assert CommandLine("magrounding match", tuple(words)).run(command) == 0
     shown = capsys.readouterr()
     assert all(headers["Authorization"] == f"Bearer {KEY}" for headers in served.headers)
@@ -191,9 +191,9 @@ def test_the_command_and_no_key_in_what_it_writes(tmp_path, capsys, caplog, monk
 def test_an_evaluation_beside_trained_teams(tmp_path):
     """A line-up plays the games of a run's evaluation, and what is played again asks nothing."""
     words = ["--pretrained", "rtfm-nl", "--splits", "eval", "--episodes", "4", "--play", "greedy", "--ask-facts"]
-    words += ["--env-option", "max_cycles=6", "--players", "llm:small", "--out", str(tmp_path / "out")]
+    words += ["--players", "llm:small", "--out", str(tmp_path / "out")]
     with serving(Served()) as served:
-        words += ["--llm", str(file_of(tmp_path, served))]
+        words += ["--llm", str(file_of(tmp_path, served)), "env.max_cycles=6"]
         for _ in range(2):
             assert CommandLine("magrounding evaluate", tuple(words)).run(evaluation) == 0
             calls = Calls(tmp_path / "out" / CALLS_FILE).of("llm:small, eval")

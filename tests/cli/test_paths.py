@@ -1,0 +1,41 @@
+"""Words "path=value" of command lines: whose they are, and the flags that they are in the place of."""
+
+from dataclasses import fields
+from importlib import import_module
+
+import pytest
+
+from magrounding.cli.command import FORMER, PATHS, CommandLine
+from magrounding.cli.main import MODULES
+from magrounding.errors import ConfigurationError
+
+
+def parse(name, *words):
+    return CommandLine(name, words).parse(import_module(MODULES[name]).Arguments)
+
+
+@pytest.mark.parametrize(
+    ("name", "words", "others"),
+    [
+        ("train", "--quiet env.size=9", {"quiet": True}),
+        ("train", "env.size=9 --out a=b", {}),
+        ("evaluate", "--run stage runs/x=1 env.size=9", {"run": ("stage", "runs/x=1")}),
+        ("sweep", "--over learner.entropy=1,2 env.size=9", {"over": ("learner.entropy=1,2",)}),
+        ("serve", "--player mine=script:a=b env.size=9", {"player": ("mine=script:a=b",)}),
+        ("watch", "--run a env.size=9", {"file": None}),
+        ("match", "--env rtfm --players oracle random env.size=9", {"players": ("oracle", "random")}),
+    ],
+)
+def test_a_path_is_no_value_of_a_flag_and_no_flag_takes_it(name, words, others):
+    found = parse(name, *words.split())
+    assert getattr(found, PATHS) == ("env.size=9",)
+    assert {each: getattr(found, each) for each in others} == others
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_a_flag_of_before_is_refused_with_its_path(name):
+    known = {f"--{each.name.replace('_', '-')}" for each in fields(import_module(MODULES[name]).Arguments)}
+    for flag in FORMER.keys() - known if "--paths" in known else ():
+        with pytest.raises(ConfigurationError) as refused:
+            parse(name, flag, "1")
+        assert FORMER[flag] in str(refused.value)
