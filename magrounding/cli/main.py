@@ -7,7 +7,7 @@ from importlib import import_module
 
 from magrounding import __version__
 from magrounding.cli.command import CommandLine, run_command
-from magrounding.errors import check_choice
+from magrounding.errors import ConfigurationError, check_choice
 
 NAME = "magrounding"
 
@@ -51,7 +51,7 @@ def main() -> int:
         print(f"{NAME} {__version__}")
         return 0
     if name not in COMMANDS:
-        return run_command(lambda: check_choice("command", name, COMMANDS))
+        return run_command(lambda: refuse(name))
     print(end=STARTING.get(name, ""), file=sys.stderr)  # and not its method: a closed one (`2>&-`) is None
     return CommandLine(f"{NAME} {name}", tuple(arguments)).run(import_module(MODULES[name]))
 
@@ -61,6 +61,13 @@ def usage() -> str:
     width = max(map(len, COMMANDS))
     lines = [f"    {name:{width}}  {about}" for name, about in COMMANDS.items()]
     return "\n".join([f"usage: {NAME} COMMAND …", "", *lines, "", f"{NAME} COMMAND --help says what a command takes."])
+
+
+def refuse(name: str) -> None:
+    """Raise ConfigurationError for what is no command."""
+    if not name:
+        raise ConfigurationError(f"name a command: {', '.join(COMMANDS)}; {NAME} --help says what they do")
+    check_choice("command", name, COMMANDS)
 
 
 if __name__ == "__main__":

@@ -148,9 +148,9 @@ class Keyboard:
                 raise StopRecording from None
             if letters == STOP:
                 raise StopRecording
-            chosen, mask = [self._letters.get(letter) for letter in letters], obs["action_mask"][0]
+            chosen, mask = [self._letters.get(letter, -1) for letter in letters], obs["action_mask"][0]
             if len(chosen) == len(living) and all(
-                action is not None and mask[agent, action] for agent, action in zip(living, chosen, strict=True)
+                action >= 0 and mask[agent, action] for agent, action in zip(living, chosen, strict=True)
             ):
                 actions = np.zeros((1, self._num_agents), np.int64)
                 actions[0, living] = chosen
