@@ -48,6 +48,13 @@ It is not negative and sums up to 1 (0 where nothing in sight asks): the mean ov
 looks, not the effect on its actions.
 """
 
+WORD_ATTENTION = "word_attention"
+"""Key of `PolicyOutput.aux`, [T, B, 1 + K, L]: the attention of the goal's query, and of each of K layers, to words.
+
+The words are those of the manual, row after row; behind them stands the terminator. A row is not negative and sums up
+to 1; the first is 0 in networks whose goal asks nothing.
+"""
+
 CONTRAST = "contrast"
 """Name of the loss that grounds symbols without rewards or labels, from entities on the map and their manual.
 
@@ -130,7 +137,8 @@ class PolicyOutput(NamedTuple):
         value: [T, B].
         memory: [T, B, …] after each step, or None.
         record: [T, B, …] by name, needed again when the step is re-evaluated.
-        aux: outputs [T, B, …] for display by name (MARKS, ATTENTION, guesses), computed when called; without a loss.
+        aux: outputs [T, B, …] for display by name (MARKS, ATTENTION, WORD_ATTENTION, guesses), computed when
+            called; without a loss.
         seen: intermediate results for the network's own `losses`.
     """
 

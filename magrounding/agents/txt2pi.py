@@ -35,6 +35,7 @@ from magrounding.agents.policy import (
     STATEMENTS,
     SUBGOALS,
     TARGETS,
+    WORD_ATTENTION,
     Accepts,
     Auxiliary,
     Batch,
@@ -63,7 +64,7 @@ class Seen(NamedTuple):
     maps: list[Tensor]
     tops: list[Tensor]
     weights: list[Tensor]
-    matching: Matching | None = None
+    matching: Matching | None
 
 
 class Reasoning(nn.Module):
@@ -115,7 +116,6 @@ class Reasoning(nn.Module):
         asking = (grid * targets.unsqueeze(-1)).flatten(1) * ~armed, observation["inventory"].long() * armed
         named = torch.zeros(len(grid), words.num_embeddings, device=grid.device)
         named.scatter_(1, torch.cat(asking, 1), 1.0)[:, 0] = 0.0  # id 0: no word
-        asked = seen.weights[_ASKS].float()
         stated = torch.bmm(text["from"].index_select(0, document).float(), statements.float().unsqueeze(2)).squeeze(2)
         if seen.matching is not None:
             named[:, seen.matching.ranks > 0] = 0.0  # a map tells names apart
@@ -123,7 +123,7 @@ class Reasoning(nn.Module):
         losses = {
             "target": _error(self.target(seen.maps[_MARKS]).flatten(1).float().log_softmax(1), targets.flatten(1)),
             "name": _error((self.name(seen.tops[_NAMES]) @ words.weight.T).float().log_softmax(1), named),
-            "statement": _error(asked.clamp(min=1e-6).log(), stated),
+            "statement": _error(seen.weights[_ASKS].float().clamp(min=1e-6).log(), stated),
             "subgoal": _error(self.subgoal(seen.maps[-1]).flatten(1).float().log_softmax(1), subgoals.flatten(1)),
         }
         if seen.matching is not None:
@@ -137,11 +137,6 @@ def _error(log_pi: Tensor, right: Tensor) -> Tensor:
     right = right.float()
     count = right.sum(1).clamp(min=1)
     return -(right * log_pi).sum(1) / count - count.log()
-
-
-PROJECTIONS = ("project_max", "max_project")
-POSITIONS = ("seen", "released")
-INITIALISATIONS = ("default", "gains")
 
 
 @dataclass(frozen=True)
@@ -185,14 +180,14 @@ class Txt2PiConfig(Options):
     document_hidden: Count = 100
     inventory_encoder: Annotated[str, OneOf(RECURRENT)] = "lstm"
     goal_in_text: bool = True
-    initial_query: Annotated[str, OneOf(PROJECTIONS)] = "project_max"
+    initial_query: Annotated[str, OneOf(("project_max", "max_project"))] = "project_max"
     head: Annotated[str, OneOf(HEADS)] = "paper"
     head_width: Count = 400
-    positions: Annotated[str, OneOf(POSITIONS)] = "seen"
+    positions: Annotated[str, OneOf(("seen", "released"))] = "seen"
     task_attention: bool = True
     visual_attention: bool = True
     text_modulation: bool = True
-    init: Annotated[str, OneOf(INITIALISATIONS)] = "default"
+    init: Annotated[str, OneOf(("default", "gains"))] = "default"
     reasons: bool = False
     names: Annotated[str, OneOf(NAMES)] = "vectors"
     match: Annotated[str, OneOf(MATCHES)] = "none"
@@ -420,24 +415,26 @@ class Txt2Pi(ReasoningPolicy):
         summary, matching = self.reader.hear(inputs)
         seen = self.grounding(cells, positions, summary, inputs, matching)
         logits, value = self.head(seen.tops[-1])
-        aux = attention_to_statements(seen.weights, inputs)
-        return PolicyOutput.masked(logits, value, observation, aux=aux, seen=seen)
+        return PolicyOutput.masked(logits, value, observation, aux=attention_to_text(seen.weights, inputs), seen=seen)
 
 
-def attention_to_statements(weights: Sequence[Tensor], inputs: Inputs) -> dict[str, Callable[[], Tensor]]:
-    """Return ATTENTION [N, S] as an entry of `PolicyOutput.aux`; nothing where the network has no attention.
+def attention_to_text(weights: Sequence[Tensor], inputs: Inputs) -> dict[str, Callable[[], Tensor]]:
+    """Return WORD_ATTENTION and ATTENTION [N, S], entries of `PolicyOutput.aux`; nothing without attention.
 
-    It is the mean of the weights [N, L] that the layers (none without visual attention) and the goal's query (`asked`)
-    give to each statement's words.
+    WORD_ATTENTION [N, 1 + K, L] is of the goal's query (`asked`) and of the K layers (none without visual attention),
+    whose weights are [N, L]. ATTENTION is the mean of all of them, added up over each statement's words.
     """
     _, text, document = inputs
 
-    def average() -> Tensor:
-        goals = [text["asked"].index_select(0, document)] if "asked" in text else []
-        mean = torch.stack([*goals, *weights], 1).mean(1, keepdim=True)
+    def words() -> Tensor:
+        goal = text["asked"].index_select(0, document) if "asked" in text else torch.zeros_like(weights[0])
+        return torch.stack([goal, *weights], 1)
+
+    def statements() -> Tensor:
+        mean = words().mean(1, keepdim=True)
         return shares(torch.bmm(mean, text["from"].index_select(0, document).to(mean.dtype)).squeeze(1))
 
-    return {ATTENTION: average} if weights or "asked" in text else {}
+    return {WORD_ATTENTION: words, ATTENTION: statements} if weights or "asked" in text else {}
 
 
 def make_reasoning(config: Txt2PiConfig) -> Reasoning | None:

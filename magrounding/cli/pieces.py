@@ -53,23 +53,21 @@ class Arguments:
 def run(arguments: Arguments, line: CommandLine) -> None:
     """Play, train, write the file, say what is in it."""
     with new_file(arguments.out, "the training of"):
-        _run(arguments)
-
-
-def _run(arguments: Arguments) -> None:
-    entry = env_entry(arguments.env)
-    more = parse_env_options(assignments(arguments.paths), entry, {entry.stage_option: "--stages"})
-    stages = [check_choice(f"stage of {entry.id}", stage, entry.stages) for stage in arguments.stages or entry.stages]
-    for stage in stages:
-        configure(entry, {**entry.with_stage(stage), **more})
-    found: dict[str, None] = {}
-    for stage in stages:
-        with closing(make_vec(entry.id, arguments.games, **entry.with_stage(stage), **more)) as vec:
-            found |= dict.fromkeys(texts_shown(vec, arguments.steps, arguments.seed))
-        print(f"{stage or entry.id}: {len(found):,} texts", flush=True)
-    pieces = train_pieces(found, arguments.pieces, across_words=arguments.across_words)
-    write_atomic(arguments.out, pieces.to_json())
-    print(f"{arguments.out}: {len(pieces) - FIRST:,} pieces of {len(found):,} texts")
+        entry = env_entry(arguments.env)
+        more = parse_env_options(assignments(arguments.paths), entry, {entry.stage_option: "--stages"})
+        stages = [
+            check_choice(f"stage of {entry.id}", stage, entry.stages) for stage in arguments.stages or entry.stages
+        ]
+        for stage in stages:
+            configure(entry, {**entry.with_stage(stage), **more})
+        found: dict[str, None] = {}
+        for stage in stages:
+            with closing(make_vec(entry.id, arguments.games, **entry.with_stage(stage), **more)) as vec:
+                found |= dict.fromkeys(texts_shown(vec, arguments.steps, arguments.seed))
+            print(f"{stage or entry.id}: {len(found):,} texts", flush=True)
+        pieces = train_pieces(found, arguments.pieces, across_words=arguments.across_words)
+        write_atomic(arguments.out, pieces.to_json())
+        print(f"{arguments.out}: {len(pieces) - FIRST:,} pieces of {len(found):,} texts")
 
 
 def texts_shown(vec: VectorEnv, steps: int, seed: int) -> Iterator[str]:

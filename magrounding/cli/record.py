@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -102,7 +101,7 @@ def _replayed(arguments: Arguments, file: Path) -> Demonstrations:
             f"{file} has games of {header.env} with options of their own: say --env {header.env} and leave out others"
         )
     with using(plan_threads(1, len(episodes))):
-        deque(replayed(file, header, episodes), maxlen=0)  # refuses those that go another way now
+        list(replayed(file, header, episodes))  # refuses those that go another way now
         player = ReplayActor(episodes)
         with closing(make_vec(header.env, len(episodes), **header.options)) as vec:
             return record(vec, player, len(episodes), player.seed, ",".join(header.players))
@@ -148,19 +147,11 @@ class Keyboard:
                 raise StopRecording from None
             if letters == STOP:
                 raise StopRecording
-            if wrong := self._complaint(letters, living, obs["action_mask"][0]):
-                print(wrong)
-                continue
-            actions = np.zeros((1, self._num_agents), np.int64)
-            actions[0, living] = [self._letters[letter] for letter in letters]
-            return actions, None
-
-    def _complaint(self, letters: str, living: list[int], mask: np.ndarray) -> str:
-        if len(letters) != len(living):
-            return f"expected {len(living)} letters, got {len(letters)}"
-        for agent, letter in zip(living, letters, strict=True):
-            if letter not in self._letters:
-                return f"{letter!r} is no action"
-            if not mask[agent, self._letters[letter]]:
-                return f"agent {agent} cannot go {self._names[self._letters[letter]]} there"
-        return ""
+            chosen, mask = [self._letters.get(letter, -1) for letter in letters], obs["action_mask"][0]
+            if len(chosen) == len(living) and all(
+                action >= 0 and mask[agent, action] for agent, action in zip(living, chosen, strict=True)
+            ):
+                actions = np.zeros((1, self._num_agents), np.int64)
+                actions[0, living] = chosen
+                return actions, None
+            print(f"expected {len(living)} letters of actions that are possible there, got {letters!r}")

@@ -107,13 +107,23 @@ def ending(won: bool, steps: int) -> str:
 
 
 def show_film(
-    frames: Sequence[Any], moves: Sequence[str], end: str, out: Path | None, milliseconds: int, *, quiet: bool
+    frames: Sequence[Any],
+    moves: Sequence[str],
+    end: str,
+    out: Path | None,
+    milliseconds: int,
+    *,
+    quiet: bool,
+    unscaled: bool = False,
 ) -> None:
-    """Print the frames of a game and the moves between them, or write a film of them, and say how it ended."""
+    """Print the frames of a game and the moves between them, or write a film of them, and say how it ended.
+
+    With `unscaled` frames keep their size on a sheet.
+    """
     if out is None:
         print(*_in_text(frames, moves), f"The game is {end}.", sep="\n\n")
         return
-    write_atomic(out, film(frames, out.suffix.lower(), milliseconds))
+    write_atomic(out, film(frames, out.suffix.lower(), milliseconds, unscaled=unscaled))
     print(out if quiet else f"{out}: {end}")
 
 

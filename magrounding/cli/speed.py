@@ -124,7 +124,7 @@ def machine() -> dict[str, Any]:
         "system": platform.platform(),
         "processor": _processor(),
         "cores": available_cores(),
-        "load_average": list(os.getloadavg()) if hasattr(os, "getloadavg") else None,
+        "load_average": list(os.getloadavg()),
         "python": platform.python_version(),
         "magrounding": mg.__version__,
         **{name: version(name) for name in ("numpy", "numba", "torch")},

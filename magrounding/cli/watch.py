@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 import tyro
 
+from magrounding.agents.policy import WORD_ATTENTION
 from magrounding.cli.command import CommandLine
 from magrounding.cli.game_arguments import ActionArguments, QuietArguments
 from magrounding.cli.options import Paths, assignments, parse_env_options
@@ -18,11 +19,11 @@ from magrounding.cli.play import find_terminal, run_terminal
 from magrounding.cli.replay import actions_in_words, ending, show_film, text_mode
 from magrounding.errors import ConfigurationError, check_choice
 from magrounding.experiment.config import read_config
-from magrounding.play.film import ENDINGS, picture_of
+from magrounding.play.film import ENDINGS, beside_words, picture_of
 from magrounding.play.lineup import RUN, Lineup, PlayerSpec
 from magrounding.play.loading import load_team
-from magrounding.play.saved_games import SavedLineup, open_env, read_episodes
-from magrounding.play.session import Session
+from magrounding.play.saved_games import SavedLineup, read_episodes
+from magrounding.play.session import MANUAL, Session
 from magrounding.play.team import Team, TeamMemory
 from magrounding.pretrained import PREFIX, find_run
 from magrounding.schema import Count, Natural
@@ -55,6 +56,9 @@ class Arguments(QuietArguments, ActionArguments):
     """Stage, and the team trained on it. (default: the run's last)"""
     trained_seed: int | None = None
     """Seed of the run whose team plays. (default: the first)"""
+    attention: bool = False
+    """Show beside the map how much each layer, and the goal's query, attends to each word of the manual (txt2π, what
+    is built on it, and SIR)."""
     split: str | None = None
     """Evaluation set of the game, e.g. eval_10x10. (default: eval, or what the environment has in its place)"""
     paths: Paths = ()
@@ -75,8 +79,8 @@ def run(arguments: Arguments, line: CommandLine) -> None:
     if arguments.out is not None:
         check_choice("ending of --out", arguments.out.suffix.lower(), ENDINGS)
         check_place(arguments.out)
-    if arguments.quiet and arguments.out is None:
-        raise ConfigurationError("--quiet prints nothing but where the pictures are: name a file for them with --out")
+    if (arguments.quiet or arguments.attention) and arguments.out is None:
+        raise ConfigurationError("--quiet and --attention are for pictures: name a file for them with --out")
     if arguments.file is not None:
         _open_saved(arguments, arguments.file)
     elif arguments.run is not None:
@@ -89,7 +93,6 @@ def _open_saved(arguments: Arguments, path: Path) -> None:
     if arguments.game >= len(episodes):
         raise ConfigurationError(f"{path} has games 0 to {len(episodes) - 1}, got --game {arguments.game}")
     with using(ThreadPlan()):
-        open_env(path, header).close()  # refuses an environment that is another one by now
         lineup = SavedLineup(path, header, episodes, arguments.game)
         session = Session(header.env, header.options, lineup, episodes[arguments.game].seed)
         _show_on(terminal, session, arguments)
@@ -117,9 +120,11 @@ def _watch_run(arguments: Arguments, run: str, greedy: bool) -> None:
         return
     mode = text_mode(game.config) if arguments.out is None else "rgb_array"
     with using(ThreadPlan()), closing(game.make(mode)) as env:
-        frames, moves, won = play_game(team, env, arguments.game, greedy=greedy)
+        frames, moves, won = play_game(team, env, arguments.game, greedy=greedy, words=arguments.attention)
     end = ending(won, len(moves))
-    show_film(frames, moves, end, arguments.out, arguments.milliseconds, quiet=arguments.quiet)
+    show_film(
+        frames, moves, end, arguments.out, arguments.milliseconds, quiet=arguments.quiet, unscaled=arguments.attention
+    )
 
 
 def _show_on(terminal: type[Terminal], session: Session, arguments: Arguments) -> None:
@@ -127,21 +132,42 @@ def _show_on(terminal: type[Terminal], session: Session, arguments: Arguments) -
         run_terminal(terminal(session, pause=arguments.milliseconds / 1000, paused=True))
 
 
-def play_game(team: Team, env: ParallelEnv, seed: int, *, greedy: bool) -> tuple[list[Any], list[str], bool]:
-    """Play an episode; return the picture before each step and at the end, the moves, and whether it was won."""
+def play_game(
+    team: Team, env: ParallelEnv, seed: int, *, greedy: bool, words: bool = False
+) -> tuple[list[Any], list[str], bool]:
+    """Play an episode; return the picture before each step and at the end, the moves, and whether it was won.
+
+    With `words` the agents' attention to them is in the pictures; ConfigurationError for networks without any.
+    """
     seen, infos = env.reset(seed=seed)
     memory, frames, moves = team.initial_memory(1), [], []
     kind = team.spec.actions
     names = kind.names if isinstance(kind, FixedActions) else ()
     while env.agents:
         actions, memory = team.act(seen, memory, infos if frames else None, greedy=greedy, explain=True)
-        frames.append(picture_of(env, _claims(team, memory, env)))
+        frames.append(_look(team, memory, env, seen, words))
         moves.append(actions_in_words(actions, names, infos))
         seen, _, _, _, infos = env.step(actions)
-    return [*frames, picture_of(env)], moves, any(info.get("won", False) for info in infos.values())
+    frames.append(_look(team, memory, env, seen, words))
+    return frames, moves, any(info.get("won", False) for info in infos.values())
 
 
 def _claims(team: Team, memory: TeamMemory, env: ParallelEnv) -> np.ndarray | None:
     """[n, H, W], see `Team.marks`; the dead claim nothing. None where nothing is claimed, or nothing can show it."""
     marks = team.marks(memory) if "marks" in inspect.signature(env.render).parameters else None
     return None if marks is None else np.where([[[agent in env.agents]] for agent in env.possible_agents], marks[0], -1)
+
+
+def _look(team: Team, memory: TeamMemory, env: ParallelEnv, seen: Any, words: bool) -> Any:
+    """Return the picture of a moment, with what living agents claim and, if asked for, their attention to words."""
+    picture = picture_of(env, _claims(team, memory, env))
+    if not words:
+        return picture
+    reports = zip(env.possible_agents, team.aux(memory), strict=True)
+    attention = {name: of[WORD_ATTENTION][0] * (name in env.agents) for name, of in reports if WORD_ATTENTION in of}
+    if not attention:
+        raise ConfigurationError(
+            "--attention is for networks that attend to words: txt2π, what is built on it, and SIR"
+        )
+    manual = next(iter(seen.values()))[MANUAL]
+    return beside_words(picture, [*(team.spec.words[k] for k in manual[manual > 0]), "(end)"], attention)

@@ -19,7 +19,7 @@ from magrounding.agents.txt2pi import (
     Txt2PiConfig,
     Txt2PiGrounding,
     Txt2PiReader,
-    attention_to_statements,
+    attention_to_text,
     make_reasoning,
 )
 from magrounding.endi.agent import Decision, EnDi, EnDiOptions, Survey
@@ -106,8 +106,10 @@ class EnDiTxt2Pi(EnDi):
 
     def decide(self, inputs: Inputs, seen: _Seen, mask: Tensor) -> Decision:
         found = self._look(inputs, seen, mask)
-        features, attended = found.tops[-1], attention_to_statements(found.weights, inputs)
-        return Decision(self.policy(features), self.value(features).squeeze(1), attended)
+        features = found.tops[-1]
+        return Decision(
+            self.policy(features), self.value(features).squeeze(1), attention_to_text(found.weights, inputs)
+        )
 
     def predict_others(self, inputs: Inputs, seen: _Seen, mask: Tensor) -> Tensor:
         features = self._look(inputs, seen, mask).tops[-1]

@@ -8,7 +8,7 @@ import io
 import math
 import re
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from magrounding.errors import ConfigurationError, check_choice, needed
+from magrounding.errors import ConfigurationError, needed
 from magrounding.storage import json_text
 
 GIF, PNG, MP4 = ENDINGS = (".gif", ".png", ".mp4")
@@ -30,16 +30,15 @@ _ON_PAGE = 960
 """Pixels that a picture on a page is wide at most."""
 
 
-def film(frames: Sequence[Any], ending: str, milliseconds: int) -> bytes:
+def film(frames: Sequence[Any], ending: str, milliseconds: int, *, unscaled: bool = False) -> bytes:
     """Encode pictures in the format of a file's ending, one of ENDINGS; a film stays at its end for a while.
 
-    Pictures are arrays [height, width, 3] uint8, or images of Pillow. Another ending is a ConfigurationError, an .mp4
-    without imageio a MissingExtra.
+    Pictures are arrays [height, width, 3] uint8, or images of Pillow; `unscaled` see `sheet`. An .mp4
+    without imageio is a MissingExtra.
     """
-    check_choice("ending of a film", ending, ENDINGS)
     pictures = [_image(frame) for frame in frames]
     if ending == PNG:
-        return sheet(pictures)
+        return sheet(pictures, unscaled=unscaled)
     shown = [*pictures, *pictures[-1:] * (_LAST_FRAMES - 1)]
     if ending == MP4:
         return encode(shown, milliseconds)
@@ -52,6 +51,38 @@ def picture_of(env: Any, marks: np.ndarray | None = None) -> Any:
     if frame is None:
         raise ConfigurationError(f"{type(env).__name__} shows no {env.render_mode} of its games: it cannot be watched")
     return frame
+
+
+def beside_words(picture: np.ndarray, words: Sequence[str], attention: Mapping[str, np.ndarray]) -> np.ndarray:
+    """Draw a picture and, right of it, agents' attention to words, as a map of heat (Zhong et al. 2020, figure 5).
+
+    Args:
+        picture: [height, width, 3] uint8.
+        words: L.
+        attention: by the agent's name, [1 + K, L], see `agents.policy.WORD_ATTENTION`.
+
+    Returns:
+        [height', width', 3] uint8, of the same size for as many words and agents.
+    """
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.colors import PowerNorm
+    from matplotlib.figure import Figure
+
+    figure = Figure((8 + 2 * len(attention), max(6.6, len(words) / 7)), layout="constrained")
+    board, *panels = figure.subplots(1, 1 + len(attention), width_ratios=[6] + [1] * len(attention))
+    board.imshow(picture)
+    board.axis("off")
+    for panel, (agent, weights) in zip(panels, attention.items(), strict=True):
+        # A power below 1, as a seventh of the attention is to be told from none.
+        panel.imshow(weights[:, : len(words)].T, "Blues", norm=PowerNorm(0.5, 0, 1), aspect="auto")
+        layers = [f"layer {k}" for k in range(1, len(weights))]
+        panel.set_xticks(range(len(weights)), ["goal", *layers], rotation=90)
+        panel.set_yticks(range(len(words)), words, fontsize=8)
+        panel.set_title(agent)
+    figure.colorbar(panels[0].images[0], ax=panels, label="attention: each column sums up to 1")
+    canvas = FigureCanvasAgg(figure)
+    canvas.draw()
+    return np.asarray(canvas.buffer_rgba())[..., :3]
 
 
 def encode(pictures: list[Image.Image], milliseconds: int) -> bytes:
@@ -85,13 +116,14 @@ def page(title: str, frames: Sequence[Any], texts: Sequence[str], about: str, mi
     return re.sub(r"@(\w+)@", lambda found: parts[found[1]], template)
 
 
-def sheet(pictures: list[Image.Image]) -> bytes:
+def sheet(pictures: list[Image.Image], *, unscaled: bool = False) -> bytes:
     """Encode pictures beside and below each other (.png); no side is longer than _SHEET pixels.
 
-    Of a long episode they are as many as can be recognised, at even distances, the first and the last among them.
+    Of a long episode they are as many as can be recognised, at even distances, the first and the last among them; with
+    `unscaled`, as many as fit without being made smaller.
     """
     width, height = (max(getattr(picture, side) for picture in pictures) for side in ("width", "height"))
-    small = min(1.0, _SMALLEST / width)
+    small = 1.0 if unscaled else min(1.0, _SMALLEST / width)
     most = max(1, int(_SHEET // (small * width))) * max(1, int(_SHEET // (small * height)))
     chosen = [pictures[k] for k in np.linspace(0, len(pictures) - 1, min(most, len(pictures))).round().astype(int)]
     columns = math.ceil(math.sqrt(len(chosen) * height / width))

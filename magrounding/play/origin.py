@@ -11,29 +11,21 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import product
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from magrounding.brief import brief
+from magrounding.envs.make import Game
 from magrounding.errors import ConfigurationError, DataNotFound, Unplayable
 from magrounding.registry import ENVS
 from magrounding.spec import EnvSpec, Field, FixedActions, Grid, Mask, Text
+from magrounding.vector import VectorEnv
 
 _PLACE = "position"
 
 
-class EnvLike(Protocol):
-    """A vector env, or a `Game`."""
-
-    @property
-    def id(self) -> str: ...
-
-    @property
-    def options(self) -> Mapping[str, Any]: ...
-
-    @property
-    def spec(self) -> EnvSpec: ...
+EnvLike = VectorEnv | Game
 
 
 @dataclass(frozen=True)
@@ -89,8 +81,6 @@ class Origin:
                 names = ", ".join(map(str, seen)) or "nothing"
                 shown = names if array is None else f"{each.name!r} as {type(array).__name__}"
                 raise self.refuse(shown, expected=f"looks at the array {each.name!r}")
-            if len(axes) > 1 and array.ndim == len(axes) + len(each.shape) and array.shape[1] != axes[1]:
-                raise self.refuse(f"games with {array.shape[1]}")
             if array.shape[: len(axes)] != axes:
                 expected = f"takes {[*axes, *each.shape]} here"
                 raise self.refuse(f"{each.name!r} of shape {list(array.shape)}", expected=expected)

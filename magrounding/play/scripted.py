@@ -45,10 +45,7 @@ class RandomTeam:
     def _mask(self, seen: Any, axes: int) -> np.ndarray:
         mask = seen.get("action_mask") if isinstance(seen, Mapping) else None
         if not isinstance(mask, np.ndarray) or mask.ndim != axes or mask.shape[-1] != self.num_actions:
-            got = list(mask.shape) if isinstance(mask, np.ndarray) else type(mask).__name__
-            raise ConfigurationError(
-                f"this team chooses from {self.num_actions} actions; 'action_mask' has shape {got}"
-            )
+            raise ConfigurationError(f"this team needs an 'action_mask' of {self.num_actions} actions for each agent")
         return mask
 
     def _draw(self, mask: np.ndarray) -> np.ndarray:

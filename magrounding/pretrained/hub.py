@@ -104,8 +104,6 @@ def _one_sentence(what: str) -> Iterator[None]:
 
 
 def _reason(error: Exception) -> str:
-    """The status, then what the hub says of it; Python's own errors are of an answer that the client cannot read."""
-    if type(error).__module__ in ("builtins", "json.decoder") and not isinstance(error, OSError):
-        return "it answers as no hub does"
+    """The status, then what the hub says of it."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return " ".join(lines[:2]) or type(error).__name__

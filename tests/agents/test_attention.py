@@ -6,7 +6,7 @@ import torch
 import magrounding as mg
 from magrounding.agents.building import make_policy
 from magrounding.agents.modules import masked_softmax
-from magrounding.agents.policy import ATTENTION
+from magrounding.agents.policy import ATTENTION, WORD_ATTENTION
 from tests.agents.samples import batch_of, documents_of, make_sample, make_spec, narrow_options, seen_by
 
 TXT2PI = ("txt2pi", "txt2pi_no_task_attn", "txt2pi_no_vis_attn")
@@ -20,12 +20,12 @@ def games(env, agent, rows=6, **options):
     return make_policy(agent, vec.spec).eval(), seen_by(0, obs, vec.spec), documents_of(obs)
 
 
-def aux(policy, observation, texts):
-    """Shares [N, S] of a step in which each game reads a text of its own."""
+def aux(policy, observation, texts, name=ATTENTION):
+    """What a network reports [N, …], in a step in which each game reads a text of its own."""
     restarts = torch.ones(1, len(texts[0]), dtype=torch.bool)
     batch = batch_of(policy, {name: each[None] for name, each in observation.items()}, *texts, restarts)
     with torch.no_grad():
-        return policy(batch).aux[ATTENTION]()[0]
+        return policy(batch).aux[name]()[0]
 
 
 @pytest.mark.parametrize(
@@ -43,6 +43,20 @@ def test_shares_of_what_is_written_add_up_to_one(agent):
     assert (found >= 0).all()
     assert (found[:, 2] == 0).all()
     torch.testing.assert_close(found.sum(1), torch.ones(8))
+
+
+@pytest.mark.parametrize("agent", [*TXT2PI, "sir", "endi_dis"])
+def test_each_query_shares_one_among_the_words_and_the_terminator(agent):
+    torch.manual_seed(0)
+    policy, sample = make_policy(agent, make_spec(), **narrow_options(agent)), make_sample(6, 6)
+    manual = sample.manual.clone()
+    manual[3, 1:] = 0  # fewer words than the others have
+    found = aux(policy, sample.observation, (manual, sample.goal), WORD_ATTENTION)
+    layers = 0 if agent == "txt2pi_no_vis_attn" else len(policy.config.channels)
+    asks = agent in ("txt2pi", "txt2pi_no_vis_attn", "endi_dis")
+    assert found.shape[:2] == (6, 1 + layers)
+    torch.testing.assert_close(found.sum(2), torch.tensor([float(asks), *[1.0] * layers]).expand(6, -1))
+    assert (found[3, :, 1 + int((manual[3] != 0).sum()) :] == 0).all()
 
 
 def test_emma_tells_the_attention_of_what_is_in_sight():

@@ -154,8 +154,7 @@ def test_a_person_plays_through_a_pipe(tmp_path):
     np.testing.assert_array_equal(mine.labels, np.eye(5, dtype=bool)[shown.actions])
     assert f"GOAL\n{vec.world.text(0)['goal']}\n" in done.stdout
     assert done.stdout.count("AGENT 0\n\nMANUAL\n") == len(shown.game) + 2
-    for answer in ("expected 2 letters, got 0", "expected 2 letters, got 1", "'z' is no action", "got 3"):
-        assert answer in done.stdout
+    assert done.stdout.count("expected 2 letters") == 4  # none, one, two of no action, three
     assert done.stdout.count("The game is won.") == shown.won.sum() == 3
 
 

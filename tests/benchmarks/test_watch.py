@@ -14,6 +14,7 @@ from magrounding.play.team import Team
 from tests.experiment.tiny_runs import tiny_run
 
 TEAM = "pretrained:ma_rtfm-s1-2agents"
+NETWORK = {"channels": (4, 4), "goal_hidden": 2, "inventory_hidden": 2, "document_hidden": 4}
 
 
 @pytest.fixture(scope="module")
@@ -82,6 +83,25 @@ def test_a_sheet_has_a_bound(count, size):
     numbers = set(np.unique((green * 256 + blue)[red == 0]).tolist())
     assert {0, count - 1} <= numbers
     assert len(numbers) == (count if size == (64, 64) else min(count, 35))
+
+
+def test_attention_to_words_is_beside_the_map(tmp_path, capsys, monkeypatch):
+    drawn, draw = [], watch.beside_words
+    monkeypatch.setattr(watch, "beside_words", lambda *shown: drawn.append((*shown, draw(*shown))) or drawn[-1][-1])
+    team = tiny_run(tmp_path / "run", "s1", agent="endi_dis", env_options={"max_cycles": 2}, network=NETWORK)
+    assert run("--run", team, "--attention", "--out", tmp_path / "words.png") == 0
+    *steps, end = drawn
+    for _, words, attention, _ in steps:
+        for agent in ("agent_0", "agent_1"):
+            assert attention[agent].shape == (1 + len(NETWORK["channels"]), len(words))
+            np.testing.assert_allclose(attention[agent].sum(1), 1, rtol=1e-5)
+    assert not any(weights.any() for weights in end[2].values())  # nobody is to move any more
+    assert {picture.shape for *_, picture in drawn} == {(660, drawn[0][-1].shape[1], 3)}
+    with Image.open(tmp_path / "words.png") as sheet:
+        assert drawn[0][-1].shape[1] <= sheet.width <= 2000  # no word is made smaller
+    assert run("--run", TEAM, "--attention", "--out", tmp_path / "none.png") == 2
+    assert run("--run", team, "--attention") == 2
+    assert capsys.readouterr().err.count("\n") == 2
 
 
 def test_quiet_prints_only_where_the_pictures_are(tmp_path, capsys):

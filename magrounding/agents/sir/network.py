@@ -43,7 +43,7 @@ from magrounding.agents.txt2pi import (
     Seen,
     Txt2PiConfig,
     Txt2PiGrounding,
-    attention_to_statements,
+    attention_to_text,
 )
 from magrounding.errors import ConfigurationError
 from magrounding.schema import Count, OneOf, Options, Sizes
@@ -348,8 +348,8 @@ class Sir(ReasoningPolicy):
             if memory is None:
                 memory = torch.zeros(len(hidden), 2, self.config.width, device=hidden.device)
             hidden, memory = self._track(self.tracker, hidden, memory)
-        aux = attention_to_statements(seen.weights, inputs) if self.reader.has_manual else {}
-        return self._decide(hidden, seen, inputs, memory)._replace(aux=aux)
+        decided = self._decide(hidden, seen, inputs, memory)
+        return decided._replace(aux=attention_to_text(seen.weights, inputs)) if self.reader.has_manual else decided
 
     @property
     def contrasts(self) -> bool:
