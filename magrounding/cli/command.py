@@ -184,10 +184,15 @@ def described(arguments: type) -> Iterator[tuple[str, str, str, str]]:
         parts, meaning, usual = parts_of(option.type), said.get(name, ""), str(option.default)
         kinds = "|".join(_METAVARS[part] for part in parts if part in _METAVARS)
         word = _PATH_VALUE if name == PATHS else name.upper() if tyro.conf.Positional in parts else ""
-        if "(default: " not in meaning and usual not in ("None", "False", "()", "") and not option.required:
+        if "(default: " not in meaning and usual not in ("None", "True", "False", "()", "") and not option.required:
             meaning += f" (default: {usual})"
         many = " …" if any(get_origin(part) is tuple for part in parts) else ""
-        yield name, "" if word else f"--{name.replace('_', '-')}", word or kinds + many, meaning
+        yield (
+            name,
+            "" if word else f"--{'no-' * (option.default is True)}{name.replace('_', '-')}",
+            word or kinds + many,
+            meaning,
+        )
 
 
 def run_command(

@@ -186,6 +186,7 @@ def test_what_cannot_be_swept_is_refused(tmp_path, capsys):
         (*begun, "--over", "learner.entropy=1,1.0"),
         (*begun, "--over", f"learner.entropy=1..{10**20}", "--random", 3),
         (*begun, "--over", "learner.entropy=0.1..1"),
+        (*entropy, "--over", "learning.entropy=2,3"),
         (*entropy, "--random", 1, "--optuna", 1),
         (*entropy, "--random", 0),
         (*entropy, "--optuna", 10**9),
@@ -198,7 +199,7 @@ def test_what_cannot_be_swept_is_refused(tmp_path, capsys):
     out.mkdir()
     folder.write(sweep_of())
     resumed = ("--out", out, "--resume")
-    for words in (entropy, (*resumed, "--env", "rtfm"), (*resumed, "--optuna", 9)):
+    for words in (entropy, (*resumed, "env.size=9"), (*resumed, "--optuna", 9)):
         assert said(capsys, *words)[0] == 2
     folder.file.unlink()
     (out / "other").touch()
