@@ -109,9 +109,6 @@ class EnvEntry:
             "": those of the spec.
         evaluation: in which of its games agents are judged; by default in those that it makes without options.
         version: of its id in other registries, "<id>-v0"; a change of dynamics, texts, rewards or masks raises it.
-        played_limit: `max_cycles` of games that are played to be seen, compared or learnt from (`match`, `play`,
-            `record`, `serve`) without an explicit limit, of a world whose own is far longer than its games; None: its
-            own limit.
     """
 
     __repr__ = brief
@@ -128,7 +125,6 @@ class EnvEntry:
     text_view: str = ""
     evaluation: EvaluationPlan = field(default_factory=EvaluationPlan)
     version: int = 0
-    played_limit: int | None = None
 
     @property
     def versioned_id(self) -> str:
@@ -173,10 +169,6 @@ class EnvEntry:
     def describe(self, **options: Any) -> EnvSpec:
         """Describe the environment with these options; nothing is started for it. Errors as of `configure`."""
         return describe(self.configure(**options))
-
-    def with_limit(self) -> dict[str, Any]:
-        """Return the option of the limit without an explicit one; none where the world's own does."""
-        return {} if self.played_limit is None else {"max_cycles": self.played_limit}
 
     def with_stage(self, stage: str) -> dict[str, Any]:
         """The option that chooses a stage."""

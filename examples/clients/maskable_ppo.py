@@ -26,7 +26,7 @@ NUM_ENVS = 64
 
 def games(split: str, seed: int, num_envs: int = NUM_ENVS) -> DummyVecEnv:
     """Games side by side, game i with seed + i."""
-    env = DummyVecEnv([partial(gymnasium.make, "magrounding/rtfm-v0", split=split, **OPTIONS)] * num_envs)
+    env = DummyVecEnv([partial(gymnasium.make, "magrounding/rtfm-v1", split=split, **OPTIONS)] * num_envs)
     env.seed(seed)
     return env
 

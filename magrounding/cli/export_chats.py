@@ -116,7 +116,7 @@ def _options(arguments: Arguments) -> Mapping[str, Any]:
     entry = arguments.entry
     split = {"split": arguments.split} if "split" in entry.options else {}
     own = parse_env_options(assignments(arguments.paths), entry, {"split": "--split"})
-    return {**entry.with_limit(), **arguments.stage_options(), **split, **own}
+    return {**arguments.stage_options(), **split, **own}
 
 
 def _played(arguments: Arguments, lineup: Lineup, options: Mapping[str, Any], first: int) -> Iterator[SavedEpisode]:

@@ -67,7 +67,7 @@ class EvaluationArguments(EnvArguments):
         sets = entry.evaluation.sets_of(stage)
         chosen = sets[check_choice("split", self.split or entry.evaluation.held_out_set(stage), tuple(sets))]
         own = parse_env_options(assignments(self.paths), entry, dict.fromkeys(chosen, "--split"))
-        return {**entry.with_limit(), **self.stage_options(), **chosen, **own}
+        return {**self.stage_options(), **chosen, **own}
 
 
 @dataclass(frozen=True, kw_only=True)

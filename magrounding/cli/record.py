@@ -113,14 +113,14 @@ def _options(arguments: Arguments, source: str) -> dict[str, Any]:
     options |= {"split": arguments.split} if "split" in entry.options else {}
     options |= parse_env_options(assignments(arguments.paths), entry, {"split": "--split"})
     if not source:
-        return entry.with_limit() | options
+        return options
     settings = read_config(find_run(source))
     if (settings.env, settings.agents) != (entry.id, options.get("agents", 1)):
         raise CheckpointError(
             f"the run in {source} plays {settings.env} with {settings.agents} agents, "
             f"not {entry.id} with {options.get('agents', 1)}"
         )
-    return {**entry.with_limit(), **settings.env_options, **options}
+    return {**settings.env_options, **options}
 
 
 class Keyboard:

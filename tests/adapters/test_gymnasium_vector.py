@@ -133,15 +133,15 @@ def test_pictures():
     assert len(frames) == 2
     assert frames[0].dtype == np.uint8
     assert not np.array_equal(frames[0], frames[1])
-    single = gymnasium.make("magrounding/rtfm-v0", render_mode="rgb_array", **SHORT["rtfm"])
+    single = gymnasium.make("magrounding/rtfm-v1", render_mode="rgb_array", **SHORT["rtfm"])
     single.reset(seed=1)
     np.testing.assert_array_equal(frames[1], single.render())
 
 
 def test_without_a_mode_gymnasium_takes_ours():
-    env = gymnasium.make_vec("magrounding/rtfm-v0", num_envs=2)
+    env = gymnasium.make_vec("magrounding/rtfm-v1", num_envs=2)
     assert isinstance(env.unwrapped, GymnasiumVectorEnv)
-    assert env.spec.id == "magrounding/rtfm-v0"
+    assert env.spec.id == "magrounding/rtfm-v1"
     assert env.metadata["autoreset_mode"] is AutoresetMode.NEXT_STEP
     assert env.unwrapped.vocabulary.decode([1]) == env.unwrapped.vocabulary.words[1]
     env.close()

@@ -277,7 +277,7 @@ def test_gymnasium_vectors_of_processes(id, stage):
 
 
 def test_gymnasium_vector():
-    vec = gymnasium.make_vec("magrounding/rtfm-v0", num_envs=3, vectorization_mode="sync", task="simple")
+    vec = gymnasium.make_vec("magrounding/rtfm-v1", num_envs=3, vectorization_mode="sync", task="simple")
     observations, _ = vec.reset(seed=0)
     assert observations["grid"].shape == (3, 6, 6, 4)
     assert vec.step(vec.action_space.sample())[1].shape == (3,)

@@ -27,14 +27,14 @@ def test_an_agent_that_is_none(agent):
 
 @pytest.mark.parametrize("seed", [True, np.True_, -1, 2**62, 0.0, "0"])
 def test_a_seed_that_is_none(seed):
-    single = gymnasium.make("magrounding/rtfm-v0").unwrapped
+    single = gymnasium.make("magrounding/rtfm-v1").unwrapped
     for env in (mg.make("rtfm"), single, *batches()):
         with pytest.raises(ConfigurationError):
             env.reset(seed=seed)
 
 
 def test_any_integer_seeds_a_gymnasium_env():
-    env = gymnasium.make("magrounding/rtfm-v0").unwrapped
+    env = gymnasium.make("magrounding/rtfm-v1").unwrapped
     np.testing.assert_equal(env.reset(seed=np.int64(2**40))[0], mg.make("rtfm").reset(seed=2**40)[0]["agent_0"])
 
 

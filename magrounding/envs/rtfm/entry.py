@@ -23,9 +23,6 @@ _NOTE = (
     "and eval_new."
 )
 
-_PLAYED_LIMIT = 80
-"""Steps of a game that commands play: its own limit is the paper's 1,000, which a team that has given up walks out."""
-
 RTFM: PublishedResults = {
     ("simple_stationary", "train"): PublishedResult(0.84, 0.21, "txt2π, RTFM table 1"),
     ("simple_stationary", "eval"): PublishedResult(0.83, 0.21, "txt2π, RTFM table 1"),
@@ -76,7 +73,7 @@ ENVS = (
         oracle="magrounding.envs.rtfm.oracle:Oracle",
         other_oracles={"rollout": "magrounding.envs.rtfm.oracle:RolloutOracle"},
         layouts=LAYOUTS,
-        played_limit=_PLAYED_LIMIT,
+        version=1,
         evaluation=EvaluationPlan(
             sets=_SETS,
             rules_text="manual",
@@ -93,7 +90,7 @@ ENVS = (
         stages=tuple(ROCK_PAPER_SCISSORS),
         curriculum=("permutation",),
         oracle="magrounding.envs.rtfm.oracle:Oracle",
-        played_limit=_PLAYED_LIMIT,
+        version=1,
         evaluation=EvaluationPlan(by_split(("train", "eval")), rules_text="manual"),
     ),
     EnvEntry(
@@ -106,7 +103,7 @@ ENVS = (
         other_oracles={"rollout": "magrounding.envs.rtfm.oracle:RolloutOracle"},
         multi_agent=True,
         layouts=LAYOUTS,
-        played_limit=_PLAYED_LIMIT,
+        version=1,
         evaluation=EvaluationPlan(
             sets=_SETS,
             stage_sets={"s6": _PROSE_SETS},

@@ -45,7 +45,7 @@ from magrounding.options import WorldOptions
 from magrounding.schema import INFINITE, MOST, Count, OneOf, Share
 from magrounding.vocabulary import PAD, Vocabulary
 
-MAX_CYCLES = 1000
+MAX_CYCLES = 80
 _MOST_AGENTS_OF_MINIMAL = 3
 """Most agents with split "eval_minimal": with more, targets share an element, and some games could not be won."""
 MapSize = Annotated[int, Meta(ge=4, le=1000)]
@@ -66,7 +66,7 @@ class RtfmGame(WorldOptions):
         split: "train", "eval", "eval_new" (unseen words) or "eval_paraphrase" (held-out templates); with constructions
             also "eval_construction" (held-out ones) and "eval_minimal": games 2k and 2k + 1 are of the same map and the
             same words, and of opposite meaning.
-        max_cycles: steps after which a game is lost by time-out.
+        max_cycles: steps after which a game is lost by time-out; the papers have 1,000.
         sight: how far agents see (Euclidean); None for the whole map.
         occupants: how many occupants a cell shows, 1 or 2.
         death: "team" ends the game with the first death, "individual" lets the others play on.

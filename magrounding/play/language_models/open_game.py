@@ -61,7 +61,7 @@ class OpenGames:
         chosen = sets[check_choice(f"split of {self.env}", self.split, tuple(sets))]
         if both := sorted({"split", *chosen} & {*self.options}):
             raise ConfigurationError(f"{', '.join(both)}: the split chooses it, leave it out of the options")
-        object.__setattr__(self, "options", {**entry.with_limit(), **self.options, **chosen})
+        object.__setattr__(self, "options", {**self.options, **chosen})
         check_choice("form of a reply", self.reply, REPLIES)
         check_count("history", self.history, 0)
         if not self.open_agents:

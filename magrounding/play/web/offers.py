@@ -205,8 +205,8 @@ class Offers:
         if isinstance(default, bool):
             return {"name": name, "values": [False, True], "default": default}
         most = {"agents": self.limits.agents, "max_cycles": self.limits.steps}.get(name, self.limits.size)
-        if name == "max_cycles" and default is not None and default > most:
-            default = min(most, entry.played_limit or most)
+        if name == "max_cycles" and default is not None:
+            default = min(most, default)
         return {"name": name, "least": 1, "most": most, "default": default}
 
     def _check(self, entry: EnvEntry, name: str, value: Any) -> None:
