@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from magrounding.agents.policy import OTHERS, Auxiliary, Batch, Policy, PolicyOutput, TextEncoding
+from magrounding.agents.policy import Auxiliary, Batch, Policy, PolicyOutput, TextEncoding
 from magrounding.agents.transfer import download, upload
 from magrounding.spec import EnvSpec
 
@@ -60,8 +60,8 @@ class DocumentPolicy(Policy):
     def respond(self, inputs: Inputs, memory: Tensor | None = None) -> PolicyOutput:
         """Act on N observations, given the memory [N, …]; the output has N where that of `forward` has [T, B]."""
 
-    def auxiliary(self, inputs: Inputs, output: PolicyOutput, others: Tensor | None) -> Auxiliary:
-        """Return the auxiliary losses [N]; `others` [N, n − 1] see OTHERS, None where unknown."""
+    def auxiliary(self, inputs: Inputs, output: PolicyOutput, extras: Mapping[str, Tensor]) -> Auxiliary:
+        """Return the auxiliary losses [N]; `extras` [N, …] as of `losses`."""
         return Auxiliary()
 
     @property
@@ -117,8 +117,8 @@ class DocumentPolicy(Policy):
         self, batch: Batch, output: PolicyOutput, extras: Mapping[str, Tensor], names: Collection[str]
     ) -> Auxiliary:
         shape = batch.restarts.shape
-        others = extras[OTHERS].flatten(0, 1) if OTHERS in extras else None
-        parts = self.auxiliary(self._flat(batch), output, others)
+        known = {name: each.flatten(0, 1) for name, each in extras.items()}
+        parts = self.auxiliary(self._flat(batch), output, known)
         return Auxiliary(*({name: each.unflatten(0, shape) for name, each in part.items()} for part in parts))
 
     def contrast_games(self, batch: Batch) -> Tensor:

@@ -138,25 +138,38 @@ class Dealer(nn.Module):
         return torch.where(ranks > 0, len(self.ranks) - _POOL + (shift + stride * ranks) % _POOL, ids)
 
 
-def make_words(spec: EnvSpec, width: int, names: str, match: str) -> tuple[nn.Embedding, Dealer | None, Matcher | None]:
-    """Make a word table in which names have the vectors that `names` says, and what deals and what matches them.
+class NameReader(nn.Module):
+    """A reader with a table `words` in which names have the vectors that `names` says, and what deals and matches them.
 
     Raises:
         ConfigurationError: a world that does not say which words are names.
     """
-    words = nn.Embedding(spec.vocabulary_size + _POOL * (names == "dealt"), width, padding_idx=0)
-    if names == "vectors" and match == "none":
-        return words, None, None
-    if not spec.names:
-        raise ConfigurationError(f"names={names} and match={match} need a world that says its names (EnvSpec.names)")
-    places = [*(spec.vocabulary[word] for word in sorted(spec.names)), *range(spec.vocabulary_size, len(words.weight))]
-    ranks, dealer = torch.zeros(len(words.weight), dtype=torch.int64), None
-    ranks[places] = torch.arange(1, len(places) + 1)
-    if names == "shared":
-        register_parametrization(words, "weight", _OneVector(ranks))
-    elif names == "dealt":
-        with torch.no_grad():
-            words.weight[places] = torch.randint(0, 2, (len(places), width)) * 2.0 - 1.0
-        dealer = Dealer(ranks)
-        register_parametrization(words, "weight", dealer)
-    return words, dealer, None if match == "none" else Matcher(ranks, width, match)
+
+    def __init__(self, spec: EnvSpec, width: int, names: str, match: str) -> None:
+        super().__init__()
+        size = spec.vocabulary_size + _POOL * (names == "dealt")
+        self.words = words = nn.Embedding(size, width, padding_idx=0)
+        self.dealer: Dealer | None = None
+        self.matcher: Matcher | None = None
+        if names == "vectors" and match == "none":
+            return
+        if not spec.names:
+            raise ConfigurationError(
+                f"names={names} and match={match} need a world that says its names (EnvSpec.names)"
+            )
+        places = [*(spec.vocabulary[word] for word in sorted(spec.names)), *range(spec.vocabulary_size, size)]
+        ranks = torch.zeros(size, dtype=torch.int64)
+        ranks[places] = torch.arange(1, len(places) + 1)
+        if names == "shared":
+            register_parametrization(words, "weight", _OneVector(ranks))
+        elif names == "dealt":
+            with torch.no_grad():
+                words.weight[places] = torch.randint(0, 2, (len(places), width)) * 2.0 - 1.0
+            self.dealer = Dealer(ranks)
+            register_parametrization(words, "weight", self.dealer)
+        if match != "none":
+            self.matcher = Matcher(ranks, width, match)
+
+    def match(self, inputs: Inputs) -> Matching | None:
+        """Return the `Matching` of observations and documents, where words are matched."""
+        return None if self.matcher is None else self.matcher(inputs, self.words)

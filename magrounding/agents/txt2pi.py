@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Annotated, Any, NamedTuple, cast
@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from magrounding.agents.building import configure
 from magrounding.agents.document_policy import DocumentPolicy, Inputs
 from magrounding.agents.language import RECURRENT, TextEncoder, distinct_rows, join_statements, statements_of
-from magrounding.agents.matching import MATCHES, NAMES, Matching, make_words
+from magrounding.agents.matching import MATCHES, NAMES, Matching, NameReader
 from magrounding.agents.modules import (
     HEADS,
     ActorCritic,
@@ -38,7 +38,6 @@ from magrounding.agents.policy import (
     WORD_ATTENTION,
     Accepts,
     Auxiliary,
-    Batch,
     PolicyOutput,
     TextEncoding,
     shares,
@@ -94,23 +93,18 @@ class Reasoning(nn.Module):
         self.subgoal = nn.Conv2d(channels[-1], 1, 1)
 
     def losses(
-        self,
-        seen: Seen,
-        words: nn.Embedding,
-        inputs: Inputs,
-        reasons: Mapping[str, Tensor],
+        self, seen: Seen, words: nn.Embedding, inputs: Inputs, reasons: Mapping[str, Tensor]
     ) -> dict[str, Tensor]:
-        """Return the losses [T, B] by name; 0 where nothing is right.
+        """Return the losses [N] by name; 0 where nothing is right.
 
         Args:
-            seen: of N = T · B observations.
+            seen: of N observations.
             words: the table that embeds the grid.
             inputs: what the network saw.
-            reasons: [T, B, …] of the same observations, by the names of `agents.policy.REASONS`.
+            reasons: [N, …] of the same observations, by the names of `agents.policy.REASONS`.
         """
         observation, text, document = inputs
-        shape = reasons[TARGETS].shape[:2]
-        targets, subgoals, statements = (reasons[name].flatten(0, 1) for name in (TARGETS, SUBGOALS, STATEMENTS))
+        targets, subgoals, statements = (reasons[name] for name in (TARGETS, SUBGOALS, STATEMENTS))
         grid = observation["grid"].long()
         armed = (targets & subgoals).flatten(1).any(1, keepdim=True)
         asking = (grid * targets.unsqueeze(-1)).flatten(1) * ~armed, observation["inventory"].long() * armed
@@ -129,7 +123,7 @@ class Reasoning(nn.Module):
         if seen.matching is not None:
             goals = text["asked"].index_select(0, document).float()
             losses["asked"] = _error(goals.clamp(min=1e-6).log(), seen.matching.named_in(targets))
-        return {name: loss.unflatten(0, shape) for name, loss in losses.items()}
+        return losses
 
 
 def _error(log_pi: Tensor, right: Tensor) -> Tensor:
@@ -140,7 +134,25 @@ def _error(log_pi: Tensor, right: Tensor) -> Tensor:
 
 
 @dataclass(frozen=True)
-class Txt2PiConfig(Options):
+class ReasoningOptions(Options):
+    """Options of a policy of FiLM² layers; none is of the papers.
+
+    Attributes:
+        reasons: learn an expert's reasons beside its moves (`Reasoning`), where an expert teaches that has some.
+        names: "vectors": each name (`EnvSpec.names`) has one of its own (paper). "shared": all have the same, so that a
+            name is known only by where else it stands, and words never seen read as well as others, given `match`.
+            "dealt": vectors are random and fixed, and in training each manual's names come from a pool of hundreds.
+        match: one more map beside each layer's input and one for the goal, and a number for what is held: how well the
+            words attended to fit ("none", paper: no maps). Names fit that are "equal", or words by a "learnt" product.
+    """
+
+    reasons: bool = False
+    names: Annotated[str, OneOf(NAMES)] = "vectors"
+    match: Annotated[str, OneOf(MATCHES)] = "none"
+
+
+@dataclass(frozen=True)
+class Txt2PiConfig(ReasoningOptions):
     """Options of txt2π; the defaults are the paper's (app. C.1).
 
     Attributes:
@@ -164,13 +176,6 @@ class Txt2PiConfig(Options):
         text_modulation: False is no_text_mod: the layers are FiLM.
         init: "default" (torch's), or "gains": the weights that text enters by are larger (`modules.apply_gains`); of
             neither the paper nor the released program.
-        reasons: learn an expert's reasons beside its moves (`Reasoning`), where an expert teaches that has some.
-            Not of the paper.
-        names: "vectors": each name (`EnvSpec.names`) has one of its own (paper). "shared": all have the same, so that a
-            name is known only by where else it stands, and words never seen read as well as others, given `match`.
-            "dealt": vectors are random and fixed, and in training each manual's names come from a pool of hundreds.
-        match: one more map beside each layer's input and one for the goal, and a number for what is held: how well the
-            words attended to fit ("none", paper: no maps). Names fit that are "equal", or words by a "learnt" product.
     """
 
     channels: Sizes = (16, 32, 64, 64, 64)
@@ -188,9 +193,6 @@ class Txt2PiConfig(Options):
     visual_attention: bool = True
     text_modulation: bool = True
     init: Annotated[str, OneOf(("default", "gains"))] = "default"
-    reasons: bool = False
-    names: Annotated[str, OneOf(NAMES)] = "vectors"
-    match: Annotated[str, OneOf(MATCHES)] = "none"
 
 
 PROFILES = {
@@ -213,15 +215,14 @@ head_width 300.
 """
 
 
-class Txt2PiReader(nn.Module):
+class Txt2PiReader(NameReader):
     """Word table and text encoders."""
 
     def __init__(self, spec: EnvSpec, config: Txt2PiConfig) -> None:
-        super().__init__()
+        super().__init__(spec, config.embedding, config.names, config.match)
         # Without attention given the goal, its summary is all that is left of the goal.
         self.goal_in_text = config.goal_in_text or not config.task_attention
         self.task_attention = config.task_attention
-        self.words, self.dealer, self.matcher = make_words(spec, config.embedding, config.names, config.match)
         self.goal = TextEncoder(config.embedding, config.goal_hidden)
         self.goal_attention = SelfAttention(self.goal.width)
         self.inventory = TextEncoder(config.embedding, config.inventory_hidden, config.inventory_encoder)
@@ -231,6 +232,8 @@ class Txt2PiReader(nn.Module):
         shared = self.goal.width * (self.goal_in_text + self.task_attention)
         self.query_width = self.document.width
         self.text_width = shared + self.inventory.width + self.document.width  # d_t
+        if config.reasons and not config.visual_attention:
+            raise ConfigurationError("reasons need visual attention: a query that asks the document")
         if self.matcher is not None:
             if not (config.task_attention and config.visual_attention):
                 raise ConfigurationError("match needs task attention and visual attention: it maps the words they find")
@@ -264,8 +267,7 @@ class Txt2PiReader(nn.Module):
         """Return [N, D], the text that does not depend on the map and what is held, and the option `match`'s maps."""
         observation, text, document = inputs
         held = self.read_inventory(observation["inventory"])
-        matching = None if self.matcher is None else self.matcher(inputs, self.words)
-        return torch.cat((text["summary"].index_select(0, document), held), 1), matching
+        return torch.cat((text["summary"].index_select(0, document), held), 1), self.match(inputs)
 
     def read_inventory(self, inventory: Tensor) -> Tensor:
         """Return c_inv [N, 2 · inventory_hidden] of inventory [N, I]."""
@@ -364,22 +366,36 @@ class Txt2PiGrounding(nn.Module):
 
 
 class ReasoningPolicy(DocumentPolicy):
-    """A policy whose FiLM² layers may learn an expert's reasons; `seen` of its outputs is a `Seen`.
+    """A policy whose FiLM² layers may learn an expert's reasons.
 
     Attributes:
-        reader: with the table `words` that embeds the grid.
+        reader: whose table `words` embeds the grid.
     """
 
     loss_weights = MappingProxyType({"target": 0.5, "name": 0.5, "statement": 0.2, "asked": 0.2, "subgoal": 0.5})
     reader: Any
     reasoning: Reasoning | None
 
-    def losses(
-        self, batch: Batch, output: PolicyOutput, extras: Mapping[str, Tensor], names: Collection[str]
-    ) -> Auxiliary:
+    def learn_reasons(self, config: Any, embedding: int) -> None:
+        """Set what `ReasoningOptions` decide; `embedding` as of `Reasoning`."""
+        self.depends_on_names, self.dealer = config.names != "shared", self.reader.dealer
+        self.reasoning = Reasoning(config.channels, embedding) if config.reasons else None
+        if config.reasons:
+            self.needs |= REASONS
+
+    def encode_text(self, manual: Tensor, goal: Tensor) -> TextEncoding:
+        return self.reader(manual, goal)
+
+    def layers(self, inputs: Inputs, output: PolicyOutput) -> Seen:
+        """Return the layers that learn reasons."""
+        return output.seen
+
+    def auxiliary(self, inputs: Inputs, output: PolicyOutput, extras: Mapping[str, Tensor]) -> Auxiliary:
+        learnt = super().auxiliary(inputs, output, extras)
         if self.reasoning is None or not extras.keys() >= REASONS:
-            return Auxiliary()
-        return Auxiliary(self.reasoning.losses(output.seen, self.reader.words, self._flat(batch), extras))
+            return learnt
+        reasons = self.reasoning.losses(self.layers(inputs, output), self.reader.words, inputs, extras)
+        return learnt._replace(losses={**learnt.losses, **reasons})
 
 
 class Txt2Pi(ReasoningPolicy):
@@ -394,16 +410,10 @@ class Txt2Pi(ReasoningPolicy):
         self.grounding = Txt2PiGrounding(
             config.channels, config.embedding, 2, self.reader.text_width, self.reader.query_width, config
         )
-        self.depends_on_names, self.dealer = config.names != "shared", self.reader.dealer
         self.head = ActorCritic(config.channels[-1], config.head_width, spec.num_actions, config.head)
-        self.reasoning = make_reasoning(config)
-        if self.reasoning is not None:
-            self.needs = REASONS
+        self.learn_reasons(config, config.embedding)
         if config.init == "gains":
             apply_gains(self)
-
-    def encode_text(self, manual: Tensor, goal: Tensor) -> TextEncoding:
-        return self.reader(manual, goal)
 
     def respond(self, inputs: Inputs, memory: Tensor | None = None) -> PolicyOutput:
         observation = inputs.observation
@@ -435,15 +445,6 @@ def attention_to_text(weights: Sequence[Tensor], inputs: Inputs) -> dict[str, Ca
         return shares(torch.bmm(mean, text["from"].index_select(0, document).to(mean.dtype)).squeeze(1))
 
     return {WORD_ATTENTION: words, ATTENTION: statements} if weights or "asked" in text else {}
-
-
-def make_reasoning(config: Txt2PiConfig) -> Reasoning | None:
-    """Make the heads that learn reasons, where the options ask for them."""
-    if not config.reasons:
-        return None
-    if not config.visual_attention:
-        raise ConfigurationError("reasons need visual attention: a query that asks the document")
-    return Reasoning(config.channels, config.embedding)
 
 
 def make_txt2pi(spec: EnvSpec, *, profile: str = "paper", **options: Any) -> Txt2Pi:

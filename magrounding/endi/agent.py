@@ -138,7 +138,8 @@ class EnDi(DocumentPolicy):
         super().__init__(spec)
         self.config: Any = config
         self.needs = frozenset({OTHERS}) if config.modelling else frozenset()
-        self.num_agents, self.num_others = spec.num_agents, spec.num_agents - 1
+        self.num_agents = spec.num_agents
+        self.modelled = spec.num_agents - 1 if config.modelling else 0  # others whose actions are predicted
         self.map = spec.grid.height, spec.grid.width
 
     @abstractmethod
@@ -169,13 +170,13 @@ class EnDi(DocumentPolicy):
         """Draw noise [*shape, H, W], "noise": one number for each cell."""
         return {"noise": draw_noise((*shape, *self.map), generator)}
 
-    def auxiliary(self, inputs: Inputs, output: PolicyOutput, others: Tensor | None) -> Auxiliary:
+    def auxiliary(self, inputs: Inputs, output: PolicyOutput, extras: Mapping[str, Tensor]) -> Auxiliary:
         """Return the losses "modelling" (L_sup) and "division" (L_reg), whose gradients reach the division."""
         division, seen = output.seen
         losses, metrics = {}, {"division_entropy": _entropy(division)}
-        if self.config.modelling and others is not None:
+        if self.config.modelling and OTHERS in extras:
             logits = self.predict_others(inputs, seen, division.others).float()
-            losses["modelling"], metrics["modelling_accuracy"] = modelling_loss(logits, others)
+            losses["modelling"], metrics["modelling_accuracy"] = modelling_loss(logits, extras[OTHERS])
         if self.config.regularizer != "none":
             losses["division"] = self._regularize(division, inputs.observation)
         return Auxiliary(losses, metrics)

@@ -88,7 +88,7 @@ class EnDiEmma(EnDiOnPolicy):
             self.foresight = nn.Conv2d(config.history * config.width, config.maps, 2)
             flat = config.maps * (self.map[0] - 1) * (self.map[1] - 1)
             head = flat, config.hidden, spec.num_actions, self.emma.tied_layer
-            self.modelling.extend(action_head(*head) for _ in range(self.num_others))
+            self.modelling.extend(action_head(*head) for _ in range(self.modelled))
         initialize(self)
 
     @property

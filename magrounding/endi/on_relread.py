@@ -68,8 +68,7 @@ class EnDiRelread(EnDiOnPolicy):
         with torch.no_grad():
             last.bias.add_(torch.tensor([_TAKE, 0.0]))
         self.divider = nn.Sequential(nn.Linear(config.features + 2, config.division_hidden), nn.ReLU(), last)
-        modelled = self.num_others if config.modelling else 0
-        self.modelling = nn.ModuleList(_ActionPredictor(config, spec.num_actions) for _ in range(modelled))
+        self.modelling = nn.ModuleList(_ActionPredictor(config, spec.num_actions) for _ in range(self.modelled))
 
     @property
     def module(self) -> Relread:
@@ -90,9 +89,9 @@ class EnDiRelread(EnDiOnPolicy):
         logits = self.divider(torch.cat((features, torch.stack(distances, 2).to(features.dtype)), 2))
         return Survey(places, logits, _Seen(things, motion, features), memory)
 
-    def auxiliary(self, inputs: Inputs, output: PolicyOutput, others: Tensor | None) -> Auxiliary:
+    def auxiliary(self, inputs: Inputs, output: PolicyOutput, extras: Mapping[str, Tensor]) -> Auxiliary:
         """Return EnDi's losses and, with motion, that of relread."""
-        learnt, seen = super().auxiliary(inputs, output, others), output.seen.seen
+        learnt, seen = super().auxiliary(inputs, output, extras), output.seen.seen
         if seen.motion is None:
             return learnt
         motion = self.reader.motion_loss(seen.things, seen.motion, inputs.text, inputs.document)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
@@ -12,15 +12,15 @@ from torch import Tensor, nn
 from magrounding.agents.document_policy import Inputs
 from magrounding.agents.matching import Matching
 from magrounding.agents.modules import among, apply_gains, distance_map, embed_cells
-from magrounding.agents.policy import REASONS, Auxiliary, Batch, PolicyOutput, TextEncoding
+from magrounding.agents.policy import PolicyOutput
 from magrounding.agents.txt2pi import (
+    ReasoningPolicy,
     Seen,
     Txt2Pi,
     Txt2PiConfig,
     Txt2PiGrounding,
     Txt2PiReader,
     attention_to_text,
-    make_reasoning,
 )
 from magrounding.endi.agent import Decision, EnDi, EnDiOptions, Survey
 from magrounding.endi.division import cells, distance_to_nearest, shown_entities
@@ -52,7 +52,7 @@ class _Seen(NamedTuple):
     matching: Matching | None
 
 
-class EnDiTxt2Pi(EnDi):
+class EnDiTxt2Pi(ReasoningPolicy, EnDi):
     """Two networks of FiLM² layers on the same words and text encoders, one for the division, one for the policy.
 
     A hidden entity is a zero vector. Cells that show an agent are never hidden, nor are walls and empty cells.
@@ -66,7 +66,6 @@ class EnDiTxt2Pi(EnDi):
         super().__init__(spec, config)
         self.width = spec.grid.words_per_occupant
         self.reader = Txt2PiReader(spec, config)
-        self.depends_on_names, self.dealer = config.names != "shared", self.reader.dealer
         text = self.reader.text_width, self.reader.query_width
         self.goal_grounding = Txt2PiGrounding(config.goal_channels, config.embedding, 1, *text, config)
         both = 2 * config.goal_channels[-1]
@@ -75,19 +74,13 @@ class EnDiTxt2Pi(EnDi):
         self.grounding = Txt2PiGrounding(config.channels, config.embedding, 2, *text, config)
         top = config.channels[-1]
         self.policy, self.value = nn.Linear(top, spec.num_actions), nn.Linear(top, 1)
-        self.reasoning = make_reasoning(config)
-        if self.reasoning is not None:
-            self.needs |= REASONS
-        modelled = self.num_others if config.modelling else 0
-        self.modelling = nn.ModuleList(nn.Linear(top, spec.num_actions) for _ in range(modelled))
+        self.learn_reasons(config, config.embedding)
+        self.modelling = nn.ModuleList(nn.Linear(top, spec.num_actions) for _ in range(self.modelled))
         if config.init == "gains":
             apply_gains(self)
         words = len(self.reader.words.weight)
         self.occupant = nn.Buffer(~among(spec.grid.scenery_ids, words), persistent=False)
         self.avatar = nn.Buffer(among(spec.grid.avatar_ids, words), persistent=False)
-
-    def encode_text(self, manual: Tensor, goal: Tensor) -> TextEncoding:
-        return self.reader(manual, goal)
 
     def survey(self, inputs: Inputs, memory: Tensor | None) -> Survey:
         observation = inputs.observation
@@ -115,20 +108,13 @@ class EnDiTxt2Pi(EnDi):
         features = self._look(inputs, seen, mask).tops[-1]
         return torch.stack([head(features) for head in self.modelling], 1)
 
-    def losses(
-        self, batch: Batch, output: PolicyOutput, extras: Mapping[str, Tensor], names: Collection[str]
-    ) -> Auxiliary:
-        """Return EnDi's losses and those of reasons, which are learnt on the whole map.
+    def layers(self, inputs: Inputs, output: PolicyOutput) -> Seen:
+        """Return those over the whole map.
 
         On the map of what the agent takes, taking everything would be the easiest way to find the targets.
         """
-        learnt = super().losses(batch, output, extras, names)
-        if self.reasoning is None or not extras.keys() >= REASONS:
-            return learnt
-        inputs, (division, seen) = self._flat(batch), output.seen
-        found = self._look(inputs, seen, torch.ones_like(division.own))
-        reasons = self.reasoning.losses(found, self.reader.words, inputs, extras)
-        return learnt._replace(losses={**learnt.losses, **reasons})
+        division, seen = output.seen
+        return self._look(inputs, seen, torch.ones_like(division.own))
 
     def _look(self, inputs: Inputs, seen: _Seen, mask: Tensor) -> Seen:
         """`Txt2PiGrounding` where only the cells in mask [N, P] are shown."""

@@ -174,4 +174,4 @@ def test_endi_on_emma(table, tied):
     for regularizer, each in zip(("num", "dis"), torch.tensor(losses).t(), strict=True):
         regular = make_policy(f"endi_{regularizer}_emma", symbols_spec(2), **options)
         assert isinstance(regular, EnDiEmma)
-        torch.testing.assert_close(regular.auxiliary(inputs, output, None).losses["division"], each)
+        torch.testing.assert_close(regular.auxiliary(inputs, output, {}).losses["division"], each)

@@ -103,7 +103,7 @@ def test_what_looks_the_same_reads_differently_as_it_moves():
 
 
 def foresight(policy, board, text, output):
-    return policy.auxiliary(Inputs(board, text, torch.arange(len(board["grid"]))), output, None).losses["motion"]
+    return policy.auxiliary(Inputs(board, text, torch.arange(len(board["grid"]))), output, {}).losses["motion"]
 
 
 def test_every_weight_of_motion_learns_from_actions_or_from_foreseeing():

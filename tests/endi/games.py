@@ -11,7 +11,7 @@ from torch import Tensor
 import magrounding as mg
 from magrounding.agents.building import build_policy
 from magrounding.agents.document_policy import Inputs
-from magrounding.agents.policy import Auxiliary, PolicyOutput
+from magrounding.agents.policy import OTHERS, Auxiliary, PolicyOutput
 from magrounding.endi.agent import EnDi
 from magrounding.play.player import Player
 from magrounding.training.rollout import RolloutWorker
@@ -64,7 +64,7 @@ def act(policy: EnDi, shown: Scene) -> tuple[PolicyOutput, dict[str, Tensor], Te
 def learn_beside(policy: EnDi, shown: Scene) -> Auxiliary:
     """What a network learns beside actions and values."""
     output, text, document = act(policy, shown)
-    return policy.auxiliary(Inputs(shown.observation, text, document), output, shown.others)
+    return policy.auxiliary(Inputs(shown.observation, text, document), output, {OTHERS: shown.others})
 
 
 def worker_of(

@@ -65,7 +65,7 @@ def test_entities_are_divided_and_nothing_else(agent, agents):
         assert division.own[~entity].eq(1).all()
     assert output.logits.shape == (12, 5)
     assert output.value.shape == (12,)
-    beside = policy.auxiliary(Inputs(shown.observation, *act(policy, shown)[1:]), output, shown.others)
+    beside = policy.auxiliary(Inputs(shown.observation, *act(policy, shown)[1:]), output, {OTHERS: shown.others})
     assert {name: loss.shape for name, loss in beside.losses.items()} == {"modelling": (12,), "division": (12,)}
     assert set(beside.metrics) == {"modelling_accuracy", "division_entropy"}
 
@@ -168,11 +168,11 @@ def test_what_is_told_of_a_step(agent):
     guesses = output.aux["guesses"]()
     assert guesses.shape == (12, 2)
     assert not guesses.requires_grad
-    beside = policy.auxiliary(Inputs(shown.observation, text, document), output, guesses)
+    beside = policy.auxiliary(Inputs(shown.observation, text, document), output, {OTHERS: guesses})
     assert beside.metrics["modelling_accuracy"].eq(1).all()
     blind = network(agent, 3, modelling=False)
     assert act(blind, shown)[0].aux.keys() == {"marks", "attention"}
-    assert blind.auxiliary(Inputs(shown.observation, text, document), act(blind, shown)[0], None).losses.keys() == {
+    assert blind.auxiliary(Inputs(shown.observation, text, document), act(blind, shown)[0], {}).losses.keys() == {
         "division"
     }
 

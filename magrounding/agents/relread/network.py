@@ -173,7 +173,7 @@ class Relread(DocumentPolicy):
         asks = F.pad(things.exists & ~things.is_ally, (0, 1), value=True).unsqueeze(2) & (things.words != 0)
         return shares((asked * asks.unsqueeze(3)).sum((1, 2)) * written[document])
 
-    def auxiliary(self, inputs: Inputs, output: PolicyOutput, others: Tensor | None) -> Auxiliary:
+    def auxiliary(self, inputs: Inputs, output: PolicyOutput, extras: Mapping[str, Tensor]) -> Auxiliary:
         """Return the loss "motion" of predicting how things move, where the option motion is on."""
         if not self.config.motion:
             return Auxiliary()

@@ -24,7 +24,7 @@ from torch import Tensor, nn
 
 from magrounding.agents.document_policy import Inputs, contrast_of
 from magrounding.agents.language import TextEncoder, distinct_rows, join_statements, statements_of
-from magrounding.agents.matching import MATCHES, NAMES, make_words
+from magrounding.agents.matching import NameReader
 from magrounding.agents.modules import (
     DocumentAttention,
     SelfAttention,
@@ -34,11 +34,11 @@ from magrounding.agents.modules import (
     embed_cells,
     masked_softmax,
 )
-from magrounding.agents.policy import REASONS, Accepts, Batch, PolicyOutput, TextEncoding
+from magrounding.agents.policy import Accepts, Batch, PolicyOutput, TextEncoding
 from magrounding.agents.pretrained_language import PretrainedStates
 from magrounding.agents.sir.heads import ChoiceHead, make_action_head
 from magrounding.agents.txt2pi import (
-    Reasoning,
+    ReasoningOptions,
     ReasoningPolicy,
     Seen,
     Txt2PiConfig,
@@ -46,7 +46,7 @@ from magrounding.agents.txt2pi import (
     attention_to_text,
 )
 from magrounding.errors import ConfigurationError
-from magrounding.schema import Count, OneOf, Options, Sizes
+from magrounding.schema import Count, OneOf, Sizes
 from magrounding.spec import CHOICES, Directions, EnvSpec, FixedActions, Text, TextChoices
 
 DOCUMENT = "document"
@@ -117,14 +117,13 @@ class SirEncoder(nn.Module):
         return states, mask
 
 
-class SirReader(nn.Module):
+class SirReader(NameReader):
     """Word table, two text encoders, and self-attentions."""
 
     def __init__(
         self, spec: EnvSpec, embedding: int, hidden: int, language: PretrainedStates | None, names: str, match: str
     ) -> None:
-        super().__init__()
-        self.words, self.dealer, self.matcher = make_words(spec, embedding, names, match)
+        super().__init__(spec, embedding, names, match)
         self.fields = SirEncoder(embedding, hidden, language)  # N
         self.joint = SirEncoder(embedding, hidden, language)  # D
         self.width = self.joint.width
@@ -189,7 +188,7 @@ class SirReader(nn.Module):
 
 
 @dataclass(frozen=True)
-class SirConfig(Options):
+class SirConfig(ReasoningOptions):
     """Options of SIR; sizes are those of the paper (app. H), NetHack's and Touchdown's are smaller.
 
     Attributes:
@@ -210,8 +209,6 @@ class SirConfig(Options):
         cache: folder of what that model has read; "": a folder of the user's.
         head: "linear" (paper): H is a tanh, actions and value are linear maps of it. "mlp": H is a ReLU, and each has a
             ReLU layer of its own before its linear map, as in txt2π; of neither the paper nor the released program.
-        reasons: learn an expert's reasons beside its moves, as the option of txt2π (`txt2pi.Reasoning`).
-        names, match: as the options of txt2π.
     """
 
     channels: Sizes = (16, 32, 64, 64, 64)
@@ -228,9 +225,6 @@ class SirConfig(Options):
     tokens: Count = 64
     cache: str = ""
     head: Annotated[str, OneOf(("linear", "mlp"))] = "linear"
-    reasons: bool = False
-    names: Annotated[str, OneOf(NAMES)] = "vectors"
-    match: Annotated[str, OneOf(MATCHES)] = "none"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -305,7 +299,6 @@ class Sir(ReasoningPolicy):
         if config.bert:
             language = PretrainedStates(config.language_model, spec.words, config.tokens, config.cache, by_word=True)
         self.reader = SirReader(spec, config.cells, config.hidden, language, config.names, config.match)
-        self.depends_on_names, self.dealer = config.names != "shared", self.reader.dealer
         text, top = self.reader.width, config.channels[-1]
         self.symbols = nn.Embedding(int(spec.grid.high) + 1, config.cells) if config.symbol_table else None
         self.entities = EntityAttention(text) if config.entity_attn else None
@@ -323,17 +316,12 @@ class Sir(ReasoningPolicy):
             nn.Sequential(nn.Linear(config.width, config.width), nn.ReLU()) if config.head == "mlp" else nn.Identity()
             for _ in range(2)
         )
-        self.reasoning = Reasoning(config.channels, config.cells) if config.reasons else None
-        if config.reasons:
-            self.needs = REASONS
+        self.learn_reasons(config, config.cells)
 
     @property
     def symbols_shown(self) -> nn.Embedding:
         """The table whose rows the ids on the map are."""
         return self.reader.words if self.symbols is None else self.symbols
-
-    def encode_text(self, manual: Tensor, goal: Tensor) -> TextEncoding:
-        return self.reader(manual, goal)
 
     def encode(self, name: str, ids: Mapping[str, Tensor]) -> TextEncoding:
         if name == DOCUMENT:
@@ -346,7 +334,7 @@ class Sir(ReasoningPolicy):
         hidden, seen = self._perceive(inputs)
         if self.tracker is not None:
             if memory is None:
-                memory = torch.zeros(len(hidden), 2, self.config.width, device=hidden.device)
+                memory = self.initial_memory(len(hidden))
             hidden, memory = self._track(self.tracker, hidden, memory)
         decided = self._decide(hidden, seen, inputs, memory)
         return decided._replace(aux=attention_to_text(seen.weights, inputs)) if self.reader.has_manual else decided
@@ -370,7 +358,7 @@ class Sir(ReasoningPolicy):
         hidden, seen = self._perceive(inputs)
         tracked, memories = [], []
         for now, restart in zip(hidden.view(*restarts.shape, -1), restarts, strict=True):
-            memory = memory.masked_fill(restart[:, None, None], 0.0)
+            memory = self._begin(memory, restart)
             now, memory = self._track(self.tracker, now, memory)
             tracked.append(now)
             memories.append(memory)
@@ -405,8 +393,7 @@ class Sir(ReasoningPolicy):
         told = self.reader.merge_told(fields.summary, fields.spoken)  # of any number of fields
         joint = self.reader.merge_joint(fields.joint, fields.spoken)
         summary = torch.cat((told, joint), 1)  # [C; A] [N, 4 · hidden], the text that does not depend on the map
-        matching = None if self.reader.matcher is None else self.reader.matcher(inputs, self.reader.words)
-        seen = self.grounding(cells, positions, summary, inputs, matching)
+        seen = self.grounding(cells, positions, summary, inputs, self.reader.match(inputs))
         pooled = seen.tops[-1]
         if self.local is not None:
             near = (around(part, position, self.config.crop) for part in (cells, positions))
