@@ -54,8 +54,11 @@ class Arguments(RunArguments):
     out: Path | None = None
     """Run folder. (default: runs/<env>-<agent>[-<agents>]-<preset>)"""
     resume: bool = False
-    """Continue the run in the folder, with the settings it was started with. One that diverged takes other options of
-    its learners, e.g. learner.learning_rate=1e-4."""
+    """Continue the run in the folder, with the settings it was started with."""
+    plan: bool = False
+    """Print stages, phases, steps, gates, and the hours that they take at the speed measured here; train nothing."""
+    yes: bool = False
+    """Begin a run of days without being asked."""
     prepare: bool = False
     """Begin the run and train nothing: `magrounding jobs` prints a command for each of its seeds."""
     only_seeds: str | None = None

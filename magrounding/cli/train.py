@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import shlex
+import sys
+import time
+from contextlib import closing
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
+
+import torch
 
 from magrounding.cli.command import CommandLine, flags, items
 from magrounding.cli.options import (
@@ -29,14 +34,20 @@ from magrounding.experiment.jobs.job import check_outcomes
 from magrounding.experiment.jobs.runner import run_jobs
 from magrounding.experiment.jobs.seeds import seed_jobs
 from magrounding.experiment.phase import NotLearnt
+from magrounding.experiment.plan import Segment
 from magrounding.experiment.presets import default_preset
 from magrounding.experiment.progress import Display
-from magrounding.experiment.reports.run import outcome_table
+from magrounding.experiment.reports.run import outcome_table, plan_table
 from magrounding.experiment.results import RunResults, find_results
+from magrounding.experiment.stage import StageSession
 from magrounding.experiment.tables import say
 from magrounding.play.demonstrations import digests
 from magrounding.play.run_folder import RunFolder
 from magrounding.schema import diff, dump, options_of
+from magrounding.threads import plan_threads, using
+
+LONG = 20_000_000
+"""Environment steps from which on a person is asked before a run begins."""
 
 REFUSED = "mend that, and a run goes on with --resume"
 
@@ -60,6 +71,11 @@ def run(arguments: Arguments, line: CommandLine) -> None:
     if not (arguments.quiet or arguments.resume):
         print(networks_of(config), flush=True)
     resume, some = arguments.resume, arguments.only_seeds is not None or arguments.prepare
+    steps = sum(each.phase.until.steps or 0 for each in config.resolve().segments)
+    if not resume and (arguments.plan or (steps > LONG and not (some or arguments.yes))):
+        say(plan_table(config.resolve(), partial(seconds_per_step, threads=arguments.threads)).markdown())
+        if arguments.plan or not _agreed(steps):
+            return
     if some or arguments.side_by_side:
         run = train(resume=resume, seeds=seeds_of(arguments.only_seeds or ""))
         if some:
@@ -72,6 +88,27 @@ def run(arguments: Arguments, line: CommandLine) -> None:
     run = train(resume=resume)
     found = None if arguments.quiet else find_results(run)
     say(str(run.report) if found is None else ended(run, found))
+
+
+def seconds_per_step(segment: Segment, threads: int | None) -> float:
+    """Return the seconds of an environment step of training on the CPU, measured for a second or for one update."""
+    settings, num_envs = segment.config, segment.phase.num_envs
+    plan = plan_threads(settings.agents, num_envs, learners=settings.num_learners, threads=threads)
+    with using(plan), closing(StageSession(segment, 0, torch.device("cpu"))) as session:
+        session.start()
+        session.iterate(0)  # compiles
+        updates, since = 0, time.perf_counter()
+        while not updates or time.perf_counter() - since < 1.0:
+            session.iterate(0)
+            updates += 1
+        return (time.perf_counter() - since) / (updates * session.steps_per_update)
+
+
+def _agreed(steps: int) -> bool:
+    """Ask whether a long run begins; ConfigurationError where nobody answers."""
+    if not sys.stdin.isatty():
+        raise ConfigurationError(f"{steps:,} steps are a run of days: add --yes, or a smaller --budget")
+    return input(f"{steps:,} steps: begin? [y/N] ").strip().lower() in ("y", "yes")
 
 
 def ended(run: RunFolder, found: RunResults) -> str:

@@ -8,8 +8,8 @@ from typing import Any
 
 from magrounding.experiment.config import parse_config
 from magrounding.experiment.evaluate import PLAYERS, play_missing
-from magrounding.experiment.phase import Promotion
-from magrounding.experiment.plan import Segment
+from magrounding.experiment.phase import Gate, Promotion
+from magrounding.experiment.plan import Plan, Segment
 from magrounding.experiment.plots import plot_curves
 from magrounding.experiment.progress import Display, duration
 from magrounding.experiment.results import TEXT, RunResults, read_results
@@ -150,6 +150,29 @@ def budget_table(run: RunResults) -> Table:
             "weights of": took("best_steps"),
             "training": took("phase_seconds", duration),
             "training since the start": took("training_seconds", duration),
+        },
+    )
+
+
+def plan_table(plan: Plan, seconds_per_step: Callable[[Segment], float]) -> Table:
+    """Stage × phase: what a run is about to do, and the hours of one seed."""
+
+    def gate(at: Segment) -> Cell:
+        asked = at.phase.gate
+        return f"{percent(asked.win_rate)} wins, {percent(asked.reading)} of reading" if asked != Gate() else None
+
+    def hours(at: Segment) -> Cell:
+        return at.phase.until.steps and f"{at.phase.until.steps * seconds_per_step(at) / 3600:.2f}"
+
+    return Table.of(
+        plan.segments,
+        {
+            "stage": lambda at: at.stage.label,
+            "phase": lambda at: at.phase.name,
+            "learner": lambda at: at.phase.learner.algorithm,
+            "ends": lambda at: rule_text(at.phase.until),
+            "gate": gate,
+            "hours": hours,
         },
     )
 
