@@ -46,7 +46,7 @@ from magrounding.play.run_folder import RunFolder
 from magrounding.schema import diff, dump, options_of
 from magrounding.threads import plan_threads, using
 
-LONG = 20_000_000
+LONG = 10_000_000
 """Environment steps from which on a person is asked before a run begins."""
 
 REFUSED = "mend that, and a run goes on with --resume"

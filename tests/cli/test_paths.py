@@ -39,3 +39,14 @@ def test_a_flag_of_before_is_refused_with_its_path(name):
         with pytest.raises(ConfigurationError) as refused:
             parse(name, flag, "1")
         assert FORMER[flag] in str(refused.value)
+
+
+def test_a_plan_is_printed_and_a_run_of_days_is_asked_for(tmp_path, capsys):
+    def train(*words):
+        line = ("--env", "ma_rtfm", "--out", str(tmp_path / "run"), *words)
+        return CommandLine("magrounding train", line).run(import_module("magrounding.cli.train"))
+
+    assert train("--preset", "demo", "--stages", "s1", "--plan") == 0
+    assert "| s1 | imitate | imitation |" in capsys.readouterr().out
+    assert train("--preset", "paper", "--stages", "s1", "phases.s1.0.num_envs=2") == 2
+    assert not (tmp_path / "run").exists()
