@@ -94,13 +94,9 @@ class Game:
         changed = {**self.options, **options}
         return self if changed == self.options else Game.of(self.id, changed)
 
-    @property
+    @cached_property
     def spec(self) -> EnvSpec:
         """Their description."""
-        return self._spec
-
-    @cached_property
-    def _spec(self) -> EnvSpec:
         return describe(self.config)
 
     def make(self, render_mode: str | None = None) -> ParallelEnv:
