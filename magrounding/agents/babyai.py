@@ -131,7 +131,8 @@ class BabyAINetwork(Policy):
         for t, image in enumerate(images):
             memory = memory * keep[t]
             if self.key:
-                mission = self.consult(self.key(memory.flatten(1)), text, reading.index[t])
+                now, key = reading.index[t], self.key(memory.flatten(1))
+                mission, _ = attend_once(text["states"][now], text["spoken"][now], key)
             else:
                 mission = text["last"][reading.index[t]]
             seen = self.look(self.stem(image), mission)
@@ -151,10 +152,6 @@ class BabyAINetwork(Policy):
         for block in self.blocks:
             maps = block(maps, text)
         return F.relu(F.max_pool2d(maps, 2)).flatten(1)
-
-    def consult(self, key: Tensor, text: TextEncoding, mission: Tensor) -> Tensor:
-        """Return [N, words], the attention of keys [N, words] to the words of missions [N]."""
-        return attend_once(text["states"][mission], text["spoken"][mission], key)[0]
 
 
 class BabyAILarge(BabyAINetwork):

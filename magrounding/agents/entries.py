@@ -32,6 +32,6 @@ AGENTS = (
     AgentEntry(
         "emma_game_id", "magrounding.agents.emma.network:GameId", env_options={"game_id": True}, built_on="emma"
     ),
-    AgentEntry("qmix", "magrounding.agents.qmix.network:QmixAgent", algorithm="qmix"),
-    AgentEntry("qmix_relread", "magrounding.agents.qmix.on_relread:QmixRelread", built_on="relread", algorithm="qmix"),
+    AgentEntry("qmix", "magrounding.agents.qmix:QmixAgent", algorithm="qmix"),
+    AgentEntry("qmix_relread", "magrounding.agents.qmix:QmixRelread", built_on="relread", algorithm="qmix"),
 )

@@ -222,13 +222,11 @@ class ActorCritic(nn.Module):
 
     def __init__(self, in_features: int, width: int, num_actions: int, kind: str) -> None:
         super().__init__()
-        if kind == "paper":
-            self.hidden = nn.Sequential(nn.Linear(in_features, width), nn.ReLU())
-            self.policy, self.baseline = mlp(width, width, num_actions), mlp(width, width, 1)
-        else:
-            self.hidden = nn.Sequential(nn.Linear(in_features, width), nn.Tanh())
-            self.policy = nn.Sequential(nn.Linear(width, num_actions))
-            self.baseline = nn.Sequential(nn.Linear(width, 1))
+        paper = kind == "paper"
+        self.hidden = nn.Sequential(nn.Linear(in_features, width), nn.ReLU() if paper else nn.Tanh())
+        self.policy, self.baseline = (
+            mlp(width, width, out) if paper else nn.Sequential(nn.Linear(width, out)) for out in (num_actions, 1)
+        )
 
     def forward(self, summary: Tensor) -> tuple[Tensor, Tensor]:
         """Return logits [N, A] and value [N] of summary [N, C]."""

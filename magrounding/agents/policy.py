@@ -109,23 +109,17 @@ class Batch(NamedTuple):
 def beside(batches: Sequence[Batch]) -> Batch:
     """Batches of several agents, who read the same texts and have no memory, as one [T, n · B]."""
 
-    def joined(tensors: Iterable[Tensor]) -> Tensor:
-        return torch.cat(list(tensors), 1)
+    def joined(*parts: Any) -> Any:
+        """Tensors, or mappings of them by name."""
+        if isinstance(parts[0], Tensor):
+            return torch.cat(parts, 1)
+        return {name: joined(*(part[name] for part in parts)) for name in parts[0]}
 
-    def by_name(parts: Sequence[Mapping[str, Tensor]]) -> dict[str, Tensor]:
-        return {name: joined(part[name] for part in parts) for name in parts[0]}
-
-    texts = {
-        name: replace(each, index=joined(batch.texts[name].index for batch in batches))
-        for name, each in batches[-1].texts.items()
-    }
-    return Batch(
-        by_name([each.observation for each in batches]),
-        texts,
-        None,
-        joined(each.restarts for each in batches),
-        joined(each.last_action for each in batches),
-        by_name([each.record for each in batches]),
+    index = joined(*({name: each.index for name, each in batch.texts.items()} for batch in batches))
+    texts = {name: replace(each, index=index[name]) for name, each in batches[-1].texts.items()}
+    names = "observation", "restarts", "last_action", "record"
+    return batches[-1]._replace(
+        texts=texts, **{name: joined(*(getattr(batch, name) for batch in batches)) for name in names}
     )
 
 

@@ -94,9 +94,8 @@ class LanguageModel:
         by_word: a state for each word; the state of word i is row i, and those after the last word are zeros.
     """
 
-    def __init__(self, folder: Path, tokens: int, kept: Path, by_word: bool = False) -> None:
+    def __init__(self, folder: Path, tokens: int, kept: Path, by_word: bool) -> None:
         self.width, files = inspect_model(folder)
-        _require_transformers()
         self._folder, self._tokens, self._by_word = folder, tokens, by_word
         self._kept = kept / f"{_hash(files)[:32]}-{tokens}{'-words' if by_word else ''}"
         self._memory: dict[str, States] = {}  # in the order of their last use
@@ -178,7 +177,6 @@ def _of_words(states: Tensor, words: Sequence[int | None]) -> States:
 
 def load_model(folder: Path) -> tuple[Any, Any]:
     """Load the tokenizer and the network of a folder, from there and from nowhere else; see `inspect_model`."""
-    _require_transformers()
     from transformers import AutoModel, AutoTokenizer
 
     try:
@@ -195,34 +193,31 @@ def load_model(folder: Path) -> tuple[Any, Any]:
     return tokenizer, network.float()
 
 
-def _require_transformers() -> None:
-    """Raise MissingExtra where `transformers` is not installed."""
-    if find_spec("transformers") is None:
-        raise MissingExtra("reading with a language model", "lm")
-
-
 def inspect_model(folder: Path) -> tuple[int, list[Path]]:
     """Return the width of a model's states and the files that decide them.
 
     Raises:
         ConfigurationError: a folder that holds no model.
+        MissingExtra: `transformers` is not installed.
     """
     files = sorted(path for kind in ("safetensors", "json", "txt") for path in folder.glob(f"*.{kind}"))
-    lacking = [] if any(folder.glob("*.safetensors")) else ["weights as safetensors (pickles are never loaded)"]
-    lacking += [] if any(path.name in _TOKENIZERS for path in files) else [" or ".join(_TOKENIZERS)]
     try:
         width = int(parse_json(read_text(folder / "config.json"))["hidden_size"])
     except (OSError, *WRONG_JSON):
         width = 0
-        lacking.append("a config.json that says its hidden_size")
-    if lacking:
-        raise ConfigurationError(f"there is no language model in {folder}: it lacks {', '.join(lacking)}")
+    if not width or not any(folder.glob("*.safetensors")) or not any(path.name in _TOKENIZERS for path in files):
+        raise ConfigurationError(
+            f"there is no language model in {folder}: one has weights as safetensors (pickles are never loaded), "
+            f"{' or '.join(_TOKENIZERS)}, and a config.json that says its hidden_size"
+        )
     for path in files:  # transformers would wait for a pipe for ever
         try:
             with open_regular(path, machine_memory()):
                 pass
         except OSError as error:
             raise ConfigurationError(f"{path} cannot be read: {reason(error)}") from None
+    if find_spec("transformers") is None:
+        raise MissingExtra("reading with a language model", "lm")
     return width, files
 
 

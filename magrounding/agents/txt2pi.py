@@ -266,16 +266,14 @@ class Txt2PiReader(NameReader):
     def hear(self, inputs: Inputs) -> tuple[Tensor, Matching | None]:
         """Return [N, D], the text that does not depend on the map and what is held, and the option `match`'s maps."""
         observation, text, document = inputs
-        held = self.read_inventory(observation["inventory"])
+        inventory, longest, which = observation["inventory"], None, None
+        if inventory.is_cpu:
+            inventory, which = distinct_rows(inventory)
+        else:  # to find the few different ones would take a wait, to read them all takes less
+            longest = inventory.shape[1] + 1
+        held = self.inventory_attention(*self.inventory(self.words, join_statements(inventory, longest)))  # c_inv
+        held = held if which is None else held.index_select(0, which)
         return torch.cat((text["summary"].index_select(0, document), held), 1), self.match(inputs)
-
-    def read_inventory(self, inventory: Tensor) -> Tensor:
-        """Return c_inv [N, 2 · inventory_hidden] of inventory [N, I]."""
-        if not inventory.is_cpu:  # to find the few different ones would take a wait, to read them all takes less
-            held = join_statements(inventory, inventory.shape[1] + 1)
-            return self.inventory_attention(*self.inventory(self.words, held))
-        held, which = distinct_rows(inventory)
-        return self.inventory_attention(*self.inventory(self.words, join_statements(held))).index_select(0, which)
 
 
 class Txt2PiGrounding(nn.Module):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import platform
 from collections.abc import Mapping, Sequence
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -29,16 +30,8 @@ def weights_file(agent: int) -> str:
 
 def versions() -> dict[str, str]:
     """Return the versions that a checkpoint records."""
-    import numba
-    import numpy
-
-    return {
-        "magrounding": __version__,
-        "python": platform.python_version(),
-        "torch": torch.__version__,
-        "numpy": numpy.__version__,
-        "numba": numba.__version__,
-    }
+    own = {"magrounding": __version__, "python": platform.python_version(), "torch": torch.__version__}
+    return own | {name: version(name) for name in ("numpy", "numba")}
 
 
 def save_weights(folder: Path, weights: Sequence[Mapping[str, Tensor]], record: Mapping[str, Any]) -> None:

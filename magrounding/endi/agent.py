@@ -52,21 +52,14 @@ def diagnose(aux: Sequence[Mapping[str, np.ndarray]], actions: np.ndarray, acted
         modelling_accuracy: share of the others who acted whose action was guessed, nan where none did; absent unless
             every agent guesses.
     """
-    coverage, conflicts = _shares(aux, acted)
-    metrics = {"mask_coverage": coverage, "mask_conflicts": conflicts}
+    marks = np.where(acted[..., None, None], np.stack([each["marks"] for each in aux], 1), NOTHING)  # [R, n, H, W]
+    own, seen = marks == TAKEN, (marks >= LEFT).sum((-2, -1))
+    seen = np.where(seen > 0, seen, np.nan)
+    contested = own & (own.sum(1, keepdims=True) > 1)
+    metrics = {"mask_coverage": own.sum((-2, -1)) / seen, "mask_conflicts": contested.sum((-2, -1)) / seen}
     if all("guesses" in each for each in aux):
         metrics["modelling_accuracy"] = _accuracy(np.stack([each["guesses"] for each in aux], 1), actions, acted)
     return metrics
-
-
-def _shares(aux: Sequence[Mapping[str, np.ndarray]], acted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Shares [R, n] of an agent's entities that it takes, and that another takes too."""
-    marks = np.where(acted[..., None, None], np.stack([each["marks"] for each in aux], 1), NOTHING)  # [R, n, H, W]
-    own = marks == TAKEN
-    seen = (marks >= LEFT).sum((-2, -1))
-    seen = np.where(seen > 0, seen, np.nan)
-    contested = own & (own.sum(1, keepdims=True) > 1)
-    return own.sum((-2, -1)) / seen, contested.sum((-2, -1)) / seen
 
 
 def _accuracy(guesses: np.ndarray, actions: np.ndarray, acted: np.ndarray) -> np.ndarray:
@@ -158,7 +151,10 @@ class EnDi(DocumentPolicy):
         """Divide, then act; `aux` has MARKS (`Division.taken`) and "guesses" [N, n − 1] int64, the others' actions."""
         observation = inputs.observation
         places, scores, seen, memory = self.survey(inputs, memory)
-        division = divide(scores, places, self._noise_at(places, observation))
+        noise = observation.get("noise")
+        if noise is not None:  # of the cell of each place
+            noise = noise.flatten(1).gather(1, places.row * noise.shape[2] + places.column)
+        division = divide(scores, places, noise)
         logits, value, attended = self.decide(inputs, seen, division.own)
         aux = dict(attended)
         aux[MARKS] = lambda: division.taken(*observation["grid"].shape[1:3])
@@ -186,13 +182,6 @@ class EnDi(DocumentPolicy):
             return num(division, self.num_agents, squared=self.config.squared)
         height, width = observation["grid"].shape[1:3]
         return dis(division, observation["position"], observation["teammates"], height, width)
-
-    def _noise_at(self, places: Places, observation: dict[str, Tensor]) -> Tensor | None:
-        """Noise [N, P] of the cell of each place."""
-        noise = observation.get("noise")
-        if noise is None:
-            return None
-        return noise.flatten(1).gather(1, places.row * noise.shape[2] + places.column)
 
 
 class EnDiOnPolicy(EnDi):

@@ -105,6 +105,11 @@ def distance_to_nearest(places: Places, agents: Tensor, height: int, width: int)
     return torch.where(rows >= 0, (down + right) / 2, FARTHEST).amin(1)
 
 
+def distances(places: Places, position: Tensor, teammates: Tensor, height: int, width: int) -> list[Tensor]:
+    """Return `distance_to_nearest` of oneself, at `position` [N, 2], and of the others."""
+    return [distance_to_nearest(places, agents, height, width) for agents in (position.unsqueeze(1), teammates)]
+
+
 def num(division: Division, num_agents: int, *, squared: bool = False) -> Tensor:
     """Return | n_self − n_others / (n − 1) | [N], 0 where agents take as many entities; `squared` as released."""
     entity = division.places.is_entity
@@ -119,5 +124,5 @@ def dis(division: Division, position: Tensor, teammates: Tensor, height: int, wi
     Distances are |dx| / W + |dy| / H; those of the dead are 2. The paper's formula misprints the second axis.
     """
     places = division.places
-    near, far = (distance_to_nearest(places, who, height, width) for who in (position.unsqueeze(1), teammates))
+    near, far = distances(places, position, teammates, height, width)
     return 2 * ((division.own * near + division.others * far) * places.is_entity).sum(1)

@@ -21,8 +21,6 @@ from magrounding.endi.division import cells, shown_entities
 from magrounding.schema import OneOf
 from magrounding.spec import EnvSpec
 
-OFFSET_TABLES = ("separate", "shared")
-
 
 @dataclass(frozen=True)
 class EnDiEmmaConfig(EnDiOptions, EmmaConfig):
@@ -33,7 +31,7 @@ class EnDiEmmaConfig(EnDiOptions, EmmaConfig):
             program, where ids of all three collide.
     """
 
-    offset_table: Annotated[str, OneOf(OFFSET_TABLES)] = "separate"
+    offset_table: Annotated[str, OneOf(("separate", "shared"))] = "separate"
 
 
 class OffsetQueries(nn.Module):

@@ -24,7 +24,7 @@ from magrounding.agents.relread.motion import Motion
 from magrounding.agents.relread.network import Relread, RelreadConfig, Things, border_distances, look, with_presence
 from magrounding.agents.remapping import within
 from magrounding.endi.agent import Decision, EnDi, EnDiOnPolicy, EnDiOptions, Survey
-from magrounding.endi.division import Places, distance_to_nearest
+from magrounding.endi.division import Places, distances
 from magrounding.schema import Count
 from magrounding.spec import EnvSpec
 
@@ -81,12 +81,8 @@ class EnDiRelread(EnDiOnPolicy):
         features = self.reader.relate(things, text, document, motion)
         entity = things.exists & ~things.is_ally
         places = Places(things.row, things.column, entity, can_hide=entity)
-        height, width = observation["grid"].shape[1:3]
-        distances = [
-            distance_to_nearest(places, agents, height, width)
-            for agents in (observation["position"].unsqueeze(1), observation["teammates"])
-        ]
-        logits = self.divider(torch.cat((features, torch.stack(distances, 2).to(features.dtype)), 2))
+        away = distances(places, observation["position"], observation["teammates"], *observation["grid"].shape[1:3])
+        logits = self.divider(torch.cat((features, torch.stack(away, 2).to(features.dtype)), 2))
         return Survey(places, logits, _Seen(things, motion, features), memory)
 
     def auxiliary(self, inputs: Inputs, output: PolicyOutput, extras: Mapping[str, Tensor]) -> Auxiliary:

@@ -23,7 +23,7 @@ from magrounding.agents.txt2pi import (
     attention_to_text,
 )
 from magrounding.endi.agent import Decision, EnDi, EnDiOptions, Survey
-from magrounding.endi.division import cells, distance_to_nearest, shown_entities
+from magrounding.endi.division import cells, distances, shown_entities
 from magrounding.schema import Sizes
 from magrounding.spec import EnvSpec
 
@@ -91,9 +91,9 @@ class EnDiTxt2Pi(ReasoningPolicy, EnDi):
         summary, matching = self.reader.hear(inputs)
         seen = _Seen(embed_cells(self.reader.words, grid), summary, distance_map(position, height, width), matching)
         goals = []
-        for agents in (position.unsqueeze(1), observation["teammates"]):
-            distance = distance_to_nearest(places, agents, height, width).view(-1, 1, height, width)
-            goals.append(self.goal_grounding(seen.cells, distance, summary, inputs, matching).maps[-1])
+        for away in distances(places, position, observation["teammates"], height, width):
+            away = away.view(-1, 1, height, width)
+            goals.append(self.goal_grounding(seen.cells, away, summary, inputs, matching).maps[-1])
         logits = self.divider(self.goal_norm(torch.cat(goals, 1)))
         return Survey(places, logits.flatten(2).transpose(1, 2), seen)
 

@@ -16,7 +16,6 @@ from magrounding.options import WorldOptions
 from magrounding.seeding import NUM_STREAMS, hash64
 from magrounding.spec import EnvSpec
 from magrounding.threads import RowThreads
-from magrounding.vector import check_count
 
 SEED, EPISODE, STEP = range(3)
 """The first columns of any world's `games.scalars` [B, …] int64."""
@@ -55,9 +54,6 @@ class CompiledWorld(BatchedWorld, Generic[Config]):
             the names of fields; `grid` is flattened to [B, n, H * W * K].
         rules, tables: what they read.
         slots: rows of `Games.entities`.
-
-    Raises:
-        ConfigurationError: num_threads that are no number of threads.
     """
 
     def __init__(
@@ -71,7 +67,7 @@ class CompiledWorld(BatchedWorld, Generic[Config]):
         tables: Any,
         slots: int,
     ) -> None:
-        self.num_envs, self.game, self.num_threads = num_envs, game, check_count("num_threads", num_threads, 1)
+        self.num_envs, self.game, self.num_threads = num_envs, game, num_threads
         self.spec: EnvSpec = game.describe()
         self.num_agents = self.spec.num_agents
         self.observation = self.spec.allocate(num_envs)

@@ -68,8 +68,7 @@ class WorldVectorEnv(DeepCopied, CallOrder, HasState, HasSnapshots, HasPlaces, H
     # Methods of `capabilities`; without `copy` the next call overwrites the state.
 
     def state(self) -> np.ndarray:
-        self._require("state", HasState)
-        state = self.world.state()
+        state = self._able("state", HasState)()
         return state.copy() if self.copy else state
 
     def describe(self, row: int, agent: int) -> str:
@@ -77,26 +76,22 @@ class WorldVectorEnv(DeepCopied, CallOrder, HasState, HasSnapshots, HasPlaces, H
         return describe_row(self, self.world.observation, self.world.out, self._played, row, agent)
 
     def entity_places(self) -> np.ndarray:
-        self._require("entity_places", HasPlaces)
-        return self.world.entity_places()
+        return self._able("entity_places", HasPlaces)()
 
     def facts(self, row: int) -> tuple[Any, ...]:
-        self._require("facts", HasFacts)
-        return self.world.facts(check_count("row", row, 0, self.world.num_envs - 1))
+        return self._able("facts", HasFacts)(check_count("row", row, 0, self.num_envs - 1))
 
     def fact_table(self) -> np.ndarray:
-        self._require("fact_table", HasFacts)
-        return self.world.fact_table()
+        return self._able("fact_table", HasFacts)()
 
     def fact_accuracy(self, relate: Relate) -> float | None:
-        self._require("fact_accuracy", HasFacts)
+        judge = self._able("fact_accuracy", HasFacts)
         if not callable(relate):
             raise ConfigurationError(f"a reader is a function of words and names, got {type(relate).__name__}")
-        return self.world.fact_accuracy(relate)
+        return judge(relate)
 
     def snapshot(self) -> dict[str, np.ndarray]:
-        self._require("snapshot", HasSnapshots)
-        return self.world.snapshot()
+        return self._able("snapshot", HasSnapshots)()
 
     @alone
     def restore(self, snapshot: dict[str, np.ndarray]) -> tuple[Observation, Info]:
@@ -111,9 +106,11 @@ class WorldVectorEnv(DeepCopied, CallOrder, HasState, HasSnapshots, HasPlaces, H
         """End all episodes: nothing can be played any more. Twice is fine."""
         self._closed = True
 
-    def _require(self, what: str, capability: type) -> None:
+    def _able(self, what: str, capability: type) -> Any:
+        """The method `what` of a world that has a capability, after `reset`."""
         self._require_start(what)
         require_capability(self, capability)
+        return getattr(self.world, what)
 
     def _own(self, observation: Observation) -> Observation:
         return {key: array.copy() for key, array in observation.items()} if self.copy else dict(observation)

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from magrounding.agents.document_policy import Inputs
 from magrounding.agents.policy import STATE, Policy
-from magrounding.agents.qmix.network import MIXERS, PLAY_EPSILON, QNetwork, make_mixer
+from magrounding.agents.qmix import MIXERS, PLAY_EPSILON, QNetwork, make_mixer
 from magrounding.agents.transfer import upload
 from magrounding.errors import ConfigurationError
 from magrounding.schema import Count, Natural, NonNegative, OneOf, Share
@@ -330,7 +330,7 @@ class QmixLearner(QLearner[QmixConfig, EpisodeBatch]):
         hidden = network.initial_hidden(b * n)
         with torch.autocast(self.device.type, torch.bfloat16, enabled=self.config.bf16):
             # The first b rows are the first steps of all episodes: each has a text of its own.
-            text = network.encode_text(*(seen[k][:b] for k in _DOCUMENT)) if network.reads else {}
+            text = network.encode("document", {k: seen[k][:b] for k in _DOCUMENT}) if network.reads else {}
             inputs = Inputs(rows, text, drawn.b.repeat_interleave(n))
             q, _ = network.evaluate(inputs, who, last.flatten(0, 1), hidden, drawn.real.repeat_interleave(n, 1))
         return q.view(len(last), n, -1)

@@ -19,7 +19,7 @@ import magrounding as mg
 from magrounding.agents.building import make_policy
 from magrounding.agents.document_policy import Inputs
 from magrounding.agents.policy import Batch, Reading
-from magrounding.agents.qmix.network import make_mixer
+from magrounding.agents.qmix import make_mixer
 from magrounding.single.babyai import BabyAI
 from magrounding.single.babyai.words import CODE_TO_WORDS, mission_ids
 from magrounding.spec import CHOICES

@@ -7,7 +7,7 @@ import torch
 import magrounding as mg
 from magrounding.agents.building import build_policy
 from magrounding.agents.document_policy import Inputs
-from magrounding.agents.qmix.network import PLAY_EPSILON, MonotonicMixer, StateEncoder, epsilon_greedy, make_mixer
+from magrounding.agents.qmix import PLAY_EPSILON, MonotonicMixer, StateEncoder, epsilon_greedy, make_mixer
 from tests.agents.samples import batch_of, documents_of, seen_by
 
 SMALL = {"qmix": {"maps": 4, "hidden": 8, "embedding": 4}, "qmix_relread": {"hidden": 16, "top": 16}}
@@ -46,7 +46,8 @@ def unrolled(policy, observation, texts, actions, real=None, hidden=None, before
     hidden = policy.initial_hidden(N) if hidden is None else hidden
     document = torch.arange(N).expand(T, N)[real]
     who = torch.eye(2)[:1].expand(len(document), 2)
-    return policy.evaluate(Inputs(rows, policy.encode_text(*texts), document), who, last[real], hidden, real)
+    text = policy.encode("document", dict(zip(("manual", "goal"), texts, strict=True)))
+    return policy.evaluate(Inputs(rows, text, document), who, last[real], hidden, real)
 
 
 def test_only_the_reader_reads(vec):
@@ -123,7 +124,7 @@ def states(request):
 def test_the_mixer_has_the_published_size(states, options, count):
     """PyMARL's, with hypernetworks of two layers (64) for both weights, and the paper's with one."""
     spec, layout, _ = states
-    mixer = MonotonicMixer(StateEncoder(spec, layout), 2, **options)
+    mixer = MonotonicMixer(StateEncoder(spec, layout, maps=4), 2, **options)
     assert sum(p.numel() for name, p in mixer.named_parameters() if not name.startswith("encoder.")) == count
 
 

@@ -9,7 +9,6 @@ from magrounding.envs.rtfm.constructions import CONSTRUCTIONS, STATED
 from magrounding.envs.rtfm.facts import fact_accuracy
 from magrounding.envs.rtfm.ontology import ELEMENTS, TEAMS, TRAINING, UNSEEN
 from magrounding.envs.rtfm.text import LAYOUTS
-from magrounding.errors import ConfigurationError
 from tests.envs.test_rtfm_constructions import HELD_OUT
 from tests.full import in_full
 
@@ -119,7 +118,3 @@ def test_accuracy_counts_what_is_said():
     assert fact_accuracy(table, believed) == 1
     believed[:, 1] = 0  # all monsters in one team: a third is right
     assert fact_accuracy(table, believed) == pytest.approx((8 + 3) / 17)
-    with pytest.raises(ConfigurationError):
-        fact_accuracy(table, believed[:5])
-    with pytest.raises(ConfigurationError):
-        fact_accuracy(table, believed[..., :4])

@@ -10,7 +10,7 @@ import torch
 import magrounding as mg
 from magrounding.agents.building import build_policy
 from magrounding.agents.document_policy import Inputs
-from magrounding.agents.qmix.network import PLAY_EPSILON
+from magrounding.agents.qmix import PLAY_EPSILON
 from magrounding.errors import ConfigurationError
 from magrounding.experiment.checkpoint import pack_session, unpack_session
 from magrounding.experiment.config import make_config, parse_config

@@ -39,8 +39,10 @@ class Occupied:
     def find(cls, frames: Tensor, occupant: Tensor, document: Tensor) -> Occupied:
         """Find the occupied cells of frames [N, F, H, W, K] of documents [N], those with `occupant` [V] bool ids."""
         n, history, height, width, per_cell = frames.shape
-        place = _any(frames.reshape(-1, per_cell), occupant).nonzero().squeeze(1)
-        shown = frames.reshape(-1, per_cell).index_select(0, place).long()
+        cells = frames.reshape(-1, per_cell)
+        occupied = occupant.index_select(0, cells.flatten().int()).view(cells.shape).any(1)
+        place = occupied.nonzero().squeeze(1)
+        shown = cells.index_select(0, place).long()
         read = document.index_select(0, place // (height * width * history))
         which, count = read, 0
         written = download({"": shown.any(0)})[""].tolist()
@@ -95,11 +97,6 @@ class Occupied:
             given = given * factor.index_select(0, kept // taps).unsqueeze(1).to(given.dtype)
         out = out.index_add(0, target.flatten().index_select(0, kept), given)
         return out.view(n, rows, columns, maps)
-
-
-def _any(ids: Tensor, marked: Tensor) -> Tensor:
-    """[R] bool: any of the ids in each row of [R, K] is marked."""
-    return marked.index_select(0, ids.flatten().int()).view(ids.shape).any(1)
 
 
 SYMBOLS = 25
@@ -213,8 +210,7 @@ class SymbolPolicy(DocumentPolicy):
 
     def initial_memory(self, num_envs: int) -> Tensor:
         """Return [N, F − 1, H, W, K] int16, empty frames."""
-        height, width, per_cell = self._shape
-        shape = num_envs, self.config.history - 1, height, width, per_cell
+        shape = num_envs, self.config.history - 1, *self._shape
         return torch.full(shape, NO_FRAME, dtype=torch.int16, device=self.symbols.weight.device)
 
     def memories(self, memory: Tensor, observation: dict[str, Tensor], restarts: Tensor) -> Tensor:

@@ -103,11 +103,6 @@ def place_around(row: Tensor, column: Tensor, exists: Tensor, position: Tensor, 
     return place
 
 
-@inner_njit
-def _is_entity(occupants, n, cell, first, no_entity):
-    return not no_entity[occupants[n, cell, first]]
-
-
 @cached_njit(nogil=True)
 def _most(occupants, no_entity, width):
     """Largest number of entities in an observation, at least 1."""
@@ -116,7 +111,7 @@ def _most(occupants, no_entity, width):
         count = 0
         for cell in range(occupants.shape[1]):
             for first in range(0, occupants.shape[2], width):
-                count += _is_entity(occupants, n, cell, first, no_entity)
+                count += not no_entity[occupants[n, cell, first]]
         most = max(most, count)
     return most
 
@@ -128,7 +123,7 @@ def _find(occupants, columns, mates, held, no_entity, most, words, row, column, 
         slot = 0
         for cell in range(occupants.shape[1]):
             for first in range(0, occupants.shape[2], width):
-                if _is_entity(occupants, n, cell, first, no_entity):
+                if not no_entity[occupants[n, cell, first]]:
                     for w in range(width):
                         words[n, slot, w] = occupants[n, cell, first + w]
                     row[n, slot], column[n, slot] = cell // columns, cell % columns

@@ -181,9 +181,6 @@ class ManualReader(nn.Module):
 
     def attention(self, words: Tensor, text: TextEncoding, motion_class: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """Return attention [U, S, P] of distinct words and motion classes, and each word's index [...]; see `read`."""
-        if motion_class is None:
-            distinct, which = self.distinct(words, self.vocabulary_size)
-            return self._attend(distinct, text)[1], which
         moving, classes, which = self._moving(words, motion_class)
         return self._attend(moving, text, classes)[1], which
 
@@ -214,14 +211,18 @@ class ManualReader(nn.Module):
         Returns:
             The log probability, and the index [...] of each word and motion class among the P pairs.
         """
-        assert self.moves is not None
         moving, classes, which = self._moving(words, motion_class)
+        assert self.moves is not None
+        assert classes is not None
         scores, similarity = self._scores(moving, text)
         about = (self.sharpness * scores + similarity).log_softmax(1) + text["moves"].index_select(2, classes)
         return self.moves.usual()[classes] + about.logsumexp(1), which
 
-    def _moving(self, words: Tensor, motion_class: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Words and motion classes of distinct pairs [P], and the index of each pair [...]."""
+    def _moving(self, words: Tensor, motion_class: Tensor | None) -> tuple[Tensor, Tensor | None, Tensor]:
+        """Words and motion classes of distinct pairs [P], and the index of each [...]; without motion, of words."""
+        if motion_class is None:
+            distinct, which = self.distinct(words, self.vocabulary_size)
+            return distinct, None, which
         pairs, which = self.distinct(words * MOTION_CLASSES + motion_class, self.vocabulary_size * MOTION_CLASSES)
         return pairs // MOTION_CLASSES, pairs % MOTION_CLASSES, which
 

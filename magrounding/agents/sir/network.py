@@ -120,12 +120,12 @@ class SirEncoder(nn.Module):
 class SirReader(NameReader):
     """Word table, two text encoders, and self-attentions."""
 
-    def __init__(
-        self, spec: EnvSpec, embedding: int, hidden: int, language: PretrainedStates | None, names: str, match: str
-    ) -> None:
-        super().__init__(spec, embedding, names, match)
-        self.fields = SirEncoder(embedding, hidden, language)  # N
-        self.joint = SirEncoder(embedding, hidden, language)  # D
+    def __init__(self, spec: EnvSpec, config: SirConfig) -> None:
+        super().__init__(spec, config.cells, config.names, config.match)
+        language = None
+        if config.bert:
+            language = PretrainedStates(config.language_model, spec.words, config.tokens, config.cache, by_word=True)
+        self.fields, self.joint = (SirEncoder(config.cells, config.hidden, language) for _ in range(2))  # N and D
         self.width = self.joint.width
         self.scorers = nn.ModuleDict({name: SelfAttention(self.width) for name in scorers(spec)})
         self.further = further_texts(spec)
@@ -295,10 +295,7 @@ class Sir(ReasoningPolicy):
         alone = (*further_texts(spec), *((CHOICES,) if isinstance(spec.actions, TextChoices) else ()))
         self.goal = goal_field(spec)
         self.reads = {DOCUMENT: ("manual", self.goal), **{name: (name,) for name in alone}}
-        language = None
-        if config.bert:
-            language = PretrainedStates(config.language_model, spec.words, config.tokens, config.cache, by_word=True)
-        self.reader = SirReader(spec, config.cells, config.hidden, language, config.names, config.match)
+        self.reader = SirReader(spec, config)
         text, top = self.reader.width, config.channels[-1]
         self.symbols = nn.Embedding(int(spec.grid.high) + 1, config.cells) if config.symbol_table else None
         self.entities = EntityAttention(text) if config.entity_attn else None
@@ -333,8 +330,6 @@ class Sir(ReasoningPolicy):
     def respond(self, inputs: Inputs, memory: Tensor | None = None) -> PolicyOutput:
         hidden, seen = self._perceive(inputs)
         if self.tracker is not None:
-            if memory is None:
-                memory = self.initial_memory(len(hidden))
             hidden, memory = self._track(self.tracker, hidden, memory)
         decided = self._decide(hidden, seen, inputs, memory)
         return decided._replace(aux=attention_to_text(seen.weights, inputs)) if self.reader.has_manual else decided
@@ -401,10 +396,10 @@ class Sir(ReasoningPolicy):
         activation = torch.tanh if self.config.head == "linear" else F.relu
         return activation(self.final(pooled)), seen
 
-    def _track(self, tracker: nn.LSTMCell, hidden: Tensor, memory: Tensor) -> tuple[Tensor, Tensor]:
+    def _track(self, tracker: nn.LSTMCell, hidden: Tensor, memory: Tensor | None) -> tuple[Tensor, Tensor]:
         """H' = H + LSTM(H, state) and the next state, in float32 under autocast too: it sums up over an episode."""
         with torch.autocast(hidden.device.type, enabled=False):
-            after = tracker(hidden.float(), memory.unbind(1))
+            after = tracker(hidden.float(), None if memory is None else memory.unbind(1))
         return hidden + after[0], torch.stack(after, 1)
 
     def _decide(self, hidden: Tensor, seen: Seen, inputs: Inputs, memory: Tensor | None) -> PolicyOutput:

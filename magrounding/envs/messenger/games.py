@@ -173,13 +173,11 @@ class MessengerGame(WorldOptions):
                 f"{self.agents} agents need {1 + 2 * self.agents} cells around the middle, the board has "
                 f"{len(STARTING_CELLS)}: at most {most} agents"
             )
-        if self.layout != STATEMENTS and self.game_id:
+        if self.game_id and (self.omission or self.layout != STATEMENTS):
             raise ConfigurationError(
-                f"game_id makes the manual one line of symbols, which has no layout {self.layout!r}: leave out the one "
-                "or the other"
+                "game_id makes the manual one line of symbols, and omission and layout are about descriptions: "
+                "leave out game_id, or both of these"
             )
-        if self.omission and self.game_id:
-            raise ConfigurationError("omission leaves out descriptions, and with game_id there are none: leave out one")
 
     @property
     @abstractmethod

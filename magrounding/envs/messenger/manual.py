@@ -160,12 +160,6 @@ def _parse_cells(content: bytes, path: Path) -> Cells:
     return {cell: tuple(sentences) for cell, sentences in cells.items()}
 
 
-def missing_sentences(folder: str | None, text: str, cell: Cell, why: str) -> DataNotFound:
-    """The error for a cell without sentences."""
-    where = "our templates" if folder is None else Path(folder) / _file(text)
-    return DataNotFound(f"{where}: no sentence for {' → '.join(cell)}, which {why}")
-
-
 @lru_cache(maxsize=64)
 def sentence_tables(
     corpus: Corpus, cells: tuple[tuple[str, ...], ...], *, stream: bool

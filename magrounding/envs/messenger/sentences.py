@@ -18,7 +18,8 @@ import numpy as np
 
 from magrounding.brief import brief
 from magrounding.envs.messenger.arrays import ENEMY, ENTITIES, GOAL, IMMOVABLE, MESSAGE, MOVEMENTS, ROLES, UNKNOWN
-from magrounding.envs.messenger.manual import CELLS, TEXTS, Cell, Corpus, find_corpus, missing_sentences
+from magrounding.envs.messenger.manual import CELLS, TEXTS, Cell, Corpus, find_corpus
+from magrounding.errors import DataNotFound
 
 _MANY = (
     ("queen", "robot", "ship", "thief"),
@@ -102,9 +103,10 @@ def sentences_of(game: MessengerGame) -> tuple[tuple[str, ...], ...]:
             continue
         substitute = _substitute(corpus, text, cells) if game.manual == "reassigned" else ()
         if not substitute:
-            stage = f"the games of stage {getattr(game, 'stage', '')}, split {game.split},"
-            reassigned = " with a reassigned manual" if game.manual == "reassigned" else ""
-            raise missing_sentences(game.corpus, text, cells[0], f"{stage} need{reassigned}")
+            raise DataNotFound(
+                f"{corpus.source}: no sentence of {text} for {' → '.join(cells[0])}, which the games of stage "
+                f"{getattr(game, 'stage', '')}, split {game.split}, need with a {game.manual} manual"
+            )
         found[cells[0]] = substitute
     return tuple(found[cell] for cell in CELLS)
 

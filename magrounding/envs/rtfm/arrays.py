@@ -45,14 +45,12 @@ class Rules(NamedTuple):
     agents: int
     monsters: int
     items: int
-    targets: int
     size: int
     occupants: int
     max_cycles: int
     moving: bool
     individual_death: bool
     leave_item: bool
-    monsters_first: bool
     resample_text: bool
     shuffle_manual: bool
     statements: int

@@ -66,7 +66,7 @@ def move_all(rules, key, scalars, entities):
         for m in range(n, movers):
             if entities[m, PRESENT]:
                 entities[m, MOVE] = _choose_move(m, n, rules.size, rules.chase_squared, key, scalars, entities)
-        if rules.monsters_first:
+        if rules.letters:
             _draw_turns(0, n, movers, key, scalars, entities)
             _draw_turns(movers - n, 0, n, key, scalars, entities)
         else:

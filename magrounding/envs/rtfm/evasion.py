@@ -132,7 +132,7 @@ def weigh(rules, tables, actors, scratch, values):
             row, column = actors[a, ROW] - 1 + ROW_STEP[move], actors[a, COLUMN] - 1 + COLUMN_STEP[move]
             if inside(row, column, side):
                 values[a, move] = _outlook(
-                    a, move, target, item, side, n, k, rules.monsters_first, actors, tables, threat, seen, odds, single
+                    a, move, target, item, side, n, k, rules.letters, actors, tables, threat, seen, odds, single
                 )
                 if move != STAY:
                     cell = row * side + column

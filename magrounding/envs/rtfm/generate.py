@@ -35,7 +35,7 @@ def start_games(first, last, rules, tables, games, manual, goal, out):
         scalars[arrays.STEP] = 0
         scalars[arrays.DRAWS] = 0
         scalars[arrays.OUTCOME] = RUNNING
-        scalars[arrays.TARGETS_LEFT] = rules.targets
+        scalars[arrays.TARGETS_LEFT] = rules.agents
         if rules.letters:
             _draw_letters(keys[TASK], tables, scalars, entities)
         else:
@@ -204,10 +204,10 @@ def draw_task(key, rules, tables, scalars, entities):
     scalars[arrays.DISTRACTOR_TEAM] = other_team
     order = tables.element_orders[below(key, 3, tables.element_orders.shape[0])]
     # A distractor takes the last element of the order.
-    distinct = 3 if rules.monsters + rules.items > 2 * rules.targets else 4
-    for t in range(rules.targets + 1):
+    distinct = 3 if rules.monsters + rules.items > 2 * rules.agents else 4
+    for t in range(rules.agents + 1):
         counter = 4 + 4 * t
-        is_target = t < rules.targets
+        is_target = t < rules.agents
         element = order[3]
         if is_target:
             element = order[t if t < distinct else below(key, counter, distinct)]
@@ -236,20 +236,20 @@ def draw_twin(key, rules, tables, scalars, entities):
     name and the distractor's exchange their teams, if no other target has this name.
     """
     n, first = rules.agents, rules.agents
-    distractor = n + rules.targets
+    distractor = n + rules.agents
     ways = tables.elements.shape[0]
     attempt = 0
     while True:
         draw_task(hash64(key, _TRY + attempt), rules, tables, scalars, entities)
-        of_teams = rules.monsters > rules.targets and below(key, attempt, 2) == 1
+        of_teams = rules.monsters > rules.agents and below(key, attempt, 2) == 1
         attempt += 1
         one = entities[first, arrays.ELEMENT]
-        other = entities[n + rules.monsters + rules.targets, arrays.ELEMENT]  # the bad item's is the distractor's
+        other = entities[n + rules.monsters + rules.agents, arrays.ELEMENT]  # the bad item's is the distractor's
         scalars[arrays.EXCHANGED] = 4 * one + other
         teams, elements = scalars[arrays.TEAM_DIVISION], scalars[arrays.ELEMENT_DIVISION]
         if of_teams:
             unique = True
-            for t in range(1, rules.targets):
+            for t in range(1, rules.agents):
                 unique = unique and entities[n + t, arrays.WORD_2] != entities[first, arrays.WORD_2]
             if not unique:
                 continue

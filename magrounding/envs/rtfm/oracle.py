@@ -52,7 +52,7 @@ class Oracle(WorldOracle[RTFMWorld]):
         rules = self._world._rules
         self._pursuit = None
         if rules.moving:
-            self._pursuit = _solve_pursuit(min(rules.size - 2, MAX_SIDE), rules.chase_squared, rules.monsters_first)
+            self._pursuit = _solve_pursuit(min(rules.size - 2, MAX_SIDE), rules.chase_squared, rules.letters)
             self.costs_to_go = np.zeros(self._labels.shape, np.float32)
 
     def _label(self, rows: np.ndarray) -> None:

@@ -55,7 +55,8 @@ def solve(side, chase_squared, monsters_first, representatives, armed, seeking, 
 
     Args:
         side: width of the interior, in cells.
-        chase_squared, monsters_first: as in `Rules`; with `monsters_first` there is a single monster, and the last axis
+        chase_squared: as in `Rules`.
+        monsters_first: `Rules.letters`: there is a single monster, and the last axis
             of the tables has the one place for "no second monster".
         representatives: [orbits] int64, the items' cells to solve `seeking` for.
         armed, seeking, evading: zeros.

@@ -109,11 +109,6 @@ def _texts_of(split: str) -> tuple[str, ...]:
     return (PARAPHRASE,) if split == PARAPHRASE else (TRAIN, split) if split in TEXTS[2:] else (TRAIN,)
 
 
-def template_set(language: bool, held_out: bool) -> str:
-    """Name of the set of our plain statements that a document is written with."""
-    return ("language" if language else "plain") + ("_held_out" if held_out else "")
-
-
 @cache
 def our_sentences(language: bool) -> Sentences:
     """Ours, with plain statements of one shape each or in templated language."""
@@ -121,8 +116,8 @@ def our_sentences(language: bool) -> Sentences:
         json.loads(files("magrounding.envs.rtfm").joinpath(f"data/{name}.json").read_text(encoding="utf-8"))
         for name in ("templates", "constructions")
     )
-    for split, held_out in ((TRAIN, False), (PARAPHRASE, True)):
-        content[split] = {PLAIN: plain[template_set(language, held_out)], **content[split]}
+    for split, ending in ((TRAIN, ""), (PARAPHRASE, "_held_out")):
+        content[split] = {PLAIN: plain[("language" if language else "plain") + ending], **content[split]}
     return Sentences(*_parse_content(content))
 
 

@@ -149,14 +149,12 @@ def _make_rules(game: RtfmGame, digest: str | None) -> arrays.Rules:
         agents=n,
         monsters=task.monsters(n),
         items=task.items(n),
-        targets=n,
         size=game.size,
         occupants=game.occupants,
         max_cycles=game.max_cycles,
         moving=task.moving,
         individual_death=game.death == "individual",
         leave_item=game.drop_mode == "left",
-        monsters_first=bool(task.letters),
         resample_text=game.resample_text,
         shuffle_manual=game.shuffle_manual,
         statements=num_statements(task),
@@ -178,11 +176,15 @@ def _make_rules(game: RtfmGame, digest: str | None) -> arrays.Rules:
 
 def make_tables(game: RtfmGame, sentences: Sentences) -> arrays.Tables:
     """Everything that generation and description look up for one task, split and size of map."""
-    background = np.zeros((game.size, game.size, 2 * game.occupants), np.int16)
-    background[..., 0] = WALL_ID
-    background[1:-1, 1:-1, 0] = EMPTY_ID
-    tables = _letters(game) if game.kind.letters else _monsters(game, sentences)
-    return tables._replace(background=background.reshape(-1))
+    return _letters(game) if game.kind.letters else _monsters(game, sentences)
+
+
+def _background(game: RtfmGame) -> np.ndarray:
+    """The bare map, flat."""
+    cells = np.zeros((game.size, game.size, 2 * game.occupants), np.int16)
+    cells[..., 0] = WALL_ID
+    cells[1:-1, 1:-1, 0] = EMPTY_ID
+    return cells.reshape(-1)
 
 
 @lru_cache(maxsize=8)
@@ -213,7 +215,7 @@ def _monsters(game: RtfmGame, sentences: Sentences) -> arrays.Tables:
         team_sentences=table(TEAM, monsters, TEAMS, stream),
         element_sentences=table(MODIFIER, modifiers, ELEMENTS, stream),
         goal_sentences=table(GOAL, [()], TEAMS, False),
-        background=_NOTHING[0, 0],
+        background=_background(game),
         prose=make_prose(game, vocabulary, sentences, words),
     )
 
@@ -243,7 +245,7 @@ def _letters(game: RtfmGame) -> arrays.Tables:
         team_sentences=_NOTHING[None],
         element_sentences=np.stack([*map(vocabulary.encode, sentences)]).reshape(1, 3, len(cycles), -1),
         goal_sentences=vocabulary.encode(DRAGON_GOAL)[None, None, None],
-        background=_NOTHING[0, 0],
+        background=_background(game),
         prose=_NO_PROSE,
     )
 

@@ -1,4 +1,8 @@
-"""QMIX (Rashid et al. 2018): the agent network, convolutions over the grid and a GRU without text, and the mixers."""
+"""QMIX (Rashid et al. 2018): agent networks and mixers.
+
+An agent network is convolutions over the grid and a GRU without text, or, which neither paper has, relread's body: a
+Q-network that reads.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +18,10 @@ from torch import Tensor, nn
 
 from magrounding.agents.document_policy import Inputs
 from magrounding.agents.modules import around, distance_map, embed_cells, mlp
-from magrounding.agents.policy import Accepts, Batch, Policy, PolicyOutput, TextEncoding, mask_logits
+from magrounding.agents.policy import ATTENTION, Accepts, Batch, Policy, PolicyOutput, TextEncoding, mask_logits
+from magrounding.agents.relread.network import Relread, RelreadConfig
+from magrounding.agents.remapping import within
+from magrounding.errors import ConfigurationError
 from magrounding.schema import Count, Natural, Options
 from magrounding.spec import EnvSpec
 
@@ -49,10 +56,6 @@ class QNetwork(Policy):
         return own
 
     @abstractmethod
-    def encode_text(self, manual: Tensor, goal: Tensor) -> TextEncoding:
-        """Encode U distinct documents, see `DocumentPolicy.encode_text`."""
-
-    @abstractmethod
     def evaluate(
         self, inputs: Inputs, who: Tensor, last_action: Tensor, hidden: Tensor, real: Tensor
     ) -> tuple[Tensor, Tensor]:
@@ -76,7 +79,7 @@ class QNetwork(Policy):
         return hidden if hidden.shape[1] else None
 
     def encode(self, name: str, ids: Mapping[str, Tensor]) -> TextEncoding:
-        return self.encode_text(ids["manual"], ids["goal"])
+        return {}
 
     def forward(self, batch: Batch) -> PolicyOutput:
         """Act on T steps, one after another; `value` is that of the best action."""
@@ -171,9 +174,6 @@ class QmixAgent(QNetwork):
         self.memory = nn.GRU(config.hidden, config.hidden)
         self.q = nn.Linear(config.hidden, spec.num_actions)
 
-    def encode_text(self, manual: Tensor, goal: Tensor) -> TextEncoding:
-        return {}
-
     def initial_hidden(self, num_games: int) -> Tensor:
         return self.who.new_zeros(num_games, self.config.hidden)
 
@@ -197,6 +197,58 @@ class QmixAgent(QNetwork):
         return self.look(square.permute(0, 2, 3, 1))
 
 
+class QmixRelread(QNetwork):
+    """Action values by the body of relread, without memory.
+
+    Its two heads become those of a dueling network (Wang et al. 2016, eq. 9): Q = V + A − mean A.
+
+    Raises:
+        ConfigurationError: an environment that it is not made for, or the option motion, which takes a memory.
+    """
+
+    defaults = RelreadConfig()
+    looks_at = ("grid", "position", "inventory", "action_mask", "teammates")
+    accepts = Relread.accepts
+
+    def __init__(self, spec: EnvSpec, config: RelreadConfig) -> None:
+        super().__init__(spec)
+        if config.motion:
+            raise ConfigurationError("qmix_relread remembers nothing, so it sees no motion: set its option motion to 0")
+        self.config = config = config.for_world(spec)
+        self.reader = Relread(spec, config)
+        self.depends_on_names = self.reader.depends_on_names
+        self.word_rows = within("reader", self.reader.word_rows)
+        self.agent = nn.Linear(spec.num_agents, config.hidden, bias=False)
+
+    def encode(self, name: str, ids: Mapping[str, Tensor]) -> TextEncoding:
+        return self.reader.encode(name, ids)
+
+    def relate_words(self, text: TextEncoding, subjects: Tensor, names: Tensor) -> Tensor:
+        return self.reader.relate_words(text, subjects, names)
+
+    def forward(self, batch: Batch) -> PolicyOutput:
+        """Act, see `QNetwork.forward`; `aux` has ATTENTION."""
+        output, shape = super().forward(batch), batch.restarts.shape
+        seen = {name: batch.observation[name].flatten(0, 1) for name in self.looks_at if name in batch.observation}
+        read = batch.texts["document"]
+
+        def attention() -> Tensor:
+            things = self.reader.find(seen)
+            return self.reader.attention(things, read.encoding, read.index.flatten()).unflatten(0, shape)
+
+        return output._replace(aux={ATTENTION: attention})
+
+    def evaluate(
+        self, inputs: Inputs, who: Tensor, last_action: Tensor, hidden: Tensor, real: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        observation, text, document = inputs
+        things = self.reader.find(observation)
+        features = self.reader.relate(things, text, document)
+        advantage, value = self.reader.decide(observation, things, features, self.agent(who))
+        q = value.unsqueeze(1) + advantage - advantage.mean(1, keepdim=True)
+        return mask_logits(q.float(), observation["action_mask"]), hidden
+
+
 MIXERS = ("monotonic", "sum")
 
 StateLayout = Mapping[str, tuple[slice, tuple[int, ...]]]
@@ -213,7 +265,7 @@ class StateEncoder(nn.Module):
     It has convolutions over the grid with each agent marked, and every agent's inventory.
     """
 
-    def __init__(self, spec: EnvSpec, layout: StateLayout, maps: int = 32) -> None:
+    def __init__(self, spec: EnvSpec, layout: StateLayout, maps: int) -> None:
         super().__init__()
         self.layout = dict(layout)
         self.look = GridEncoder(spec.grid.shape, spec.vocabulary_size, _EMBEDDING, spec.num_agents, maps, _UNITS)
@@ -238,14 +290,13 @@ class MonotonicMixer(nn.Module):
     Args:
         encoder: of states.
         num_agents: n.
-        hidden: units of the mixing network.
         hypernetwork: units of the hidden ReLU layer between a state and both weights, 64 in PyMARL (`hypernet_layers` 2
             and `hypernet_embed` of its qmix.yaml); 0: one linear map, as in the paper's section on architecture.
     """
 
-    def __init__(self, encoder: StateEncoder, num_agents: int, hidden: int = 32, hypernetwork: int = 64) -> None:
+    def __init__(self, encoder: StateEncoder, num_agents: int, hypernetwork: int = 64) -> None:
         super().__init__()
-        self.encoder, self.num_agents = encoder, num_agents
+        self.encoder, self.num_agents, hidden = encoder, num_agents, 32  # units of the mixing network
         self.first_weight = _hypernetwork(encoder.width, hypernetwork, hidden * num_agents)
         self.first_bias = nn.Linear(encoder.width, hidden)
         self.second_weight = _hypernetwork(encoder.width, hypernetwork, hidden)
