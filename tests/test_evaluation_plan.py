@@ -36,4 +36,4 @@ def test_runs_are_judged_on_sets_of_their_environment(sets, monkeypatch):
     settings = tiny_settings(**known)
     assert settings.entry.evaluation.reading_set == "train"
     with pytest.raises(ConfigurationError):
-        tiny_settings(**known | sets)
+        tiny_settings(**known | sets).resolve()

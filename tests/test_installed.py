@@ -40,7 +40,7 @@ def programs(tmp_path_factory):
 def folder(programs, tmp_path_factory):
     """A folder that holds nothing but a run of a few steps, in `run`."""
     folder = tmp_path_factory.mktemp("elsewhere")
-    brief = ("--preset", "quick", "--agent", "conv", "--budget", "0.001", "--games", "20", "--out", "run")
+    brief = ("--preset", "quick", "--agent", "conv", "--budget", "0.001", "--out", "run", "evaluation.games=20")
     run(programs / "magrounding", "train", *GAME, *brief, cwd=folder)
     return folder
 

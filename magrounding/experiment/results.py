@@ -153,13 +153,13 @@ class RunResults:
         return max(PLAYS, key=lambda play: total[play])
 
 
-def read_results(folder: Path) -> RunResults:
+def read_results(folder: Path | RunFolder) -> RunResults:
     """Read a run folder; nothing is played for it.
 
     Raises:
         CheckpointError: no run there, one that has measured nothing yet, or a damaged one.
     """
-    results = find_results(RunFolder(folder))
+    results = find_results(folder if isinstance(folder, RunFolder) else RunFolder(folder))
     if results is None:
         raise CheckpointError(f"{folder} holds no measurements yet: let its run go on with --resume")
     return results

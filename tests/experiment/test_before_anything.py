@@ -58,7 +58,7 @@ def test_a_network_that_the_world_refuses_is_refused_before_it_is_measured(monke
     ("command", "plays", "line"),
     [
         (record, "_recorded", ("--env", "ma_rtfm", "--stage", "s1")),
-        (pieces, "_run", ("--env", "ma_rtfm")),
+        (pieces, "make_vec", ("--env", "ma_rtfm")),
         (play, "Session", ("--env", "ma_rtfm", "--stage", "s1", "--players", "random")),
     ],
 )

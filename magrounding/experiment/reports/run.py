@@ -29,7 +29,7 @@ Place = tuple[str, str, str]
 def write_report(folder: RunFolder, display: Display | None = None) -> None:
     """Write the report and the curves of a run folder, finished or not, after the games of others that it lacks."""
     play_missing(parse_config(folder.config()).resolve(), folder, display)
-    results = read_results(folder.path)
+    results = read_results(folder)
     write_atomic(folder.curves, plot_curves(results))
     write_atomic(folder.report, report(results))
 
