@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Collection, Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from magrounding.agents.dealing import Dealer
 from magrounding.agents.policy import Auxiliary, Batch, Policy, PolicyOutput, TextEncoding
 from magrounding.agents.transfer import download, upload
 from magrounding.spec import EnvSpec
-
-if TYPE_CHECKING:
-    from magrounding.agents.matching import Dealer
-
 
 _DRAWN = "drawn"
 """In encodings: the names that documents were dealt."""

@@ -9,13 +9,14 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.parametrize import register_parametrization
 
+from magrounding.agents.dealing import POOL, Dealer
 from magrounding.agents.document_policy import Inputs
 from magrounding.errors import ConfigurationError
 from magrounding.spec import EnvSpec
 
 NAMES = ("vectors", "shared", "dealt")
 MATCHES = ("none", "equal", "learnt")
-_GAIN, _RANK, _POOL = 4.0, 32, 499
+_GAIN, _RANK = 4.0, 32
 
 
 class Matching:
@@ -107,37 +108,6 @@ class _OneVector(nn.Module):
         return table.index_select(0, self.row)
 
 
-class Dealer(nn.Module):
-    """Deals names anew: in training, each document's come from a pool, by a hash of its words.
-
-    It is the parametrization of a word table in which names and the pool, its last rows, stay as they are.
-
-    Args:
-        ranks: see `Matching`, of names and pool.
-    """
-
-    def __init__(self, ranks: Tensor) -> None:
-        super().__init__()
-        self.ranks = nn.Buffer(ranks, persistent=False)
-
-    def forward(self, table: Tensor) -> Tensor:
-        return torch.where((self.ranks > 0).unsqueeze(1), table.detach(), table)
-
-    def draw(self, manual: Tensor) -> Tensor:
-        """Return [U, 2], a shift and a stride over the pool for each of manuals [U, S, L]."""
-        words = manual.flatten(1).long()
-        mixed = words * (torch.arange(1, words.shape[1] + 1, device=words.device) * 0x9E3779B1 % 0x7FFFFFFF)
-        mixed = ((mixed ^ (mixed >> 15)) * 0x2C1B3C6D % 0xFFFFFFFB).sum(1)
-        return torch.stack((mixed % _POOL, 1 + mixed // _POOL % (_POOL - 1)), 1)
-
-    def deal(self, ids: Tensor, drawn: Tensor) -> Tensor:
-        """Return ids [N, …] with the names that were drawn [N, 2] for them."""
-        ids = ids.long()
-        ranks = self.ranks[ids]
-        shift, stride = drawn.view(-1, 2, *[1] * (ids.dim() - 1)).unbind(1)
-        return torch.where(ranks > 0, len(self.ranks) - _POOL + (shift + stride * ranks) % _POOL, ids)
-
-
 class NameReader(nn.Module):
     """A reader with a table `words` in which names have the vectors that `names` says, and what deals and matches them.
 
@@ -147,7 +117,7 @@ class NameReader(nn.Module):
 
     def __init__(self, spec: EnvSpec, width: int, names: str, match: str) -> None:
         super().__init__()
-        size = spec.vocabulary_size + _POOL * (names == "dealt")
+        size = spec.vocabulary_size + POOL * (names == "dealt")
         self.words = words = nn.Embedding(size, width, padding_idx=0)
         self.dealer: Dealer | None = None
         self.matcher: Matcher | None = None
