@@ -3,7 +3,7 @@
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -13,8 +13,6 @@ import pytest
 from magrounding.cli import sweep
 from magrounding.cli.command import BAD_INPUT, CommandLine
 from magrounding.errors import ConfigurationError
-from magrounding.experiment.config import parse_config, read_config
-from magrounding.pretrained import find_run
 from magrounding.schema import (
     INFINITE,
     Count,
@@ -32,10 +30,6 @@ from magrounding.schema import (
     load,
     options_of,
 )
-from magrounding.storage import read_json
-
-OLD_RUNS = sorted((Path(__file__).parent / "old_runs").glob("*.json"))
-"""Configurations of teams that come with the package, as the package wrote them before options were a schema."""
 
 
 @dataclass(frozen=True)
@@ -241,21 +235,3 @@ def test_keyword_arguments_of_a_function_are_options():
             option.parse("big")
     with pytest.raises(ConfigurationError):
         strict["size"].parse("0")
-
-
-@pytest.mark.parametrize("path", OLD_RUNS, ids=[path.stem for path in OLD_RUNS])
-def test_configurations_of_before_are_read(path):
-    """They had their preset inside, with what is the evaluation's now, and some options had other names."""
-    content, now = read_json(path), read_config(find_run(f"pretrained:{path.stem}"))
-    with pytest.warns(FutureWarning):
-        network = (config := parse_config(content)).make_network().config
-    assert network == now.make_network().config
-    assert replace(config, network=now.network) == now
-    assert config.preset == content["preset"]["name"]
-    assert config.evaluation.every == content["preset"]["evaluate_every"]
-    assert config.network == content["policy_options"]
-    assert config.env_options == content["env_options"]
-    assert {stage: len(phases) for stage, phases in config.phases.items()} == {
-        stage: len(phases) for stage, phases in content["preset"]["phases"].items()
-    }
-    assert parse_config(config.as_dict()) == config

@@ -25,8 +25,6 @@ from magrounding.vector import check_count
 
 REMAINING_STAGES = "*"
 Seed = Annotated[int, Meta(ge=0, lt=2**31)]
-_BEFORE: Mapping[str, Mapping[str, Any]] = {"qmix": {"hypernetwork": 0}}
-"""Algorithm → option → its value in runs before there was the option, where that is not its default."""
 RAY_WORKERS = r"^ray:[1-9][0-9]{0,2}$"
 _SMALL = 0.25
 """Part of a preset's budget below which evaluations spare time; the tables that we publish have this much or more."""
@@ -278,9 +276,6 @@ def parse_config(content: Mapping[str, Any]) -> RunConfig:
         RegistrationError: a run in an environment or of an agent that is not registered here.
     """
     try:
-        if isinstance(content["preset"], Mapping):
-            content = _of_version_0(content)
-        content = {**content, "phases": _as_before(content["phases"])}
         config = load(RunConfig, {name: content[name] for name in options_of(RunConfig) if name in content})
         config.resolve()
         return config
@@ -288,37 +283,3 @@ def parse_config(content: Mapping[str, Any]) -> RunConfig:
         raise
     except (KeyError, TypeError, AttributeError, ConfigurationError) as error:
         raise CheckpointError(f"the run's config.json is damaged, or of another version: {error}") from None
-
-
-def _as_before(phases: Mapping[str, Any]) -> dict[str, Any]:
-    """The phases of a file, with what learners did before options that it lacks."""
-
-    def completed(learner: Mapping[str, Any]) -> dict[str, Any]:
-        return {**_BEFORE.get(learner[AlgorithmConfig.tag], {}), **learner}
-
-    return {
-        stage: [{**phase, "learner": completed(phase["learner"])} for phase in of_stage]
-        for stage, of_stage in phases.items()
-    }
-
-
-def _of_version_0(content: Mapping[str, Any]) -> dict[str, Any]:
-    """Convert a file that was written when a run had its preset inside."""
-    preset = dict(content["preset"])
-    preset["every"] = preset.pop("evaluate_every")
-    own = options_of(RunConfig)
-    config = {name: value for name, value in preset.items() if name in own}
-    config |= {name: value for name, value in content.items() if name in own}
-    evaluation = {name: preset[name] for name in options_of(EvaluationConfig) if name in preset}
-    env_options = {name: value for name, value in content["env_options"].items() if name != "agents"}
-    phases = {  # renamed without a warning: most teams that come with the package are of that version
-        stage: [{Phase.renamed.get(name, name): value for name, value in phase.items()} for phase in of_stage]
-        for stage, of_stage in preset["phases"].items()
-    }
-    return config | {
-        "phases": phases,
-        "preset": preset["name"],
-        "network": content["policy_options"],
-        "env_options": env_options,
-        "evaluation": evaluation,
-    }

@@ -26,9 +26,7 @@ class _Config(Struct):
     env_options: dict[str, Any]
     seeds: Annotated[list[int], Meta(min_length=1)]
     stages: Annotated[list[str], Meta(min_length=1)]
-    network: dict[str, Any] | None = None
-    policy_options: dict[str, Any] = {}
-    """`network`, as it was called before."""
+    network: dict[str, Any]
 
 
 def load_team(
@@ -55,7 +53,6 @@ def load_team(
     except ValidationError as error:
         raise CheckpointError(f"{run.config_file} is damaged: {error}") from None
     env, seeds = env_entry(config.env), list(map(str, config.seeds))
-    network = config.policy_options if config.network is None else config.network
     folder = run.seed(check_choice("seed of this run", seeds[0] if seed is None else str(seed), seeds), len(seeds))
     trained, halfway = [name for name in config.stages if folder.is_trained(name)], folder.trained_phases()
     if not trained and not halfway:
@@ -64,14 +61,14 @@ def load_team(
         )
     stage = check_choice(f"trained stage of {folder.path}", stage or (trained or halfway)[-1], [*trained, *halfway])
     spec = env.describe(**{**config.env_options, **env.with_stage(stage.split("/")[0])})
-    first = build_policy(config.agent, spec, network, seed=0)
+    first = build_policy(config.agent, spec, config.network, seed=0)
     known = None if reads_any_words(first) else spec.vocabulary_hash
     weights, _ = load_weights(folder.weights(stage), env=env.id, vocabulary_hash=known, num_agents=config.agents)
     if not run.about.exists() and any(each.dtype is torch.float16 for state in weights for each in state.values()):
         raise CheckpointError(
             f"{run} lacks {run.about.name}: a team of which only a part was published; publish it again"
         )
-    policies = [first, *(build_policy(config.agent, spec, network, seed=0) for _ in weights[1:])]
+    policies = [first, *(build_policy(config.agent, spec, config.network, seed=0) for _ in weights[1:])]
     for policy, state in zip(policies, weights, strict=True):
         fit_weights(policy, state, folder.weights(stage))
         policy.to(device).eval()

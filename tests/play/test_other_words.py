@@ -108,7 +108,7 @@ def _play(team, env):
 def test_weights_are_refused_for_their_vocabulary_where_they_are_about_words(tmp_path):
     for name, options in (("any", {}), ("own", {"similarity": 4})):
         config = {"env": "messenger", "agent": "relread", "agents": 1, "stages": ["s1"], "seeds": [0]}
-        config |= {"env_options": {}, "policy_options": options}
+        config |= {"env_options": {}, "network": options}
         record = {"env": "messenger", "vocabulary": "of another day"}
         save_weights(tmp_path / name / "s1", [policy_of("relread", **options).state_dict()], record)
         (tmp_path / name / "config.json").write_text(json.dumps(config))
