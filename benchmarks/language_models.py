@@ -164,7 +164,7 @@ def _world(arguments: Arguments, name: str, controls: Sequence[str], asked: Sequ
     entry = env_entry(env)
     games = EvaluationArguments(env=env, stage=stage or None)
     limit = {} if arguments.max_cycles is None else {"max_cycles": arguments.max_cycles}
-    true = {**games.options(), **limit}
+    true = games.chosen_games().but(**limit).options
     rules, sets = entry.evaluation.rules_text, entry.evaluation.sets_of(games.named_stage)
     options: dict[str, Mapping[str, Any]] = {TRUE: true}
     if "manual" in entry.options:

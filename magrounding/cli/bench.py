@@ -18,10 +18,10 @@ from magrounding.cli.options import (
     assign_paths,
     assignments,
     choose_workers,
-    configure,
     parse_env_options,
 )
 from magrounding.cli.speed import Speed, creation_cost, machine, single_speed, vector_rates
+from magrounding.envs.make import Game
 from magrounding.schema import Count, Natural, Positive, has, parsed
 from magrounding.storage import check_place, write_json
 from magrounding.threads import available_cores
@@ -75,6 +75,7 @@ def check(options: Arguments) -> None:
     """Raise a ConfigurationError for what cannot work, before anything is measured or started."""
     if options.json is not None:
         check_place(options.json)
+    _games(options).spec.require_memory(options.num_envs)
     for asked in (options.workers, options.beside_workers):
         _workers(options, asked)
     from magrounding.experiment.beginning import check_run
@@ -90,27 +91,27 @@ def check(options: Arguments) -> None:
 def run(options: Arguments, line: CommandLine) -> dict[str, Any]:
     """Measure everything, printing each number as it comes, and return what the JSON file holds."""
     check(options)
-    env_options, workers = _env_options(options), _workers(options, options.workers)
+    games, workers = _games(options), _workers(options, options.workers)
     threads = options.threads or available_cores()
     results: dict[str, Any] = {
         "env": options.env,
-        "options": env_options,
+        "options": games.options,
         "num_envs": options.num_envs,
         "threads": threads,
         **({"workers": workers} if workers else {}),
         "machine": machine(),
     }
-    named = ", ".join(f"{name}={value}" for name, value in env_options.items())
+    named = ", ".join(f"{name}={value}" for name, value in games.options.items())
     print(f"{options.env} ({named}), {results['machine']['cores']} cores, load {results['machine']['load_average']}")
 
     with get_context("spawn").Pool(1) as pool:  # a fresh process: nothing is loaded, no memory has been used yet
-        results["creation"] = cost = pool.apply(creation_cost, (options.env, env_options))
+        results["creation"] = cost = pool.apply(creation_cost, (games.id, games.options))
     print(
         f"create one game        {cost['create_seconds']:.3f} s, first reset {cost['first_reset_seconds']:.3f} s, "
         f"{cost['megabytes']:.0f} MB"
     )
     ways = [workers] if options.beside_workers is None else [workers, _workers(options, options.beside_workers)]
-    rates = vector_rates(options.env, env_options, options.num_envs, threads, ways, options.seconds)
+    rates = vector_rates(games, options.num_envs, threads, ways, options.seconds)
     for way, name, found in zip(ways, ("", "_beside"), zip(*rates, strict=True), strict=False):
         speed = Speed.of(found)
         results[f"vector_env{name}_steps_per_second"] = asdict(speed)
@@ -120,7 +121,7 @@ def run(options: Arguments, line: CommandLine) -> dict[str, Any]:
         ratio = Speed.of([beside / own for own, beside in rates])
         results |= {"beside_workers": ways[1], "vector_env_ratio": asdict(ratio)}
         print(f"workers={ways[1]} by {ways[0]}  {ratio.median:.2f}  ({ratio.slowest:.2f} … {ratio.fastest:.2f})")
-    speed = single_speed(options.env, env_options, options.seconds)
+    speed = single_speed(games, options.seconds)
     results["single_env_steps_per_second"] = asdict(speed)
     print(f"one game (PettingZoo)  {speed}  env steps", flush=True)
     if options.learner is not None:
@@ -221,19 +222,18 @@ def _asked(options: Arguments) -> tuple[dict[str, Any], Asked]:
     return parse_env_options({k: v for k, v in asked.items() if k not in others}, options.entry, {}), others
 
 
-def _env_options(options: Arguments) -> dict[str, Any]:
-    return {**options.stage_options(), **_asked(options)[0]}
+def _games(options: Arguments) -> Game:
+    return Game.of(options.env, {**options.stage_options(), **_asked(options)[0]})
 
 
 def _workers(options: Arguments, asked: int | str | None) -> int | str:
-    return choose_workers(asked, configure(options.entry, _env_options(options)))
+    return choose_workers(asked, _games(options))
 
 
 def _learner_settings(options: Arguments) -> RunConfig:
     from magrounding.experiment.config import make_config
 
-    stage = _env_options(options).get(options.entry.stage_option, "")
-    settings = make_config(options.env, options.learner or "", options.agents, options.preset, (stage,))
+    settings = make_config(options.env, options.learner or "", options.agents, options.preset, (options.named_stage,))
     env_options = {**settings.env_options, **_asked(options)[0]}
     return replace(settings, env_options=env_options, workers=_workers(options, options.workers))
 

@@ -138,7 +138,7 @@ def _in_games(
     first = check_choice(f"evaluation set of {entry.id}", next(iter(sets or known)), known)
     game = changed.game(first)  # of a set that is played: a corpus need not have others
     changed = changed.reading(game, f"games with {dict(options)} show: leave out env.NAME=VALUE")
-    return replace(changed, settings=replace(run.settings, workers=choose_workers(workers, game.config)))
+    return replace(changed, settings=replace(run.settings, workers=choose_workers(workers, game)))
 
 
 def _with_teammate(folders: dict[str, Path], teammate: str) -> str:

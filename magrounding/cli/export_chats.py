@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from magrounding.cli.command import CommandLine
-from magrounding.cli.game_arguments import EnvArguments, QuietArguments
-from magrounding.cli.options import assignments, configure, first_seed, parse_env_options
-from magrounding.envs.make import make_vec
+from magrounding.cli.game_arguments import LearningArguments, QuietArguments
+from magrounding.cli.options import first_seed
+from magrounding.envs.make import Game
 from magrounding.errors import ConfigurationError, check_choice
 from magrounding.experiment.match import ROWS, play_batch
 from magrounding.experiment.progress import Display
@@ -21,15 +20,14 @@ from magrounding.play.lineup import Lineup
 from magrounding.play.owner import new_file
 from magrounding.play.recording import RECORDING_SEED
 from magrounding.play.saved_games import SavedEpisode, open_env, read_episodes, replayed
-from magrounding.registry import describe, env_entry
-from magrounding.schema import Count, Natural
+from magrounding.registry import env_entry
 from magrounding.storage import json_text, write_atomic
 from magrounding.threads import plan_threads, using
 from magrounding.vector import VectorEnv
 
 
 @dataclass(frozen=True, kw_only=True)
-class Arguments(QuietArguments, EnvArguments):
+class Arguments(QuietArguments, LearningArguments):
     """Write games as chats, a line of JSON for each agent of a game, with the messages that a language model has."""
 
     env: str = ""
@@ -41,12 +39,6 @@ class Arguments(QuietArguments, EnvArguments):
     saved: Path | None = None
     """Saved games of teams or people instead, as `match`, `play` and `serve` write them; they have their own
     environment, options and number. (default: none, games are played)"""
-    games: Count = 1000
-    """Games to play."""
-    split: str = "train"
-    """Split of the games, where the environment has some; it stands in each line."""
-    seed: Natural = 0
-    """Seed of the games."""
     won: bool = False
     """Write only games that were won."""
     prompt: str = "naive"
@@ -101,30 +93,19 @@ def _games(arguments: Arguments) -> tuple[VectorEnv, Sequence[str], Iterator[Sav
         return vec, header.players, checked, len(episodes)
     if not arguments.env:
         raise ConfigurationError("name an environment with --env, or a file of saved games with --saved")
-    options, first = _options(arguments), first_seed(RECORDING_SEED, arguments.seed)
-    agents = describe(configure(arguments.entry, options)).num_agents
-    lineup = Lineup.parse(arguments.players, agents)
+    games, first = arguments.chosen_games(), first_seed(RECORDING_SEED, arguments.seed)
+    lineup = Lineup.parse(arguments.players, games.spec.num_agents)
     if lineup.people:
         raise ConfigurationError("people play with `magrounding play` or `serve`; --saved takes their games")
     names = list(map(str, lineup.players))
-    vec = make_vec(arguments.env, 1, **options)
+    vec = games.make_vec(1)
     lineup.build_actor(vec, first)  # a player that cannot play is refused before any game
-    return vec, names, _played(arguments, lineup, options, first), arguments.games
+    return vec, names, _played(arguments, lineup, games, first), arguments.games
 
 
-def _options(arguments: Arguments) -> Mapping[str, Any]:
-    entry = arguments.entry
-    split = {"split": arguments.split} if "split" in entry.options else {}
-    own = parse_env_options(assignments(arguments.paths), entry, {"split": "--split"})
-    return {**arguments.stage_options(), **split, **own}
-
-
-def _played(arguments: Arguments, lineup: Lineup, options: Mapping[str, Any], first: int) -> Iterator[SavedEpisode]:
+def _played(arguments: Arguments, lineup: Lineup, games: Game, first: int) -> Iterator[SavedEpisode]:
     """Play games in batches, and yield them in the order of their seeds."""
     rows = min(arguments.games, arguments.entry.evaluation.max_envs or ROWS)
-    with (
-        using(plan_threads(1, rows)),
-        closing(make_vec(arguments.env, rows, **options)) as vec,
-    ):
+    with using(plan_threads(1, rows)), closing(games.make_vec(rows)) as vec:
         for start in range(0, arguments.games, rows):
             yield from play_batch(lineup, vec, first + start)[: arguments.games - start]

@@ -5,19 +5,22 @@ A command's own arguments inherit from these; one whose help differs is defined 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated, Any
 
 from msgspec import Meta
 
 from magrounding.cli.options import Paths, assignments, parse_env_options
+from magrounding.envs.make import Game
 from magrounding.errors import ConfigurationError, check_choice
 from magrounding.play.evaluate import GREEDY, PLAYS
 from magrounding.play.language_models.models import read_models
 from magrounding.play.language_models.player import LanguageModels
 from magrounding.registry import EnvEntry, env_entry
-from magrounding.schema import Count
+from magrounding.schema import Count, Natural
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,6 +56,28 @@ class EnvArguments:
             raise ConfigurationError(f"{entry.id} is played by one agent, got {self.agents}")
         return options
 
+    def games_with(self, split: Mapping[str, Any], others: Mapping[str, Any] = MappingProxyType({})) -> Game:
+        """Return the games of a `split`, with `others` where nobody chose; ConfigurationError for what cannot be."""
+        own = parse_env_options(assignments(self.paths), self.entry, dict.fromkeys(split, "--split"))
+        return Game.of(self.env, {**others, **self.stage_options(), **split, **own})
+
+
+@dataclass(frozen=True, kw_only=True)
+class LearningArguments(EnvArguments):
+    """Games to learn from."""
+
+    games: Count = 1000
+    """Games to play."""
+    split: str = "train"
+    """Split of the games, where the environment has some; the file names it, and a run learns only from
+    its own."""
+    seed: Natural = 0
+    """Seed of the games."""
+
+    def chosen_games(self, others: Mapping[str, Any] = MappingProxyType({})) -> Game:
+        """Return the games; arguments and errors as of `games_with`."""
+        return self.games_with({"split": self.split} if "split" in self.entry.options else {}, others)
+
 
 @dataclass(frozen=True, kw_only=True)
 class EvaluationArguments(EnvArguments):
@@ -61,13 +86,11 @@ class EvaluationArguments(EnvArguments):
     split: str | None = None
     """Evaluation set the games are from. (default: the one that the environment keeps from training)"""
 
-    def options(self) -> dict[str, Any]:
-        """Return the options of the environment; ConfigurationError for a name or a value that cannot be."""
-        entry, stage = self.entry, self.named_stage
-        sets = entry.evaluation.sets_of(stage)
-        chosen = sets[check_choice("split", self.split or entry.evaluation.held_out_set(stage), tuple(sets))]
-        own = parse_env_options(assignments(self.paths), entry, dict.fromkeys(chosen, "--split"))
-        return {**self.stage_options(), **chosen, **own}
+    def chosen_games(self) -> Game:
+        """Return the games; ConfigurationError for a name or a value that cannot be."""
+        evaluation, stage = self.entry.evaluation, self.named_stage
+        sets = evaluation.sets_of(stage)
+        return self.games_with(sets[check_choice("split", self.split or evaluation.held_out_set(stage), tuple(sets))])
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,14 +15,13 @@ from magrounding.cli.game_arguments import (
     QuietArguments,
     WorkerArguments,
 )
-from magrounding.cli.options import Paths, choose_workers, configure, first_seed
+from magrounding.cli.options import Paths, choose_workers, first_seed
 from magrounding.errors import ConfigurationError
 from magrounding.experiment.match import MATCH_SEED, play_match
 from magrounding.experiment.progress import Display
 from magrounding.experiment.reports.match import check_replies, match_report, plot_match, to_json
 from magrounding.experiment.tables import say
 from magrounding.play.lineup import Lineup
-from magrounding.registry import describe
 from magrounding.schema import Count, Natural
 from magrounding.storage import check_place, write_atomic, write_json
 from magrounding.threads import plan_threads, using
@@ -59,19 +58,17 @@ class Arguments(QuietArguments, WorkerArguments, LanguageModelArguments, ActionA
 def run(arguments: Arguments, line: CommandLine) -> None:
     """Play, print the table, write the files."""
     greedy = arguments.greedy
-    seed, entry, options = first_seed(MATCH_SEED, arguments.seed), arguments.entry, arguments.options()
-    config = configure(entry, options)
-    models, agents = arguments.language_models(ask_facts=arguments.ask_facts), describe(config).num_agents
+    seed, games = first_seed(MATCH_SEED, arguments.seed), arguments.chosen_games()
+    models, agents = arguments.language_models(ask_facts=arguments.ask_facts), games.spec.num_agents
     lineups = [Lineup.parse(text, agents, models) for text in arguments.players]
     if not lineups:
         raise ConfigurationError("a match needs at least one line-up: name players with --players")
-    stage = options.get(entry.stage_option)
-    folder = arguments.out or Path("runs") / "-".join(filter(None, (NAME, entry.id, stage)))
+    folder = arguments.out or Path("runs") / "-".join(filter(None, (NAME, games.id, arguments.named_stage)))
     check_place(folder / f"{NAME}.json")
-    workers = choose_workers(arguments.workers, config)
+    workers = choose_workers(arguments.workers, games)
     plan = plan_threads(1, arguments.games)
     with closing(models), using(plan), Display(quiet=arguments.quiet) as display:
-        results = play_match(entry.id, options, lineups, arguments.games, folder, seed, greedy, workers, display)
+        results = play_match(games.id, games.options, lineups, arguments.games, folder, seed, greedy, workers, display)
     report = match_report(results, f"{NAME}.png", str(line))
     write_json(folder / f"{NAME}.json", to_json(results, str(line), versions()))
     write_atomic(folder / f"{NAME}.png", plot_match(results))

@@ -9,12 +9,13 @@ import tyro
 
 from magrounding.cli.command import items
 from magrounding.errors import ConfigurationError, check_choice
-from magrounding.registry import EnvConfig, EnvEntry, describe, is_simulator
+from magrounding.registry import EnvEntry, is_simulator
 from magrounding.schema import assign, known_name
 from magrounding.simulators.vectorize import check_workers
 
 if TYPE_CHECKING:
     from magrounding.agents.policy import Policy
+    from magrounding.envs.make import Game
     from magrounding.experiment.config import RunConfig
 
 Paths = tyro.conf.Suppress[tuple[str, ...]]
@@ -98,22 +99,13 @@ def _weighted(config: RunConfig) -> set[str]:
     return {name for _, phase in config.walk() for name in phase.learner.weights}
 
 
-def configure(entry: EnvEntry, options: Mapping[str, Any]) -> EnvConfig:
-    """Return the configuration with these options, described once; ConfigurationError where they make none."""
-    try:
-        config = entry.configure(**options)
-        describe(config)
-    except TypeError as error:  # a value of a kind that a default of None does not tell
-        raise ConfigurationError(f"{entry.id} cannot be made of {dict(options)}: {error}") from None
-    return config
-
-
-def choose_workers(asked: int | str | None, config: EnvConfig) -> int | str:
+def choose_workers(asked: int | str | None, games: Game) -> int | str:
     """Return the workers of a simulator's games as `make_vec` takes them; 0 for worlds that simulate batches."""
+    simulator = is_simulator(games.config)
     if asked is None:
-        return WORKERS if is_simulator(config) else 0
+        return WORKERS if simulator else 0
     check_workers(asked)
-    if asked and not is_simulator(config):
+    if asked and not simulator:
         raise ConfigurationError("--workers is for simulators of one game: this world simulates batches, leave it out")
     return asked
 

@@ -13,8 +13,8 @@ from msgspec import Meta
 
 from magrounding.agents.drrn.pieces import FIRST, train_pieces
 from magrounding.cli.command import CommandLine
-from magrounding.cli.options import Paths, assignments, configure, parse_env_options
-from magrounding.envs.make import make_vec
+from magrounding.cli.options import Paths, assignments, parse_env_options
+from magrounding.envs.make import Game
 from magrounding.errors import ConfigurationError, check_choice
 from magrounding.play.owner import new_file
 from magrounding.registry import env_entry
@@ -55,14 +55,15 @@ def run(arguments: Arguments, line: CommandLine) -> None:
     with new_file(arguments.out, "the training of"):
         entry = env_entry(arguments.env)
         more = parse_env_options(assignments(arguments.paths), entry, {entry.stage_option: "--stages"})
-        stages = [
-            check_choice(f"stage of {entry.id}", stage, entry.stages) for stage in arguments.stages or entry.stages
-        ]
-        for stage in stages:
-            configure(entry, {**entry.with_stage(stage), **more})
+        games: dict[str, Game] = {}
+        for stage in arguments.stages or entry.stages:
+            check_choice(f"stage of {entry.id}", stage, entry.stages)
+            games[stage] = Game.of(entry.id, {**entry.with_stage(stage), **more})
+            if not games[stage].spec.words or not games[stage].spec.texts:
+                raise ConfigurationError("this world has no texts whose words it says")
         found: dict[str, None] = {}
-        for stage in stages:
-            with closing(make_vec(entry.id, arguments.games, **entry.with_stage(stage), **more)) as vec:
+        for stage, each in games.items():
+            with closing(each.make_vec(arguments.games)) as vec:
                 found |= dict.fromkeys(texts_shown(vec, arguments.steps, arguments.seed))
             print(f"{stage or entry.id}: {len(found):,} texts", flush=True)
         pieces = train_pieces(found, arguments.pieces, across_words=arguments.across_words)
@@ -73,8 +74,6 @@ def run(arguments: Arguments, line: CommandLine) -> None:
 def texts_shown(vec: VectorEnv, steps: int, seed: int) -> Iterator[str]:
     """Yield each distinct text, choices among them, of `steps` random steps of each episode; only legal actions."""
     spec = vec.spec
-    if not spec.words or not spec.texts:
-        raise ConfigurationError("this world has no texts whose words it says")
     rng, known = np.random.default_rng(seed), set[int]()
     observation, _ = vec.reset(seed=seed)
     for step in range(steps + 1):

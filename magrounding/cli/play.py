@@ -9,14 +9,12 @@ from typing import TYPE_CHECKING
 
 from magrounding.cli.command import CommandLine
 from magrounding.cli.game_arguments import ActionArguments, EvaluationArguments, LanguageModelArguments
-from magrounding.cli.options import configure
 from magrounding.errors import ConfigurationError, needed
 from magrounding.play.language_models.calls import CALLS_FILE, Calls
 from magrounding.play.lineup import Lineup
 from magrounding.play.owner import owned
 from magrounding.play.saved_games import EpisodeWriter
 from magrounding.play.session import Session
-from magrounding.registry import describe
 from magrounding.schema import Natural, Positive
 from magrounding.storage import check_place
 from magrounding.threads import ThreadPlan, using
@@ -46,9 +44,8 @@ class Arguments(LanguageModelArguments, ActionArguments, EvaluationArguments):
 def run(arguments: Arguments, line: CommandLine) -> None:
     """Open the game on the terminal."""
     greedy = arguments.greedy
-    entry, options = arguments.entry, arguments.options()
-    models = arguments.language_models()
-    lineup = Lineup.parse(arguments.players, describe(configure(entry, options)).num_agents, models)
+    games, models = arguments.chosen_games(), arguments.language_models()
+    lineup = Lineup.parse(arguments.players, games.spec.num_agents, models)
     terminal = find_terminal()
     if arguments.out is not None:
         check_place(arguments.out)
@@ -60,7 +57,7 @@ def run(arguments: Arguments, line: CommandLine) -> None:
         own,
         using(ThreadPlan()),
         closing(models),
-        closing(Session(entry.id, options, lineup, arguments.seed, greedy)) as session,
+        closing(Session(games.id, games.options, lineup, arguments.seed, greedy)) as session,
     ):
         file = None if arguments.out is None else EpisodeWriter(arguments.out, session.header)
         before = 0 if file is None else len(file.episodes)

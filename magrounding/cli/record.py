@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from magrounding.cli.command import CommandLine
-from magrounding.cli.game_arguments import EnvArguments, QuietArguments, WorkerArguments
-from magrounding.cli.options import Paths, assignments, choose_workers, configure, first_seed, parse_env_options
+from magrounding.cli.game_arguments import LearningArguments, QuietArguments, WorkerArguments
+from magrounding.cli.options import Paths, choose_workers, first_seed
 from magrounding.envs.make import make_vec
 from magrounding.errors import CheckpointError, ConfigurationError, check_choice
 from magrounding.experiment.config import read_config
@@ -24,7 +25,6 @@ from magrounding.play.owner import new_file
 from magrounding.play.recording import RECORDING_SEED, StopRecording, record
 from magrounding.play.saved_games import ReplayActor, read_episodes, replayed
 from magrounding.pretrained import find_run
-from magrounding.schema import Count, Natural
 from magrounding.storage import user_path
 from magrounding.threads import plan_threads, using
 
@@ -35,21 +35,15 @@ STOP = "q"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Arguments(QuietArguments, WorkerArguments, EnvArguments):
+class Arguments(QuietArguments, WorkerArguments, LearningArguments):
     """Let the oracle, a trained team or a person play, and keep the games in a file to learn from."""
 
     out: Path
     """File to write, e.g. demos.npz."""
-    games: Count = 1000
-    """Games to play."""
     player: str = ORACLE
     """oracle (or the simulator's own bot), oracle:NAME (another oracle of the environment), run:DIR (the team that a
     run trained on this stage), keyboard (you), or saved:FILE (the games of a match; they have their own options and
     number)."""
-    split: str = "train"
-    """Split of the games, where the environment has some; a run learns only from its own."""
-    seed: Natural = 0
-    """Seed of the games."""
     paths: Paths = ()
     """Options of the environment, after all flags, e.g. env.size=10. env.max_cycles is that of the run that plays, or
     else 80 in RTFM, and the world's own limit elsewhere."""
@@ -74,12 +68,13 @@ def _recorded(arguments: Arguments) -> Demonstrations:
         check_oracle(arguments.env, source)
     elif kind != RUN or not source:
         check_choice("player", arguments.player, (ORACLE, f"{ORACLE}:NAME", KEYBOARD, f"{RUN}:DIR", f"{SAVED}:FILE"))
-    options, entry, person = _options(arguments, source if kind == RUN else ""), arguments.entry, kind == KEYBOARD
-    workers = choose_workers(arguments.workers, configure(entry, options))
+    entry, person = arguments.entry, kind == KEYBOARD
+    games = arguments.chosen_games(_trained_in(arguments, source) if kind == RUN else {})
+    workers = choose_workers(arguments.workers, games)
     rows = 1 if person else min(arguments.games, entry.evaluation.max_envs or ROWS)
     with using(plan_threads(1, ROWS)):
         team = load_team(source, stage=arguments.named_stage) if kind == RUN else None
-        with closing(make_vec(entry.id, rows, workers=0 if person else workers, **options)) as vec:
+        with closing(games.make_vec(rows, workers=0 if person else workers)) as vec:
             if person:
                 player, played_by = Keyboard(vec), "a person"
             elif team is not None:
@@ -107,20 +102,14 @@ def _replayed(arguments: Arguments, file: Path) -> Demonstrations:
             return record(vec, player, len(episodes), player.seed, ",".join(header.players))
 
 
-def _options(arguments: Arguments, source: str) -> dict[str, Any]:
-    """Return the options of the environment: those of the team's run, if one plays, then those of the command."""
-    entry, options = arguments.entry, arguments.stage_options()
-    options |= {"split": arguments.split} if "split" in entry.options else {}
-    options |= parse_env_options(assignments(arguments.paths), entry, {"split": "--split"})
-    if not source:
-        return options
-    settings = read_config(find_run(source))
-    if (settings.env, settings.agents) != (entry.id, options.get("agents", 1)):
+def _trained_in(arguments: Arguments, source: str) -> Mapping[str, Any]:
+    """Return the options of the games that a run trained its team in; CheckpointError where those are others."""
+    settings, agents = read_config(find_run(source)), arguments.stage_options().get("agents", 1)
+    if (settings.env, settings.agents) != (arguments.env, agents):
         raise CheckpointError(
-            f"the run in {source} plays {settings.env} with {settings.agents} agents, "
-            f"not {entry.id} with {options.get('agents', 1)}"
+            f"the run in {source} plays {settings.env} with {settings.agents} agents, not {arguments.env} with {agents}"
         )
-    return {**settings.env_options, **options}
+    return settings.env_options
 
 
 class Keyboard:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 import magrounding as mg
-from magrounding.registry import env_entry
+from magrounding.envs.make import Game
 from magrounding.threads import available_cores
 
 WINDOWS = 5
@@ -57,18 +57,13 @@ def _rate(play: Callable[[], int], seconds: float) -> float:
 
 
 def vector_rates(
-    env: str,
-    options: Mapping[str, Any],
-    num_envs: int,
-    threads: int,
-    workers: Sequence[int | str],
-    seconds: float,
+    games: Game, num_envs: int, threads: int, workers: Sequence[int | str], seconds: float
 ) -> list[tuple[float, ...]]:
     """Env steps/s of `make_vec` with each of several `workers`, in windows of `rates_in_turn`."""
     with ExitStack() as stack:
 
         def player(workers: int | str) -> Callable[[], int]:
-            vec = mg.make_vec(env, num_envs, num_threads=threads, workers=workers, **options)
+            vec = games.make_vec(num_envs, num_threads=threads, workers=workers)
             stack.enter_context(closing(vec))
             shape = (DRAWN_STEPS, num_envs, vec.num_agents)
             actions = np.random.default_rng(0).integers(0, vec.spec.num_actions, shape)
@@ -84,9 +79,9 @@ def vector_rates(
         return rates_in_turn([player(each) for each in workers], seconds)
 
 
-def single_speed(env: str, options: Mapping[str, Any], seconds: float) -> Speed:
+def single_speed(games: Game, seconds: float) -> Speed:
     """Env steps/s of one game through PettingZoo, resets among them as they come."""
-    game, num_actions = mg.make(env, **options), env_entry(env).describe(**options).num_actions
+    game, num_actions = games.make(), games.spec.num_actions
     choices = np.random.default_rng(0).integers(0, num_actions, (DRAWN_STEPS, game.max_num_agents)).tolist()
     actions = [dict(zip(game.possible_agents, row, strict=True)) for row in choices]
     game.reset(seed=0)

@@ -163,7 +163,7 @@ def requested(arguments: RunArguments) -> RunConfig:
     if GAMES in asked:
         config = replace(config, evaluation=replace(config.evaluation, whole_games=None))
     config = changed(config, asked)
-    workers = choose_workers(arguments.workers, config.resolve().games.config)
+    workers = choose_workers(arguments.workers, config.resolve().games)
     config = replace(config, workers=workers)
     if any(path.endswith(".cost_to_go") for path in asked):
         check_costs_to_go(config)  # presets ask for it in stages whose experts cannot tell, people do so by mistake
@@ -184,7 +184,7 @@ def resumed(arguments: Arguments, folder: Path) -> RunConfig:
         if asked not in (None, has := getattr(found, name)):
             raise _contradicted(folder, name, has, asked)
     if arguments.workers is not None:
-        found = replace(found, workers=choose_workers(arguments.workers, found.resolve().games.config))
+        found = replace(found, workers=choose_workers(arguments.workers, found.resolve().games))
     asked = assignments(arguments.paths)
     found = replace(found, unlearnt=changed(found, asked).unlearnt)
     for whole, typed in asked.items():

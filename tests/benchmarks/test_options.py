@@ -8,10 +8,10 @@ from magrounding.agents.policy import CONTRAST
 from magrounding.cli import train
 from magrounding.cli.options import assignments, choose_workers
 from magrounding.cli.train import requested
+from magrounding.envs.make import Game
 from magrounding.errors import ConfigurationError
 from magrounding.experiment.beginning import check_run
 from magrounding.experiment.config import parse_config
-from magrounding.registry import env_entry
 from tests.experiment.tiny_runs import learn
 
 
@@ -91,7 +91,7 @@ def test_a_contrast_that_the_networks_options_leave_out_is_refused_before_anythi
 
 
 def test_processes_are_for_simulators():
-    batches, simulator = env_entry("ma_rtfm").configure(), env_entry("babyai").configure()
+    batches, simulator = Game.of("ma_rtfm", {}), Game.of("babyai", {})
     assert (choose_workers(None, batches), choose_workers(0, batches)) == (0, 0)
     assert [choose_workers(number, simulator) for number in (None, 0, 3)] == [2, 0, 3]
     with pytest.raises(ConfigurationError, match="this world simulates batches"):

@@ -10,7 +10,6 @@ from magrounding.cli.game_arguments import EvaluationArguments
 from magrounding.errors import CheckpointError, ConfigurationError, MissingExtra
 from magrounding.experiment.config import make_config
 from magrounding.experiment.curriculum import run_curriculum
-from magrounding.registry import env_entry
 from tests.experiment.tiny_runs import tiny_settings
 
 
@@ -58,7 +57,7 @@ def test_a_network_that_the_world_refuses_is_refused_before_it_is_measured(monke
     ("command", "plays", "line"),
     [
         (record, "_recorded", ("--env", "ma_rtfm", "--stage", "s1")),
-        (pieces, "make_vec", ("--env", "ma_rtfm")),
+        (pieces, "texts_shown", ("--env", "ma_rtfm")),
         (play, "Session", ("--env", "ma_rtfm", "--stage", "s1", "--players", "random")),
     ],
 )
@@ -81,11 +80,10 @@ def test_an_evaluation_that_could_not_be_written_is_not_played(tmp_path, monkeyp
 
 @pytest.mark.parametrize(("env", "limits"), [("messenger", {"s1": 4, "s2": 64, "s3": 128}), ("ma_rtfm", {"s1": 80})])
 def test_games_have_the_limit_of_their_world_where_nobody_names_one(env, limits):
-    entry = env_entry(env)
     for stage, limit in limits.items():
-        assert entry.describe(**EvaluationArguments(env=entry.id, stage=stage).options()).max_cycles == limit
-        named = EvaluationArguments(env=entry.id, stage=stage, paths=("env.max_cycles=7",)).options()
-        assert entry.describe(**named).max_cycles == 7
+        assert EvaluationArguments(env=env, stage=stage).chosen_games().spec.max_cycles == limit
+        named = EvaluationArguments(env=env, stage=stage, paths=("env.max_cycles=7",))
+        assert named.chosen_games().spec.max_cycles == 7
 
 
 def test_a_stage_whose_networks_cannot_go_on_is_refused(tmp_path):

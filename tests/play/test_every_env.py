@@ -21,9 +21,9 @@ def open_game(id):
     entry = mg.ENVS[id]
     limit = (f"env.max_cycles={STEPS}",) if "max_cycles" in entry.options else ()
     try:
-        options = EvaluationArguments(env=entry.id, paths=limit).options()
-        people = Lineup.parse("human", entry.describe(**options).num_agents)
-        return Session(id, options, people, seed=3)
+        games = EvaluationArguments(env=entry.id, paths=limit).chosen_games()
+        people = Lineup.parse("human", games.spec.num_agents)
+        return Session(id, games.options, people, seed=3)
     except MissingExtra as missing:
         pytest.skip(str(missing))
 
