@@ -81,7 +81,7 @@ def test_a_game_that_goes_on_cannot_be_reset_alone():
     env = BatchedEnv(mg.make_vec("ma_rtfm", 3, **DEADLY))
     shown = env.reset()
     shown["_reset"] = torch.tensor([[True], [False], [False]])
-    with pytest.raises(ConfigurationError, match="cannot be reset alone"):
+    with pytest.raises(ConfigurationError):
         env.reset(shown)
 
 

@@ -141,7 +141,7 @@ def test_a_model_that_fails_is_a_fault_and_no_lost_game():
 
 
 def test_a_team_that_does_not_exist_is_refused_before_any_game():
-    with serving(Served()) as served, pytest.raises(ConfigurationError, match="unknown pretrained team 'none'"):
+    with serving(Served()) as served, pytest.raises(ConfigurationError):
         evaluate(served, {"env": "ma_rtfm", "options": {"stage": "s1"}, "players": "model,pretrained:none"})
     assert not served.asked
 
