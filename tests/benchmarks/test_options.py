@@ -10,7 +10,6 @@ from magrounding.cli.options import assignments, choose_workers
 from magrounding.cli.train import requested
 from magrounding.envs.make import Game
 from magrounding.errors import ConfigurationError
-from magrounding.experiment.beginning import check_run
 from magrounding.experiment.config import parse_config
 from tests.experiment.tiny_runs import learn
 
@@ -68,16 +67,11 @@ def test_a_preset_asks_no_contrast_of_a_network_that_has_none():
     assert weights("relread") == [0.03] * 3
     assert weights("emma") == [1.0] * 3  # which does not ground symbols with less
     assert weights("sir") == weights("sir", "learner.weights.contrast=0") == [0.0] * 3
-    paths = ("learner.weights.contrast=0.5",)
-    contrasted = train.Arguments(env="messenger", agent="sir", preset="quick_rl", paths=paths)
-    with pytest.raises(ConfigurationError):
-        check_run(requested(contrasted))
 
 
 @pytest.mark.parametrize(
     "arguments",
     [
-        {"env": "ma_rtfm", "preset": "quick", "paths": ["learner.weights.contrast=1"]},
         {"env": "ma_rtfm", "agent": "endi_dis_relread", "preset": "quick", "paths": ["learner.weights.contrast=1"]},
         {"env": "messenger", "preset": "quick_rl", "paths": ["network.similarity=0"]},
         {"env": "rtfm", "agent": "film", "preset": "quick", "paths": ["learner.weights.contrast=1"]},
