@@ -71,27 +71,22 @@ class Arguments(DeviceArguments, EnvArguments):
     """File to write everything to. (default: none)"""
 
 
-def check(options: Arguments) -> None:
-    """Raise a ConfigurationError for what cannot work, before anything is measured or started."""
-    if options.json is not None:
-        check_place(options.json)
-    _games(options).spec.require_memory(options.num_envs)
-    for asked in (options.workers, options.beside_workers):
-        _workers(options, asked)
+def run(options: Arguments, line: CommandLine) -> dict[str, Any]:
+    """Measure everything, printing each number as it comes, and return what the JSON file holds."""
     from magrounding.experiment.beginning import check_run
     from magrounding.experiment.device import resolve_device
 
+    if options.json is not None:
+        check_place(options.json)
+    games = _games(options)
+    games.spec.require_memory(options.num_envs)
+    asked = [options.workers] if options.beside_workers is None else [options.workers, options.beside_workers]
+    workers, *others = ways = [choose_workers(each, games) for each in asked]
     resolve_device(options.device)
     if options.learner is not None:
-        settings = _learner_settings(options)
+        settings = _learner_settings(options, games)
         for changes in _variants(options, settings):
             check_run(_changed(settings, changes))
-
-
-def run(options: Arguments, line: CommandLine) -> dict[str, Any]:
-    """Measure everything, printing each number as it comes, and return what the JSON file holds."""
-    check(options)
-    games, workers = _games(options), _workers(options, options.workers)
     threads = options.threads or available_cores()
     results: dict[str, Any] = {
         "env": options.env,
@@ -110,17 +105,16 @@ def run(options: Arguments, line: CommandLine) -> dict[str, Any]:
         f"create one game        {cost['create_seconds']:.3f} s, first reset {cost['first_reset_seconds']:.3f} s, "
         f"{cost['megabytes']:.0f} MB"
     )
-    ways = [workers] if options.beside_workers is None else [workers, _workers(options, options.beside_workers)]
     rates = vector_rates(games, options.num_envs, threads, ways, options.seconds)
     for way, name, found in zip(ways, ("", "_beside"), zip(*rates, strict=True), strict=False):
         speed = Speed.of(found)
         results[f"vector_env{name}_steps_per_second"] = asdict(speed)
         shared = f"workers={way}" if way else f"{threads} threads"
         print(f"vector env             {speed}  env steps, {options.num_envs} games, {shared}", flush=True)
-    if len(ways) == 2:
+    for other in others:
         ratio = Speed.of([beside / own for own, beside in rates])
-        results |= {"beside_workers": ways[1], "vector_env_ratio": asdict(ratio)}
-        print(f"workers={ways[1]} by {ways[0]}  {ratio.median:.2f}  ({ratio.slowest:.2f} … {ratio.fastest:.2f})")
+        results |= {"beside_workers": other, "vector_env_ratio": asdict(ratio)}
+        print(f"workers={other} by {workers}  {ratio.median:.2f}  ({ratio.slowest:.2f} … {ratio.fastest:.2f})")
     speed = single_speed(games, options.seconds)
     results["single_env_steps_per_second"] = asdict(speed)
     print(f"one game (PettingZoo)  {speed}  env steps", flush=True)
@@ -159,7 +153,7 @@ def learner_speed(options: Arguments) -> list[dict[str, Any]]:
     from magrounding.threads import plan_threads, using
     from magrounding.training.clock import TRAINING
 
-    settings = _learner_settings(options)
+    settings = _learner_settings(options, _games(options))
     phase = settings.of_stage(settings.stages[0])[-1]
     device = resolve_device(options.device)
     cuda = device.type == "cuda"
@@ -226,24 +220,18 @@ def _games(options: Arguments) -> Game:
     return Game.of(options.env, {**options.stage_options(), **_asked(options)[0]})
 
 
-def _workers(options: Arguments, asked: int | str | None) -> int | str:
-    return choose_workers(asked, _games(options))
-
-
-def _learner_settings(options: Arguments) -> RunConfig:
+def _learner_settings(options: Arguments, games: Game) -> RunConfig:
     from magrounding.experiment.config import make_config
 
     settings = make_config(options.env, options.learner or "", options.agents, options.preset, (options.named_stage,))
     env_options = {**settings.env_options, **_asked(options)[0]}
-    return replace(settings, env_options=env_options, workers=_workers(options, options.workers))
+    return replace(settings, env_options=env_options, workers=choose_workers(options.workers, games))
 
 
 def _changed(settings: RunConfig, changes: Asked) -> RunConfig:
     """The last phase of the run's first stage, with options of its learner and network changed."""
     stage = settings.stages[0]
-    settings = assign_paths(replace(settings, phases={stage: settings.of_stage(stage)[-1:]}), changes)
-    settings.make_network()  # refuses what it has not
-    return settings
+    return assign_paths(replace(settings, phases={stage: settings.of_stage(stage)[-1:]}), changes)
 
 
 def _variants(options: Arguments, settings: RunConfig) -> list[Asked]:

@@ -56,8 +56,13 @@ class EnvArguments:
             raise ConfigurationError(f"{entry.id} is played by one agent, got {self.agents}")
         return options
 
-    def games_with(self, split: Mapping[str, Any], others: Mapping[str, Any] = MappingProxyType({})) -> Game:
-        """Return the games of a `split`, with `others` where nobody chose; ConfigurationError for what cannot be."""
+    def split_options(self) -> Mapping[str, Any]:
+        """Return the options that --split stands for; ConfigurationError for a split that is none."""
+        return {}
+
+    def chosen_games(self, others: Mapping[str, Any] = MappingProxyType({})) -> Game:
+        """Return the games, with `others` of the options that nobody chose; ConfigurationError for what cannot be."""
+        split = self.split_options()
         own = parse_env_options(assignments(self.paths), self.entry, dict.fromkeys(split, "--split"))
         return Game.of(self.env, {**others, **self.stage_options(), **split, **own})
 
@@ -74,9 +79,8 @@ class LearningArguments(EnvArguments):
     seed: Natural = 0
     """Seed of the games."""
 
-    def chosen_games(self, others: Mapping[str, Any] = MappingProxyType({})) -> Game:
-        """Return the games; arguments and errors as of `games_with`."""
-        return self.games_with({"split": self.split} if "split" in self.entry.options else {}, others)
+    def split_options(self) -> Mapping[str, Any]:
+        return {"split": self.split} if "split" in self.entry.options else {}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,11 +90,10 @@ class EvaluationArguments(EnvArguments):
     split: str | None = None
     """Evaluation set the games are from. (default: the one that the environment keeps from training)"""
 
-    def chosen_games(self) -> Game:
-        """Return the games; ConfigurationError for a name or a value that cannot be."""
+    def split_options(self) -> Mapping[str, Any]:
         evaluation, stage = self.entry.evaluation, self.named_stage
         sets = evaluation.sets_of(stage)
-        return self.games_with(sets[check_choice("split", self.split or evaluation.held_out_set(stage), tuple(sets))])
+        return sets[check_choice("split", self.split or evaluation.held_out_set(stage), tuple(sets))]
 
 
 @dataclass(frozen=True, kw_only=True)

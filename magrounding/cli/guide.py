@@ -8,8 +8,6 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import torch
-from rich.console import Console
-from rich.progress import Progress
 
 from magrounding.agents.guide import Guide, save_guide
 from magrounding.agents.guide.encoder import HashedEncoder, LanguageModelEncoder
@@ -17,12 +15,10 @@ from magrounding.agents.guide.guide import GUIDE_FILE
 from magrounding.agents.guide.learning import PRETRAINED, GuideLearning, examples_of, learn_guide
 from magrounding.agents.guide.metrics import GuideMetrics, guide_metrics
 from magrounding.cli.command import CommandLine
-from magrounding.errors import CheckpointError
-from magrounding.experiment.progress import duration
-from magrounding.play.owner import owned
+from magrounding.experiment.progress import Display, duration
+from magrounding.play.owner import new_file
 from magrounding.schema import Count, Natural, Positive
 from magrounding.single.scienceworld.trajectories import learnable
-from magrounding.storage import check_place
 from magrounding.threads import ThreadPlan, using
 
 
@@ -48,46 +44,38 @@ class Arguments:
 
 def run(arguments: Arguments, line: CommandLine) -> GuideMetrics:
     """Learn, judge and save."""
-    check_place(arguments.out / GUIDE_FILE)
-    with owned(arguments.out, "the training of a Guide"):
-        if (arguments.out / GUIDE_FILE).exists():
-            raise CheckpointError(f"{arguments.out} holds a Guide already: remove it first, or choose another --out")
-        return _run(arguments, line)
+    with new_file(arguments.out / GUIDE_FILE, "the training of"):
+        train, valid = learnable(arguments.gold)
+        names = "epochs", "rate", "hard_negatives"
+        own = {name: value for name in names if (value := getattr(arguments, name)) is not None}
+        learning = replace(PRETRAINED if arguments.language_model else GuideLearning(), seed=arguments.seed, **own)
+        torch.manual_seed(arguments.seed)
+        guide = Guide(LanguageModelEncoder(arguments.language_model) if arguments.language_model else HashedEncoder())
+        print(f"{len(examples_of(train)):,} gold actions of {len(train):,} training variations", flush=True)
+        start = time.monotonic()
+        # A language model's operations are large enough for torch's own threads.
+        threads = nullcontext() if arguments.language_model else using(ThreadPlan())
+        with threads, Display() as display:
 
+            def show(epoch: int, loss: float) -> None:
+                display.show("epochs", epoch / learning.epochs, [f"loss {loss:.3f}"])
 
-def _run(arguments: Arguments, line: CommandLine) -> GuideMetrics:
-    train, valid = learnable(arguments.gold)
-    names = "epochs", "rate", "hard_negatives"
-    own = {name: value for name in names if (value := getattr(arguments, name)) is not None}
-    learning = replace(PRETRAINED if arguments.language_model else GuideLearning(), seed=arguments.seed, **own)
-    torch.manual_seed(arguments.seed)
-    guide = Guide(LanguageModelEncoder(arguments.language_model) if arguments.language_model else HashedEncoder())
-    print(f"{len(examples_of(train)):,} gold actions of {len(train):,} training variations", flush=True)
-    start = time.monotonic()
-    # A language model's operations are large enough for torch's own threads.
-    threads = nullcontext() if arguments.language_model else using(ThreadPlan())
-    with threads, Progress(console=Console(stderr=True), transient=True) as progress:
-        bar = progress.add_task("epochs", total=learning.epochs)
-
-        def show(epoch: int, loss: float) -> None:
-            progress.update(bar, completed=epoch, description=f"epochs, loss {loss:.3f}")
-
-        loss = learn_guide(guide, train, learning, show)
-    took = time.monotonic() - start
-    print(f"loss {loss:.3f} after {learning.epochs} epochs, {duration(took)}")
-    found = guide_metrics(guide.score, valid)
-    print(f"{len(valid)} validation variations: {summary(found)}")
-    record = {
-        "command": str(line),
-        "learning": asdict(learning),
-        "variations": {"train": len(train), "valid": len(valid)},
-        "loss": loss,
-        "seconds": round(took, 1),
-        "validation": {"rsr": {str(k): value for k, value in found.rsr.items()}, "map": found.map},
-    }
-    save_guide(arguments.out, guide, record)
-    print(f"Guide: {arguments.out}")
-    return found
+            loss = learn_guide(guide, train, learning, show)
+        took = time.monotonic() - start
+        print(f"loss {loss:.3f} after {learning.epochs} epochs, {duration(took)}")
+        found = guide_metrics(guide.score, valid)
+        print(f"{len(valid)} validation variations: {summary(found)}")
+        record = {
+            "command": str(line),
+            "learning": asdict(learning),
+            "variations": {"train": len(train), "valid": len(valid)},
+            "loss": loss,
+            "seconds": round(took, 1),
+            "validation": {"rsr": {str(k): value for k, value in found.rsr.items()}, "map": found.map},
+        }
+        save_guide(arguments.out, guide, record)
+        print(f"Guide: {arguments.out}")
+        return found
 
 
 def summary(found: GuideMetrics) -> str:

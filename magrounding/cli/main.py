@@ -7,7 +7,7 @@ from importlib import import_module
 
 from magrounding import __version__
 from magrounding.cli.command import HELP, CommandLine, run_command
-from magrounding.errors import ConfigurationError, check_choice
+from magrounding.errors import check_choice
 
 NAME = "magrounding"
 
@@ -53,7 +53,7 @@ def main() -> int:
         print(f"{NAME} {__version__}")
         return 0
     if name not in COMMANDS:
-        return run_command(lambda: refuse(name))
+        return run_command(lambda: check_choice("command", name, COMMANDS))
     print(end=STARTING.get(name, ""), file=sys.stderr)  # and not its method: a closed one (`2>&-`) is None
     line = CommandLine(f"{NAME} {name}", tuple(arguments))
     if name in _LIGHT and HELP.intersection(arguments):
@@ -66,13 +66,6 @@ def usage() -> str:
     width = max(map(len, COMMANDS))
     lines = [f"    {name:{width}}  {about}" for name, about in COMMANDS.items()]
     return "\n".join([f"usage: {NAME} COMMAND …", "", *lines, "", f"{NAME} COMMAND --help says what a command takes."])
-
-
-def refuse(name: str) -> None:
-    """Raise ConfigurationError for what is no command."""
-    if not name:
-        raise ConfigurationError(f"name a command: {', '.join(COMMANDS)}; {NAME} --help says what they do")
-    check_choice("command", name, COMMANDS)
 
 
 if __name__ == "__main__":

@@ -58,8 +58,8 @@ def run(arguments: Arguments, line: CommandLine) -> None:
         games: dict[str, Game] = {}
         for stage in arguments.stages or entry.stages:
             check_choice(f"stage of {entry.id}", stage, entry.stages)
-            games[stage] = Game.of(entry.id, {**entry.with_stage(stage), **more})
-            if not games[stage].spec.words or not games[stage].spec.texts:
+            games[stage] = each = Game.of(entry.id, {**entry.with_stage(stage), **more})
+            if not each.spec.words or not each.spec.texts:
                 raise ConfigurationError("this world has no texts whose words it says")
         found: dict[str, None] = {}
         for stage, each in games.items():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,10 +14,10 @@ from magrounding.cli.game_arguments import LearningArguments, QuietArguments, Wo
 from magrounding.cli.options import Paths, choose_workers, first_seed
 from magrounding.envs.make import make_vec
 from magrounding.errors import CheckpointError, ConfigurationError, check_choice
-from magrounding.experiment.config import read_config
+from magrounding.experiment.config import RunConfig, read_config
 from magrounding.experiment.progress import Display
 from magrounding.play.action_names import letters_of
-from magrounding.play.actor import check_oracle, make_expert
+from magrounding.play.actor import make_expert
 from magrounding.play.demonstrations import Demonstrations
 from magrounding.play.loading import load_team
 from magrounding.play.owner import new_file
@@ -64,27 +63,25 @@ def _recorded(arguments: Arguments) -> Demonstrations:
     kind, _, source = arguments.player.partition(":")
     if kind == SAVED and source:
         return _replayed(arguments, user_path(source))
-    if kind == ORACLE and source:
-        check_oracle(arguments.env, source)
-    elif kind != RUN or not source:
+    if not source or kind not in (ORACLE, RUN):
         check_choice("player", arguments.player, (ORACLE, f"{ORACLE}:NAME", KEYBOARD, f"{RUN}:DIR", f"{SAVED}:FILE"))
     entry, person = arguments.entry, kind == KEYBOARD
-    games = arguments.chosen_games(_trained_in(arguments, source) if kind == RUN else {})
+    trained = _trained(arguments, source) if kind == RUN else None
+    games = arguments.chosen_games({} if trained is None else trained.env_options)
     workers = choose_workers(arguments.workers, games)
     rows = 1 if person else min(arguments.games, entry.evaluation.max_envs or ROWS)
-    with using(plan_threads(1, ROWS)):
-        team = load_team(source, stage=arguments.named_stage) if kind == RUN else None
-        with closing(games.make_vec(rows, workers=0 if person else workers)) as vec:
-            if person:
-                player, played_by = Keyboard(vec), "a person"
-            elif team is not None:
-                player, played_by = team.for_games(vec), f"{read_config(find_run(source)).agent} of {source}"
-            else:
-                own = ORACLE if entry.oracle else "the simulator's bot"
-                player, played_by = make_expert(vec, source), arguments.player if source else own
-            display = Display(quiet=arguments.quiet or person)
-            with display, display.games(f"{played_by}: {entry.id}", arguments.games) as show_progress:
-                return record(vec, player, arguments.games, first, played_by, on_progress=show_progress)
+    with using(plan_threads(1, ROWS)), closing(games.make_vec(rows, workers=0 if person else workers)) as vec:
+        if person:
+            player, played_by = Keyboard(vec), "a person"
+        elif trained is not None:
+            team = load_team(source, stage=arguments.named_stage)
+            player, played_by = team.for_games(vec), f"{trained.agent} of {source}"
+        else:
+            own = ORACLE if entry.oracle else "the simulator's bot"
+            player, played_by = make_expert(vec, source), arguments.player if source else own
+        display = Display(quiet=arguments.quiet or person)
+        with display, display.games(f"{played_by}: {entry.id}", arguments.games) as show_progress:
+            return record(vec, player, arguments.games, first, played_by, on_progress=show_progress)
 
 
 def _replayed(arguments: Arguments, file: Path) -> Demonstrations:
@@ -102,14 +99,14 @@ def _replayed(arguments: Arguments, file: Path) -> Demonstrations:
             return record(vec, player, len(episodes), player.seed, ",".join(header.players))
 
 
-def _trained_in(arguments: Arguments, source: str) -> Mapping[str, Any]:
-    """Return the options of the games that a run trained its team in; CheckpointError where those are others."""
+def _trained(arguments: Arguments, source: str) -> RunConfig:
+    """Return the settings of the run that trained a team; CheckpointError where it plays other games."""
     settings, agents = read_config(find_run(source)), arguments.stage_options().get("agents", 1)
     if (settings.env, settings.agents) != (arguments.env, agents):
         raise CheckpointError(
             f"the run in {source} plays {settings.env} with {settings.agents} agents, not {arguments.env} with {agents}"
         )
-    return settings.env_options
+    return settings
 
 
 class Keyboard:

@@ -13,13 +13,13 @@ import tyro
 
 from magrounding.cli.command import CommandLine
 from magrounding.cli.game_arguments import QuietArguments
-from magrounding.envs.make import make
+from magrounding.envs.make import Game
 from magrounding.errors import ConfigurationError, check_choice
 from magrounding.experiment.progress import Display
 from magrounding.play.film import ENDINGS, film, page, picture_of
 from magrounding.play.saved_games import Header, SavedEpisode, actions_of, read_episodes, replayed
-from magrounding.registry import EnvConfig, env_entry, is_simulator
-from magrounding.schema import Count
+from magrounding.registry import is_simulator
+from magrounding.schema import Count, Natural
 from magrounding.storage import check_place, write_atomic
 from magrounding.threads import ThreadPlan, using
 
@@ -34,7 +34,7 @@ class Arguments(QuietArguments):
 
     file: Annotated[Path, tyro.conf.Positional]
     """The saved games, as a match writes them."""
-    game: int | None = None
+    game: Natural | None = None
     """Number of the game to show, counted from 0. (default: all are played again, none is shown)"""
     out: Path | None = None
     """A film (.gif, or .mp4 with the extra `play`), a sheet of pictures (.png) or a page with a slider (.html) of the
@@ -54,11 +54,16 @@ def run(arguments: Arguments, line: CommandLine) -> None:
     with using(ThreadPlan()):
         if arguments.game is None:
             _check_all(arguments, header, episodes)
-        elif 0 <= arguments.game < len(episodes):
+        else:
+            check_number(arguments.file, episodes, arguments.game)
             list(replayed(arguments.file, header, episodes, [arguments.game]))
             _show(arguments, header, episodes[arguments.game])
-        else:
-            raise ConfigurationError(f"{arguments.file} has games 0 to {len(episodes) - 1}, got {arguments.game}")
+
+
+def check_number(file: Path, episodes: Sequence[SavedEpisode], number: int) -> None:
+    """Raise ConfigurationError where a file has no game of this number."""
+    if number >= len(episodes):
+        raise ConfigurationError(f"{file} has games 0 to {len(episodes) - 1}, got {number}")
 
 
 def _check_all(arguments: Arguments, header: Header, episodes: list[SavedEpisode]) -> None:
@@ -73,9 +78,8 @@ def _check_all(arguments: Arguments, header: Header, episodes: list[SavedEpisode
 
 def _show(arguments: Arguments, header: Header, episode: SavedEpisode) -> None:
     end = ending(episode.won, episode.length)
-    entry = env_entry(header.env)
-    mode = text_mode(entry.configure(**header.options)) if arguments.out is None else "rgb_array"
-    with closing(make(header.env, render_mode=mode, **header.options)) as env:
+    games = Game.of(header.env, header.options)
+    with closing(games.make(render_mode(games, arguments.out))) as env:
         _, infos = env.reset(seed=episode.seed)
         rules = next(iter(infos.values()), {}).get("text", {})
         frames, texts = [], []
@@ -96,9 +100,9 @@ def _show(arguments: Arguments, header: Header, episode: SavedEpisode) -> None:
     print(arguments.out if arguments.quiet else f"{arguments.out}: {end}")
 
 
-def text_mode(config: EnvConfig) -> str:
-    """Return the render mode in which a game is printed: of a world the whole map, with what agents claim."""
-    return "ansi" if is_simulator(config) else "ansi_full"
+def render_mode(games: Game, out: Path | None) -> str:
+    """Return the render mode of a film, or of a game that is printed: of a world the whole map, with agents' claims."""
+    return "rgb_array" if out is not None else "ansi" if is_simulator(games.config) else "ansi_full"
 
 
 def ending(won: bool, steps: int) -> str:

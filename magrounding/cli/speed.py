@@ -9,7 +9,6 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -115,14 +114,14 @@ def creation_cost(env: str, options: Mapping[str, Any]) -> dict[str, float]:
 
 def machine() -> dict[str, Any]:
     """Describe the machine that the numbers were measured on."""
+    from magrounding.agents.weights import versions  # torch, which a world's own memory has nothing of
+
     return {
         "system": platform.platform(),
         "processor": _processor(),
         "cores": available_cores(),
         "load_average": list(os.getloadavg()),
-        "python": platform.python_version(),
-        "magrounding": mg.__version__,
-        **{name: version(name) for name in ("numpy", "numba", "torch")},
+        **versions(),
     }
 
 

@@ -173,10 +173,8 @@ def requested(arguments: RunArguments) -> RunConfig:
 def resumed(arguments: Arguments, folder: Path) -> RunConfig:
     """Return the configuration of a run that goes on; CheckpointError where an argument contradicts it."""
     found = read_config(folder)
-    if arguments.env not in (None, found.env):
-        raise _contradicted(folder, "env", found.env, arguments.env)  # options of the one mean nothing in the other
     named = {
-        **{name: getattr(arguments, name) for name in ("agent", "agents", "preset", "budget")},
+        **{name: getattr(arguments, name) for name in ("env", "agent", "agents", "preset", "budget")},
         "stages": None if arguments.stages is None else tuple(items(arguments.stages)),
         "seeds": None if arguments.seeds is None else seeds_of(arguments.seeds),
     }
@@ -246,13 +244,8 @@ def interrupted(arguments: Arguments, line: CommandLine) -> str:
     folder = run_folder(arguments)
     if not RunFolder(folder).holds_run:
         return "stopped before the run began"
-    return f"stopped; the state is saved, go on with: {_resuming(arguments, line, folder)}"
-
-
-def _resuming(arguments: Arguments, line: CommandLine, folder: Path) -> CommandLine:
-    """Return the command by which a run goes on."""
-    only = flags(only_seeds=arguments.only_seeds)
-    return CommandLine(line.prog, ("--out", str(folder), "--resume", *only, *computed_as(arguments)))
+    words = "--out", str(folder), "--resume", *flags(only_seeds=arguments.only_seeds), *computed_as(arguments)
+    return f"stopped; the state is saved, go on with: {CommandLine(line.prog, words)}"
 
 
 def computed_as(arguments: RunArguments) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from magrounding.cli.command import CommandLine
 from magrounding.cli.game_arguments import ActionArguments, QuietArguments
 from magrounding.cli.options import Paths, assignments, parse_env_options
 from magrounding.cli.play import find_terminal, run_terminal
-from magrounding.cli.replay import actions_in_words, ending, show_film, text_mode
+from magrounding.cli.replay import actions_in_words, check_number, ending, render_mode, show_film
 from magrounding.errors import ConfigurationError, check_choice
 from magrounding.experiment.config import read_config
 from magrounding.play.film import ENDINGS, beside_words, picture_of
@@ -90,8 +90,7 @@ def run(arguments: Arguments, line: CommandLine) -> None:
 def _open_saved(arguments: Arguments, path: Path) -> None:
     terminal = find_terminal()
     header, episodes = read_episodes(path)
-    if arguments.game >= len(episodes):
-        raise ConfigurationError(f"{path} has games 0 to {len(episodes) - 1}, got --game {arguments.game}")
+    check_number(path, episodes, arguments.game)
     with using(ThreadPlan()):
         lineup = SavedLineup(path, header, episodes, arguments.game)
         session = Session(header.env, header.options, lineup, episodes[arguments.game].seed)
@@ -118,8 +117,7 @@ def _watch_run(arguments: Arguments, run: str, greedy: bool) -> None:
         with using(ThreadPlan()):
             _show_on(terminal, Session(settings.env, game.options, lineup, arguments.game, greedy), arguments)
         return
-    mode = text_mode(game.config) if arguments.out is None else "rgb_array"
-    with using(ThreadPlan()), closing(game.make(mode)) as env:
+    with using(ThreadPlan()), closing(game.make(render_mode(game, arguments.out))) as env:
         frames, moves, won = play_game(team, env, arguments.game, greedy=greedy, words=arguments.attention)
     end = ending(won, len(moves))
     show_film(
@@ -141,8 +139,7 @@ def play_game(
     """
     seen, infos = env.reset(seed=seed)
     memory, frames, moves = team.initial_memory(1), [], []
-    kind = team.spec.actions
-    names = kind.names if isinstance(kind, FixedActions) else ()
+    names = team.spec.actions.names if isinstance(team.spec.actions, FixedActions) else ()
     while env.agents:
         actions, memory = team.act(seen, memory, infos if frames else None, greedy=greedy, explain=True)
         frames.append(_look(team, memory, env, seen, words))

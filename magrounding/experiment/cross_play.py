@@ -27,7 +27,7 @@ def seed_pairs(one: EvaluatedRun, other: EvaluatedRun) -> list[tuple[int, int]]:
         return [(ours[k % len(ours)], theirs[k % len(theirs)]) for k in range(max(len(ours), len(theirs)))]
     if len(ours) < 2:
         raise ConfigurationError(f"{one.name} has one seed here: to play with itself it takes two or more")
-    ring = [(ours[k], ours[(k + 1) % len(ours)]) for k in range(len(ours))]
+    ring = list(zip(ours, [*ours[1:], ours[0]], strict=True))
     return ring[:1] if len(ring) == 2 else ring  # the second pair is the first the other way round
 
 

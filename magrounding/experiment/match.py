@@ -94,8 +94,8 @@ def play_match(
         raise ConfigurationError("a match has no person at it: people play with `magrounding play`")
     if len(set(names)) < len(names):
         raise ConfigurationError(f"each line-up plays once, got {'; '.join(names)}")
-    entry, found = env_entry(env), {}
-    rows = min(games, entry.evaluation.max_envs or ROWS)
+    found = {}
+    rows = min(games, env_entry(env).evaluation.max_envs or ROWS)
     paths = [folder / f"games_{number}.jsonl" for number in range(len(lineups))]
     with owned(folder, "the match"), closing(make_vec(env, rows, workers=workers, **options)) as vec:
         check_count("the seed of a match", seed, 0, 2**62 // vec.num_agents - games - rows)  # what games and teams take

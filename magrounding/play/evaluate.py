@@ -75,7 +75,7 @@ class Evaluation:
         `steps_to_win` is there only if a game was won, FAULTS if there were faults, and `score_std`, the standard
         deviation over games, if there are two.
         """
-        numbers = {
+        return {
             "games": len(self.won),
             "win_rate": float(self.won.mean()),
             "length": float(self.length.mean()),
@@ -86,8 +86,8 @@ class Evaluation:
             **({} if self.fact_accuracy is None else {"fact_accuracy": self.fact_accuracy}),
             **self.diagnosis,
             **({FAULTS: self.faults} if self.faults else {}),
+            **({"steps_to_win": float(self.length[self.won].mean())} if self.won.any() else {}),
         }
-        return {**numbers, "steps_to_win": float(self.length[self.won].mean())} if self.won.any() else numbers
 
 
 def evaluate(

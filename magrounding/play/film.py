@@ -7,10 +7,8 @@ import html
 import io
 import math
 import re
-import tempfile
 from collections.abc import Mapping, Sequence
 from importlib import resources
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -41,7 +39,11 @@ def film(frames: Sequence[Any], ending: str, milliseconds: int, *, unscaled: boo
         return sheet(pictures, unscaled=unscaled)
     shown = [*pictures, *pictures[-1:] * (_LAST_FRAMES - 1)]
     if ending == MP4:
-        return encode(shown, milliseconds)
+        with needed("a film in .mp4", "play"):
+            import imageio.v3 as imageio
+        arrays = [np.asarray(each.convert("RGB").resize([side // 2 * 2 for side in each.size])) for each in shown]
+        how: dict[str, Any] = {"extension": MP4, "fps": 1000 / milliseconds, "macro_block_size": 1, "codec": "libx264"}
+        return imageio.imwrite("<bytes>", np.stack(arrays), **how)
     return _saved(shown[0], "gif", save_all=True, append_images=shown[1:], duration=milliseconds, loop=0)  # for ever
 
 
@@ -83,17 +85,6 @@ def beside_words(picture: np.ndarray, words: Sequence[str], attention: Mapping[s
     canvas = FigureCanvasAgg(figure)
     canvas.draw()
     return np.asarray(canvas.buffer_rgba())[..., :3]
-
-
-def encode(pictures: list[Image.Image], milliseconds: int) -> bytes:
-    """Encode a film (.mp4, H.264); MissingExtra without imageio."""
-    with needed("a film in .mp4", "play"):
-        import imageio.v3 as imageio
-    frames = [np.asarray(each.convert("RGB").resize([side // 2 * 2 for side in each.size])) for each in pictures]
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "film.mp4"
-        imageio.imwrite(path, np.stack(frames), fps=1000 / milliseconds, macro_block_size=1, codec="libx264")
-        return path.read_bytes()
 
 
 def page(title: str, frames: Sequence[Any], texts: Sequence[str], about: str, milliseconds: int = 600) -> str:

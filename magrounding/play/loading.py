@@ -64,10 +64,6 @@ def load_team(
     first = build_policy(config.agent, spec, config.network, seed=0)
     known = None if reads_any_words(first) else spec.vocabulary_hash
     weights, _ = load_weights(folder.weights(stage), env=env.id, vocabulary_hash=known, num_agents=config.agents)
-    if not run.about.exists() and any(each.dtype is torch.float16 for state in weights for each in state.values()):
-        raise CheckpointError(
-            f"{run} lacks {run.about.name}: a team of which only a part was published; publish it again"
-        )
     policies = [first, *(build_policy(config.agent, spec, config.network, seed=0) for _ in weights[1:])]
     for policy, state in zip(policies, weights, strict=True):
         fit_weights(policy, state, folder.weights(stage))

@@ -78,8 +78,7 @@ class Origin:
         for each in self.spec.fields:
             array, axes = seen.get(each.name), shared if each.shared else batch
             if not isinstance(array, np.ndarray):
-                names = ", ".join(map(str, seen)) or "nothing"
-                shown = names if array is None else f"{each.name!r} as {type(array).__name__}"
+                shown = f"{type(array).__name__} for it among {', '.join(map(str, seen))}"
                 raise self.refuse(shown, expected=f"looks at the array {each.name!r}")
             if array.shape[: len(axes)] != axes:
                 expected = f"takes {[*axes, *each.shape]} here"

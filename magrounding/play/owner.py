@@ -103,7 +103,7 @@ def new_file(out: Path, holds: str) -> Iterator[None]:
     check_place(out)
     with owned(out, f"{holds} {out.name}", file=True):
         if out.exists():
-            raise CheckpointError(f"{out} exists already: name another file with --out")
+            raise CheckpointError(f"{out} exists already: name another with --out")
         yield
 
 

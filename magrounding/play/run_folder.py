@@ -12,7 +12,7 @@ import msgspec
 from magrounding.agents.weights import STATE_FILE
 from magrounding.errors import CheckpointError
 from magrounding.output import JOB_LOG, JOB_PROGRESS
-from magrounding.pretrained import ABOUT_FILE, find_run
+from magrounding.pretrained import find_run
 from magrounding.storage import read_json, remove_partial, write_json
 
 CONFIG_FILE = "config.json"
@@ -76,7 +76,6 @@ class RunFolder:
         self.config_file, self.owner = path / CONFIG_FILE, path / OWNER_FILE
         self.report, self.curves = path / "report.md", path / CURVES_FILE
         self.baselines_file = path / "baselines.json"
-        self.about = path / ABOUT_FILE  # of a published team, whose weights are rounded
 
     @classmethod
     def find(cls, source: str | PathLike[str]) -> RunFolder:

@@ -64,14 +64,11 @@ class Header(Options):
 
     @classmethod
     def of(cls, vec: VectorEnv, players: Sequence[str], play: str) -> Header:
-        actions = vec.spec.actions
-        names = actions.names if isinstance(actions, FixedActions) else ()
-        options = {**env_entry(vec.id).options, **vec.options}  # defaults may be others one day
-        source = vec.spec.source
-        if source and source == env_entry(vec.id).describe().source:
-            source = ""
-        words = vec.spec.vocabulary_hash
-        return cls(vec.id, options, vec.num_agents, words, names, tuple(players), play, source=source)
+        entry, spec = env_entry(vec.id), vec.spec
+        names = spec.actions.names if isinstance(spec.actions, FixedActions) else ()
+        options = {**entry.options, **vec.options}  # defaults may be others one day
+        source = "" if spec.source == entry.describe().source else spec.source
+        return cls(vec.id, options, vec.num_agents, spec.vocabulary_hash, names, tuple(players), play, source=source)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -126,7 +123,7 @@ class EpisodeWriter:
             self._begun = True
         self.episodes += episodes
         with naming(self._path), self._path.open("a", encoding="utf-8") as file:
-            file.write("".join(map(_episode_line, episodes)))
+            file.write("".join(map(_line, episodes)))
 
 
 def read_episodes(path: Path) -> tuple[Header, list[SavedEpisode]]:
@@ -161,10 +158,7 @@ def parse_episodes(data: bytes, source: Path | str, *, whole: bool = True) -> tu
 
 def to_text(header: Header, episodes: Sequence[SavedEpisode]) -> str:
     """Return the content of a file."""
-    first = asdict(header)
-    if not header.source:
-        del first["source"]  # as files are that were written before there was one
-    return _line(first) + "".join(map(_episode_line, episodes))
+    return "".join(map(_line, (header, *episodes)))
 
 
 def replayed(
@@ -268,7 +262,7 @@ def open_env(path: Path, header: Header) -> VectorEnv:
     """Make a vector env of one row for the episodes of a file; CheckpointError where it is another one by now."""
     try:
         vec = make_vec(header.env, 1, **header.options)
-    except (ConfigurationError, TypeError) as error:
+    except ConfigurationError as error:
         raise CheckpointError(f"the games of {path} cannot be made here: {error}") from None
     now = vec.num_agents, vec.spec.vocabulary_hash, header.source and vec.spec.source
     if (header.agents, header.vocabulary, header.source) != now:
@@ -334,14 +328,9 @@ def _digest(obs: Observation, alive: np.ndarray, row: int, spec: EnvSpec) -> str
     return content.hexdigest()[:_DIGITS]
 
 
-def _episode_line(episode: SavedEpisode) -> str:
-    content = asdict(episode)
-    if not episode.ended_by:
-        del content["ended_by"]  # as files are that were written before there was one
-    return _line(content)
-
-
-def _line(content: Mapping[str, Any]) -> str:
+def _line(saved: Header | SavedEpisode) -> str:
+    """Write a line, without a `source` or `ended_by` that says nothing, as files are from before there were these."""
+    content = {name: value for name, value in asdict(saved).items() if value != ""}
     return json_text({**content, CHECK: digest(content)[:_DIGITS]}, compact=True) + "\n"
 
 

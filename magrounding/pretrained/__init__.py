@@ -41,7 +41,7 @@ def find_run(source: str | PathLike[str]) -> Path:
     """The folder that a source stands for: "pretrained:<name>", "hub:<owner>/<name>" or a path.
 
     Raises:
-        ConfigurationError: no team of that name, its name without "pretrained:", or what is neither a name nor a path.
+        ConfigurationError: no team of that name, or what is neither a name nor a path.
         MissingExtra, CheckpointError: as of `hub.download_team`.
     """
     if not isinstance(source, str | PathLike):
@@ -49,8 +49,5 @@ def find_run(source: str | PathLike[str]) -> Path:
     if str(source).startswith(HUB):
         return download_team(str(source).removeprefix(HUB))
     if not str(source).startswith(PREFIX):
-        folder = user_path(source)
-        if str(source) in pretrained_names() and not folder.exists():
-            raise ConfigurationError(f'{str(source)!r} is no folder, but a pretrained team: ask for "{PREFIX}{source}"')
-        return folder
+        return user_path(source)
     return _teams()[check_choice("pretrained team", str(source)[len(PREFIX) :], pretrained_names())]

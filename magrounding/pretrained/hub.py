@@ -53,13 +53,10 @@ def download_team(name: str) -> Path:
             info = hub.HfApi().model_info(repository, revision=revision or None, files_metadata=True)
         except hub.errors.HfHubHTTPError:
             raise
-        except Exception as error:  # no connection, for which each version of the client has a class of its own
+        except Exception:  # no connection, for which each version of the client has a class of its own
             with suppress(Exception):
                 return Path(download(allow_patterns=_LOADED, local_files_only=True))
-            raise CheckpointError(
-                f"{HUB}{name} cannot be loaded: no connection to the hub ({_reason(error)}), "
-                "and it was not downloaded before"
-            ) from error
+            raise
         sizes = {each.rfilename: each.size or 0 for each in info.siblings or () if _TEAM_FILE.fullmatch(each.rfilename)}
         if not {"about.json", "config.json"} <= set(sizes):
             raise CheckpointError(f"{HUB}{name} holds no team that `magrounding publish` wrote: about.json is missing")
@@ -100,10 +97,6 @@ def _one_sentence(what: str) -> Iterator[None]:
     except MagroundingError:
         raise
     except Exception as error:
-        raise CheckpointError(f"{what}: {_reason(error)}") from error
-
-
-def _reason(error: Exception) -> str:
-    """The status, then what the hub says of it."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return " ".join(lines[:2]) or type(error).__name__
+        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+        reason = " ".join(lines[:2]) or type(error).__name__  # the status, then what the hub says of it
+        raise CheckpointError(f"{what}: {reason}") from error

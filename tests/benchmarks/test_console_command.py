@@ -49,7 +49,7 @@ def test_help_is_a_line_for_each_command_and_imports_none():
     [
         (["trian"], "error: unknown command 'trian'; choose from: train, evaluate, "),
         (["--loud"], "error: unknown command '--loud'; choose from: train, evaluate, "),
-        ([], "error: name a command: train, evaluate, "),
+        ([], "error: unknown command ''; choose from: train, evaluate, "),
     ],
 )
 def test_what_is_no_command_is_one_sentence(monkeypatch, capsys, arguments, sentence):

@@ -64,14 +64,14 @@ def test_the_oracle_is_recorded(monkeypatch, capsys, tmp_path):
         30,
         "oracle",
     )
-    assert header.options == {"stage": "s1", "split": "train", "max_cycles": 80, "agents": 3}
+    assert header.options == {"stage": "s1", "split": "train", "agents": 3}
     assert header.seed == RECORDING_SEED + 5 * 2**20
     vec = make_vec("ma_rtfm", 1, stage="s1", agents=3, max_cycles=20)
     assert find_demonstrations(digests([str(out)]), vec)[0] == out
 
     before = out.read_bytes()
     assert run(monkeypatch, out, *OF_S1) == 2
-    assert capsys.readouterr().err == f"error: {out} exists already: name another file with --out\n"
+    assert capsys.readouterr().err == f"error: {out} exists already: name another with --out\n"
     assert out.read_bytes() == before
 
 

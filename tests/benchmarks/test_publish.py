@@ -9,7 +9,7 @@ from magrounding import pretrained
 from magrounding.cli import publish
 from magrounding.cli.command import CommandLine
 from magrounding.envs.make import Game
-from magrounding.errors import CheckpointError, ConfigurationError
+from magrounding.errors import ConfigurationError
 from magrounding.experiment.config import read_config
 from magrounding.experiment.tables import percent
 from magrounding.play.loading import load_team
@@ -147,11 +147,3 @@ def test_what_was_killed_half_way_is_published_again(finished, monkeypatch, tmp_
     assert run("--run", finished, "--name", "tiny", "--to", tmp_path) == 0
     assert [path.name for path in tmp_path.iterdir()] == ["tiny"]
     assert load_team("pretrained:tiny").num_agents == 2
-
-
-def test_a_team_without_its_about_is_refused(finished, tmp_path):
-    """As an earlier version left it when it was killed."""
-    assert run("--run", finished, "--name", "tiny", "--to", tmp_path) == 0
-    (tmp_path / "tiny" / pretrained.ABOUT_FILE).unlink()
-    with pytest.raises(CheckpointError, match=r"tiny lacks about\.json: a team of which only a part was published"):
-        load_team(tmp_path / "tiny")
