@@ -21,14 +21,16 @@ SHORT = {
 
 
 def make(id="rtfm", num_envs=5, **options):
-    name = f"magrounding/{id}-v0"
+    name = f"magrounding/{mg.ENVS[id].versioned_id}"
     return gymnasium.make_vec(
         name, num_envs, vectorization_mode="vector_entry_point", **{**SHORT.get(id, {}), **options}
     )
 
 
 def singles(id, num_envs, mode):
-    return gymnasium.make_vec(f"magrounding/{id}-v0", num_envs, "sync", {"autoreset_mode": mode}, **SHORT.get(id, {}))
+    return gymnasium.make_vec(
+        f"magrounding/{mg.ENVS[id].versioned_id}", num_envs, "sync", {"autoreset_mode": mode}, **SHORT.get(id, {})
+    )
 
 
 def assert_same(mine, theirs):

@@ -18,7 +18,7 @@ ONE_AGENT = {"rtfm": {}, "rock_paper_scissors": {}, "messenger": {}, "babyai": {
 def single(id, **options):
     if id == "babyai":
         pytest.importorskip("minigrid")
-    return gymnasium.make(f"magrounding/{id}-v0", **{**ONE_AGENT[id], **options})
+    return gymnasium.make(f"magrounding/{mg.ENVS[id].versioned_id}", **{**ONE_AGENT[id], **options})
 
 
 def policy(spec):

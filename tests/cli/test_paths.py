@@ -48,5 +48,5 @@ def test_a_plan_is_printed_and_a_run_of_days_is_asked_for(tmp_path, capsys):
 
     assert train("--preset", "demo", "--stages", "s1", "--plan") == 0
     assert "| s1 | imitate | imitation |" in capsys.readouterr().out
-    assert train("--preset", "paper", "--stages", "s1", "phases.s1.0.num_envs=2") == 2
+    assert train("--preset", "paper", "--stages", "s1") == 2
     assert not (tmp_path / "run").exists()

@@ -6,7 +6,6 @@ import numpy as np
 
 from magrounding.envs.rtfm import ontology
 from magrounding.envs.rtfm.arrays import COLUMN, ELEMENT, HELD, MOVE, PRESENT, ROW, TURN, WORD_1, WORD_2
-from magrounding.envs.rtfm.sentences import template_set
 from magrounding.envs.rtfm.world import RTFMWorld
 from tests.envs.reference_rtfm import Being, Document, ReferenceGame, read_document, read_letters
 
@@ -23,8 +22,8 @@ def document_of(world: RTFMWorld, row: int) -> Document:
     text = world.text(row)
     if world.game.kind.letters:
         return read_letters(text["manual"])
-    held_out = world.game.split == "eval_paraphrase"
-    return read_document(text["manual"], text["goal"], template_set(world.game.kind.language, held_out))
+    held_out = "_held_out" * (world.game.split == "eval_paraphrase")
+    return read_document(text["manual"], text["goal"], ("plain", "language")[world.game.kind.language] + held_out)
 
 
 def being(world: RTFMWorld, row: int, slot: int) -> Being:

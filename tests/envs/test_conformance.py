@@ -175,10 +175,12 @@ def test_pickles_of_every_face_go_on_alike(id, options):
 @pytest.mark.skipif(not hasattr(pettingzoo, "parallel_registry"), reason="PettingZoo 1.26 has no registry")
 @pytest.mark.parametrize(("id", "stage"), _last_stage(IDS))
 def test_pettingzoo_registry(id, stage):
-    env = pettingzoo.make("parallel", f"magrounding/{id}-v0", **stage, render_mode="ansi", max_cycles=7)
+    env = pettingzoo.make(
+        "parallel", f"magrounding/{mg.ENVS[id].versioned_id}", **stage, render_mode="ansi", max_cycles=7
+    )
     assert type(env) is type(mg.make(id, **stage))
     assert (env.id, env.render_mode, env.spec.max_cycles) == (id, "ansi", 7)
-    assert env.metadata["name"] == str(env) == f"{id}-v0"
+    assert env.metadata["name"] == str(env) == mg.ENVS[id].versioned_id
     ours, theirs = _make(id, stage).reset(seed=3)[0], env.reset(seed=3)[0]
     np.testing.assert_equal(theirs, ours)
 
@@ -189,7 +191,7 @@ def test_registering_twice_is_quiet():
 
 @pytest.mark.parametrize(("id", "options"), _each_stage(FOR_ONE))
 def test_gymnasium(id, options):
-    env = gymnasium.make(f"magrounding/{id}-v0", **options, max_cycles=40)
+    env = gymnasium.make(f"magrounding/{mg.ENVS[id].versioned_id}", **options, max_cycles=40)
     check_env(env.unwrapped)
     observation, _ = env.reset(seed=4)
     np.testing.assert_equal(observation, _make(id, options).reset(seed=4)[0]["agent_0"])
@@ -206,9 +208,9 @@ def test_gymnasium(id, options):
 @pytest.mark.parametrize(("id", "stage"), _last_stage(FOR_MANY))
 def test_a_team_of_one_is_a_gymnasium_env_too(id, stage):
     check_env(SingleAgentEnv(_make(id, stage, agents=1)), skip_render_check=True)
-    assert gymnasium.make(f"magrounding/{id}-v0", **stage, agents=1).spec is not None
+    assert gymnasium.make(f"magrounding/{mg.ENVS[id].versioned_id}", **stage, agents=1).spec is not None
     with pytest.raises(ConfigurationError):
-        gymnasium.make(f"magrounding/{id}-v0", **stage)
+        gymnasium.make(f"magrounding/{mg.ENVS[id].versioned_id}", **stage)
 
 
 @pytest.mark.parametrize(("id", "stage"), _last_stage(FOR_ONE))
@@ -217,7 +219,7 @@ class TestGymnasiumWrappers:
 
     @pytest.fixture
     def env(self, id, stage):
-        return gymnasium.make(f"magrounding/{id}-v0", **stage, max_cycles=20)
+        return gymnasium.make(f"magrounding/{mg.ENVS[id].versioned_id}", **stage, max_cycles=20)
 
     def play(self, env):
         """The results of one episode by one sequence of actions, every observation in its space."""
@@ -259,7 +261,7 @@ class TestGymnasiumWrappers:
 @pytest.mark.parametrize(("id", "stage"), _last_stage(in_full(FOR_ONE, ["rtfm", "babyai"])))
 def test_gymnasium_vectors_of_processes(id, stage):
     # Processes import the package by the first half of the name. They are not forked: this one has threads.
-    make = partial(gymnasium.make, f"magrounding:magrounding/{id}-v0", **stage, max_cycles=6)
+    make = partial(gymnasium.make, f"magrounding:magrounding/{mg.ENVS[id].versioned_id}", **stage, max_cycles=6)
     together, apart = SyncVectorEnv([make] * 2), AsyncVectorEnv([make] * 2, context="forkserver")
     try:
         first, _ = apart.reset(seed=3)

@@ -13,9 +13,9 @@ def test_a_full_map_is_large_enough():
     assert not (vec.world.observation["grid"] == empty).any()
 
 
-def test_the_defaults_are_those_of_the_papers():
+def test_the_defaults_are_those_of_the_papers_but_for_the_limit():
     options = mg.make_vec("ma_rtfm", 1).world.game
-    assert (options.size, options.max_cycles, options.occupants, options.sight) == (8, 1000, 2, None)
+    assert (options.size, options.max_cycles, options.occupants, options.sight) == (8, 80, 2, None)
     assert (options.death, options.drop_mode, options.chase_range) == ("team", "destroyed", 5)
     assert (options.resample_text, options.shuffle_manual, options.split) == (False, True, "train")
     assert mg.make_vec("rtfm", 1).world.game.size == 6

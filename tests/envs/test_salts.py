@@ -11,10 +11,10 @@ from magrounding.envs.rtfm import world as rtfm
 from magrounding.envs.rtfm.games import MaRtfm, RockPaperScissors, Rtfm
 
 GAMES = {
-    10019530636463092: Rtfm(task="nl", resample_text=True),
-    57306700631702885: MaRtfm(stage="s5", agents=3, split="eval_new", death="individual"),
-    52833529780814511: MaRtfm(stage="s6", sight=2.5),
-    15374602087434411: RockPaperScissors(),
+    10019530636463092: Rtfm(task="nl", resample_text=True, max_cycles=1000),
+    57306700631702885: MaRtfm(stage="s5", agents=3, split="eval_new", death="individual", max_cycles=1000),
+    52833529780814511: MaRtfm(stage="s6", sight=2.5, max_cycles=1000),
+    15374602087434411: RockPaperScissors(max_cycles=1000),
     24794863180037641: Messenger(stage="s3"),
     68635329286985255: Messenger(stage="s2", layout="stream"),
     68937954174450941: MaMessenger(stage="s4", agents=3, split="train_sc"),

@@ -33,7 +33,7 @@ signal.signal(signal.SIGHUP, signal.SIG_DFL)  # as nohup has
 evaluation = replace(TINY.evaluation, every=None)
 phases = phases_of(10**9)
 rtfm.DEMO = replace(TINY, preset="demo", phases=phases, evaluation=evaluation, log_every=1, save_every=1e9)
-line = ("--env", "ma_rtfm", "--stages", "s1", "--device", "cpu", "--out", sys.argv[1])
+line = ("--env", "ma_rtfm", "--stages", "s1", "--device", "cpu", "--yes", "--out", sys.argv[1])
 sys.exit(CommandLine("magrounding train", line).run(train))
 """
 """A run without an end, that saves nothing of its own accord."""

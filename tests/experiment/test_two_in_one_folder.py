@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from magrounding.cli import compare, evaluate, guide, pieces, play, record, segments
+from magrounding.cli import compare, evaluate, pieces, play, record, segments
 from magrounding.cli.command import CommandLine
 from magrounding.errors import CheckpointError
 from magrounding.experiment.match import play_match
@@ -34,7 +34,6 @@ def test_a_match_owns_its_folder(tmp_path):
         (record, (*OF_S1, "--games", 1), "out.npz"),
         (pieces, (*OF_S1[:2], "--stages", "s1"), "out.json"),
         (play, (*OF_S1, "--players", "random"), "out.jsonl"),
-        (guide, ("--gold", "gold.jsonl"), ""),
         (evaluate, ("--pretrained", "ma_rtfm-s1-2agents", "--episodes", 1), ""),
         (segments, ("--run", "pretrained:ma_rtfm-s1-2agents"), ""),
         (compare, ("--runs", "nothing"), ""),
