@@ -43,7 +43,8 @@ class RunConfig(Options):
         agents: n; 0: the environment's.
         stages: in order; none: the environment's curriculum.
         seeds: one whole curriculum each.
-        env_options: of the environment, beside stage and number of agents.
+        env_options: of the environment, beside stage and number of agents, for training and every evaluation set; what
+            a set or a phase says itself goes before.
         network: options of the agent's network.
         evaluation: how often, and on which games, agents are evaluated.
         team_reward: part of each agent's reward that is the team's mean instead of its own.

@@ -1,4 +1,7 @@
-"""The curriculum: one run of several seeds, from its settings to its report."""
+"""The curriculum: one run of several seeds, from its settings to its report.
+
+Phases end in `SeedRun._promoted`; a gate that is missed stops a seed in `SeedRun._goes_on`.
+"""
 
 from __future__ import annotations
 

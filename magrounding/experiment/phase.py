@@ -82,11 +82,11 @@ class Promotion(Options):
 
     Attributes:
         steps: environment steps (one game, one step) spent in the phase.
-        win_rate: training win rate over the last `window` games.
+        win_rate: training win rate, or where games have scores the mean score, over the last `window` games.
         window: games; the rate counts once there are so many.
         reading: share of the games of `EvaluationConfig.selection_set` that are won with their own manual and lost with
             a reassigned one, on balance: the difference of the two win rates in the last evaluation within the phase.
-        rule: "any": the first of the conditions given ends the phase; "all": it takes both.
+        rule: "any": the first of the conditions given ends the phase; "all": it takes all.
         minutes: of training (not of evaluation), end the phase under either rule; a run that needs them depends on the
             machine.
     """

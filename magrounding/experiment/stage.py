@@ -1,4 +1,4 @@
-"""StageSession: one phase of a stage of one seed at work. What happens around it is the curriculum's business."""
+"""StageSession: one phase of a stage of one seed at work. What happens around it is the business of `SeedRun`."""
 
 from __future__ import annotations
 

@@ -115,7 +115,7 @@ def evaluate(
         env, options: environment id and its options; or games, and what is different in their options.
         episodes: E.
         seed: row b plays seed + b.
-        num_envs: rows; by default one for each game, but no more than `EvaluationPlan.games`.
+        num_envs: rows; by default one for each game, but no more than `EvaluationPlan.max_envs`.
         greedy: most likely actions instead of drawn ones; draws are decided by the team's own seed.
         manual: one of MANUALS. A team that wins as often with a wrong manual does not read.
         num_threads, workers: threads or processes of the simulator.
