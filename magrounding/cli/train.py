@@ -68,12 +68,12 @@ def run(arguments: Arguments, line: CommandLine) -> None:
         project=arguments.project,
         threads=arguments.threads,
     )
-    if not (arguments.quiet or arguments.resume):
+    resume, some, plan = arguments.resume, arguments.only_seeds is not None or arguments.prepare, config.resolve()
+    if not (arguments.quiet or resume):
         print(networks_of(config), flush=True)
-    resume, some = arguments.resume, arguments.only_seeds is not None or arguments.prepare
-    steps = sum(each.phase.until.steps or 0 for each in config.resolve().segments)
+    steps = sum(each.phase.until.steps or 0 for each in plan.segments)
     if not resume and (arguments.plan or (steps > LONG and not (some or arguments.yes))):
-        say(plan_table(config.resolve(), partial(seconds_per_step, threads=arguments.threads)).markdown())
+        say(plan_table(plan, partial(seconds_per_step, threads=arguments.threads)).markdown())
         if arguments.plan or not _agreed(steps):
             return
     if some or arguments.side_by_side:
@@ -164,7 +164,8 @@ def requested(arguments: RunArguments) -> RunConfig:
         config = replace(config, evaluation=replace(config.evaluation, whole_games=None))
     config = changed(config, asked)
     workers = choose_workers(arguments.workers, config.resolve().games)
-    config = replace(config, workers=workers)
+    if workers != config.workers:  # else what is resolved stays
+        config = replace(config, workers=workers)
     if any(path.endswith(".cost_to_go") for path in asked):
         check_costs_to_go(config)  # presets ask for it in stages whose experts cannot tell, people do so by mistake
     return config
@@ -195,10 +196,13 @@ def resumed(arguments: Arguments, folder: Path) -> RunConfig:
 def completed(config: RunConfig) -> dict[str, Any]:
     """A run's config with all defaults that it has of its environment and its networks."""
     network = config.make_network()
-    weights, options = loss_weights(network), dump(getattr(network, "config", {}))
+    weights = loss_weights(network)
     config = config.with_learners(lambda learner: replace(learner, weights={**weights, **learner.weights}))
-    env = {**config.entry.options, **config.env_options}
-    return {**config.as_dict(), "env_options": env, "network": {**config.network, **options}}
+    return {
+        **config.as_dict(),
+        "env_options": {**config.entry.options, **config.env_options},
+        "network": {**config.network, **dump(getattr(network, "config", {}))},
+    }
 
 
 def changed(config: RunConfig, asked: Asked) -> RunConfig:
