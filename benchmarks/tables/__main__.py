@@ -14,10 +14,9 @@ from benchmarks.tables import TABLES, guide
 from benchmarks.tables.layout import PRESETS, Row, Table
 from benchmarks.tables.lge import GUIDE, with_guide
 from benchmarks.tables.messenger import takes_corpus, with_corpus
-from benchmarks.tables.page import Filled, figure, markdown, to_json
+from benchmarks.tables.page import Filled, figure, markdown, rows
 from benchmarks.tables.runs import check_folder, finished_runs, in_order, jobs_of, learn
 from benchmarks.tables.side_by_side import Waiting
-from magrounding.agents.weights import versions
 from magrounding.cli.command import REPEATABLE, CommandLine, items, program
 from magrounding.cli.job_arguments import JobsArguments
 from magrounding.cli.train import seeds_of
@@ -27,8 +26,9 @@ from magrounding.experiment.beginning import check_run
 from magrounding.experiment.jobs.job import check_outcomes
 from magrounding.experiment.jobs.runner import run_jobs
 from magrounding.experiment.progress import Display
+from magrounding.experiment.rows import write_rows
 from magrounding.play.evaluate import PLAYS
-from magrounding.storage import write_atomic, write_json
+from magrounding.storage import write_atomic
 from magrounding.vector import check_count
 
 PROG = "python -m benchmarks.tables"
@@ -141,7 +141,8 @@ def write_table(table: Table, arguments: Arguments, skipped: Mapping[str, str], 
     name, picture = f"{table.id}-{arguments.preset}{budget}", figure(filled)
     if picture is not None:
         write_atomic(arguments.out / f"{name}.png", picture)
-    write_json(arguments.out / f"{name}.json", to_json(filled, versions()))
+    about = {"env": table.env, "agents": table.agents, "preset": arguments.preset, "budget": arguments.budget}
+    write_rows(arguments.out / f"{name}.md", rows(filled), table=table.id, command=command, **about)
     write_atomic(arguments.out / f"{name}.md", markdown(filled, f"{name}.png" if picture else None))
     print(f"table: {arguments.out / name}.md")
 

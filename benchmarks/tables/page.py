@@ -1,8 +1,8 @@
-"""A filled table as Markdown, JSON and, where the paper has curves, a figure."""
+"""A filled table as Markdown, rows and, where the paper has curves, a figure."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,6 +13,7 @@ from magrounding.experiment.plots import plot_comparison
 from magrounding.experiment.progress import duration
 from magrounding.experiment.reports.compare import about_curves, shared_stages
 from magrounding.experiment.results import TEXT, RunResults
+from magrounding.experiment.rows import conditions, learns
 from magrounding.experiment.statistics import Reached, statistics_of
 from magrounding.experiment.tables import AFTER, HOW_TO_READ, TRAINING, code, page, percent, reached, shown, text_of
 from magrounding.play.evaluate import PLAYS, TRUE_MANUAL
@@ -220,46 +221,20 @@ def _games(of: Table, column: str) -> str:
     return " or ".join(kinds)
 
 
-def to_json(filled: Filled, versions: Mapping[str, str]) -> dict[str, Any]:
-    """Everything that the table is made of, both ways of playing included."""
-
-    def of_cell(row: Row, cell: Cell) -> dict[str, Any]:
-        by_play = {play: filled.reached(row, cell, play) for play in PLAYS}
-        return {
-            "stage": cell.stage,
-            "set": cell.evaluation_set,
-            "paper": cell.paper and cell.paper._asdict(),
-            "play": {
-                play: {
-                    "seeds": {seed: each.value for seed, each in found.items()},
-                    "statistics": statistics_of(list(found.values())).to_dict(),
-                }
-                for play, found in by_play.items()
-                if found
-            },
-        }
-
-    return {
-        "table": filled.table.id,
-        "title": filled.table.title,
-        "env": filled.table.env,
-        "agents": filled.table.agents,
-        "preset": filled.preset,
-        "budget": filled.budget,
-        "seeds": list(filled.seeds),
-        "command": filled.command,
-        "versions": dict(versions),
-        "rows": {
-            row.id: {
-                "label": row.label,
-                "text": filled.texts().get(row.label),
-                "skipped": filled.skipped.get(row.id),
-                "runs": {str(run.folder.parent.name): run.settings.as_dict() for run in filled.of_row(row)},
-                "cells": {column: of_cell(row, cell) for column, cell in row.cells.items()},
-            }
-            for row in filled.table.rows
-        },
-    }
+def rows(filled: Filled) -> Iterator[dict[str, Any]]:
+    """Every number of the table, in both ways of playing, with the paper's, and what it is a number of."""
+    for row in filled.table.rows:
+        for column, cell in row.cells.items():
+            place = {"row": row.id, "column": column, "stage": cell.stage, "set": cell.evaluation_set or TRAINING}
+            if (run := filled.run(row, cell)) is None:
+                continue
+            paper = cell.paper and {"published": cell.paper.mean, "published std": cell.paper.std}
+            for play in PLAYS:
+                if found := filled.reached(row, cell, play):
+                    of = statistics_of(list(found.values())).to_dict()
+                    of |= {"value": of.pop("mean"), "values": [each.value for each in found.values()]}
+                    made = {**conditions(run, run.plan.of_stage(cell.stage)[-1]), **learns(run.settings)}
+                    yield {**place, "play": play, "metric": filled.metric, **of, **made, **(paper or {})}
 
 
 def figure(filled: Filled) -> bytes | None:

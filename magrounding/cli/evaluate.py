@@ -18,6 +18,7 @@ from magrounding.experiment.cross_play import cross_play, seed_pairs
 from magrounding.experiment.device import resolve_device
 from magrounding.experiment.progress import Display
 from magrounding.experiment.reports.zero_shot import plot_zero_shot, tables, to_json, zero_shot_report
+from magrounding.experiment.rows import learns, summary_rows, write_rows
 from magrounding.experiment.tables import say
 from magrounding.experiment.zero_shot import EvaluatedRun, ZeroShot, open_runs, zero_shot
 from magrounding.play.evaluate import PLAYS
@@ -85,6 +86,8 @@ def run(arguments: Arguments, line: CommandLine) -> None:
             command = str(line)
             write_json(out / f"{NAME}.json", to_json(results, command, versions()))
             write_atomic(out / f"{NAME}.png", plot_zero_shot(results))
+            numbers = summary_rows(results.over_seeds, results.measure)
+            write_rows(out / f"{NAME}.md", numbers, **learns(results.runs[0].settings), command=command)
             write_atomic(out / f"{NAME}.md", zero_shot_report(results, f"{NAME}.png", command))
             print(f"{out / NAME}.md" if arguments.quiet else f"\nreport: {out / NAME}.md")
 

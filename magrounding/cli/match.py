@@ -19,7 +19,8 @@ from magrounding.cli.options import Paths, choose_workers, first_seed
 from magrounding.errors import ConfigurationError
 from magrounding.experiment.match import MATCH_SEED, play_match
 from magrounding.experiment.progress import Display
-from magrounding.experiment.reports.match import check_replies, match_report, plot_match, to_json
+from magrounding.experiment.reports.match import check_replies, match_report, match_rows, plot_match, to_json
+from magrounding.experiment.rows import write_rows
 from magrounding.experiment.tables import say
 from magrounding.play.lineup import Lineup
 from magrounding.schema import Count, Natural
@@ -71,6 +72,7 @@ def run(arguments: Arguments, line: CommandLine) -> None:
         results = play_match(games.id, games.options, lineups, arguments.games, folder, seed, greedy, workers, display)
     report = match_report(results, f"{NAME}.png", str(line))
     write_json(folder / f"{NAME}.json", to_json(results, str(line), versions()))
+    write_rows(folder / f"{NAME}.md", match_rows(results), env=games.id, options=games.options, command=str(line))
     write_atomic(folder / f"{NAME}.png", plot_match(results))
     write_atomic(folder / f"{NAME}.md", report)
     say(f"{folder / NAME}.md" if arguments.quiet else f"{report}\nreport: {folder / NAME}.md")

@@ -16,6 +16,7 @@ import numpy as np
 
 import magrounding as mg
 from magrounding.envs.make import Game
+from magrounding.machine import processor
 from magrounding.threads import available_cores
 
 WINDOWS = 5
@@ -118,7 +119,7 @@ def machine() -> dict[str, Any]:
 
     return {
         "system": platform.platform(),
-        "processor": _processor(),
+        "processor": processor(),
         "cores": available_cores(),
         "load_average": list(os.getloadavg()),
         **versions(),
@@ -134,10 +135,3 @@ def _peak_memory() -> int:
     import resource
 
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss  # bytes on macOS
-
-
-def _processor() -> str:
-    info = Path("/proc/cpuinfo")
-    lines = info.read_text().splitlines() if info.exists() else []
-    names = (line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
-    return next(names, platform.processor())

@@ -88,6 +88,6 @@ def test_the_command(capsys, tmp_path):
     assert list(found["lineups"]) == [script, "oracle"]
     assert sum(found["lineups"]["oracle"]["kills"]) == 2, "each game has two monsters, and the oracle wins all"
     assert found["lineups"]["oracle"]["won"]["value"] == 1
-    files = {"match.md", "match.json", "match.png", "games_0.jsonl", "games_1.jsonl"}
+    files = {"match.md", "match.json", "match.rows.json", "match.png", "games_0.jsonl", "games_1.jsonl"}
     assert {path.name for path in (tmp_path / "out").iterdir()} == files
     assert CommandLine("magrounding match", (*line, "--players", "oracle", "oracle")).run(command) == 2

@@ -13,6 +13,7 @@ from magrounding.experiment.plan import Plan, Segment
 from magrounding.experiment.plots import plot_curves
 from magrounding.experiment.progress import Display, duration
 from magrounding.experiment.results import TEXT, RunResults, read_results
+from magrounding.experiment.rows import learns, run_rows, write_rows
 from magrounding.experiment.statistics import Statistics
 from magrounding.experiment.tables import HOW_TO_READ, Cell, Table, code, interval, page, percent, text_of
 from magrounding.play.evaluate import FAULTS, GREEDY, PLAYS, TRUE_MANUAL
@@ -31,6 +32,7 @@ def write_report(folder: RunFolder, display: Display | None = None) -> None:
     play_missing(parse_config(folder.config()).resolve(), folder, display)
     results = read_results(folder)
     write_atomic(folder.curves, plot_curves(results))
+    write_rows(folder.report, run_rows(results), **learns(results.settings), command=results.config.get("command"))
     write_atomic(folder.report, report(results))
 
 

@@ -1,0 +1,211 @@
+"""Fill pages with numbers of files: `python -m tools.results`; `--check` writes nothing and fails where one differs.
+
+In README and `docs/`, whatever is a result stands between two comments, and this writes what is between them:
+
+    <!-- {result} ma_rtfm-2-quick s5 eval greedy -->90.9 % ± 0.7 %<!-- / -->
+
+The first word is a file below `benchmarks/results`: a folder with one report, or the path of a report or a JSON file.
+Each further word is the value of some entry of a row (`magrounding.experiment.rows`), and one row is left; where
+nothing else is said, it is of the true manual, the trained team and its last phase. `show=minutes` names another entry
+than the value. Of a JSON file without rows the words are keys. A table has a line for each of its own:
+
+    <!-- {results} published, ours, teacher, steps, seeds
+    S5, new rules | 61.0 % ± 1.0 % | ma_rtfm-2-quick s5 eval greedy
+    -->
+
+A number of others stands in `<!-- {published} EnDi, table 2 -->61 %<!-- / -->`. Any other percentage is an error, and
+so is a number of a file that is not there. † marks what its command would not train today.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import sys
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from benchmarks.tables import TABLES
+from benchmarks.tables.runs import jobs_of
+from magrounding.cli.command import CommandLine
+from magrounding.cli.run_arguments import Arguments
+from magrounding.cli.train import requested
+from magrounding.errors import MagroundingError
+from magrounding.experiment.rows import ENDING, learns
+from magrounding.experiment.tables import percent, table
+
+ROOT = Path(__file__).parents[1]
+RESULTS = ROOT / "benchmarks" / "results"
+STALE = "†"
+_END = "<!-- / -->"
+_ONE = re.compile(r"(<!-- \{result\} (.*?) -->)(.*?)<!-- / -->")
+_MANY = re.compile(r"(<!-- \{results\} (.*?)\n(.*?)\n-->\n).*?<!-- / -->", re.DOTALL)
+_PUBLISHED = re.compile(r"<!-- \{published\} .*? -->.*?<!-- / -->", re.DOTALL)
+_CODE = re.compile(r"^```.*?^```|`[^`\n]*`", re.DOTALL | re.MULTILINE)
+_PERCENT = re.compile(r"\d(?:[\d.,]*)(?: ± [\d.]+)?[  ]?%(?! interval)")
+_TRAINS = re.compile(r"^.*?(benchmarks\.curriculum|magrounding train) ")
+_USUAL = {"manual": "true", "player": "team"}
+
+
+class Missing(Exception):
+    """A number that no file has."""
+
+
+def pages() -> list[Path]:
+    """README and the pages of the documentation."""
+    return [ROOT / "README.md", *sorted(path for path in (ROOT / "docs").rglob("*.md") if "_build" not in path.parts)]
+
+
+def place(name: str) -> Path:
+    """The file below `benchmarks/results` that a page calls so."""
+    path = RESULTS / name
+    found = [*path.glob(f"*{ENDING}")] if path.is_dir() else [path.with_name(path.name + ENDING), path]
+    files = [*filter(Path.is_file, found)]
+    if len(files) != 1:
+        raise Missing(f"{name!r} is not the name of one file of results")
+    return files[0]
+
+
+def report(name: str) -> Path:
+    """The report beside a file."""
+    path = place(name)
+    page = path.with_name(path.name.removesuffix(ENDING).removesuffix(".json") + ".md")
+    return page if page.exists() else path
+
+
+@cache
+def read(name: str) -> dict[str, Any]:
+    """The content of a file."""
+    return json.loads(place(name).read_text(encoding="utf-8"))
+
+
+def find(words: str) -> dict[str, Any]:
+    """The row that words name, with what holds for all of its file; of other JSON, its value alone."""
+    name, *rest = shlex.split(words)
+    content, rest = read(name), [word for word in rest if not word.startswith("show=")]
+    if "rows" not in content:
+        value: Any = content
+        for key in rest:
+            value = value[int(key) if isinstance(value, list) else key]
+        return {"value": value}
+    rows = [row for row in content["rows"] if all(word in map(str, row.values()) for word in rest)]
+    for entry, usual in _USUAL.items():
+        rows = [row for row in rows if row.get(entry, usual) == usual] or rows
+    if "metric" not in {key for row in rows for key in row if row[key] in rest}:
+        rows = [row for row in rows if row["metric"] in ("win_rate", "score", "won")]
+    last = rows[-1] if rows else {}
+    if len({(row.get("stage"), row.get("set"), row.get("row"), row.get("play")) for row in rows}) != 1:
+        raise Missing(f"{words!r} names {len(rows)} rows, not one")
+    return {**content["about"], **last}
+
+
+def shown(row: Mapping[str, Any], entry: str = "value") -> str:
+    """An entry of a row as pages print it."""
+    value = row[entry]
+    if entry == "steps":
+        return f"{value / 1e6:.1f} M" if value >= 1e6 else f"{value / 1e3:.0f} k"
+    if entry != "value":
+        return f"{value:,}" if isinstance(value, int) else str(value)
+    share = row.get("metric") in ("win_rate", "won", "fact_accuracy") or ("metric" not in row and abs(value) <= 1)
+    if not share:
+        return f"{value:,.4g}" if isinstance(value, float) else f"{value:,}"
+    spread = f" ± {percent(row['std'])}" if row.get("seeds", 1) > 1 and "std" in row else ""
+    return percent(value) + spread
+
+
+@cache
+def _digest(command: str) -> str | None:
+    """The digest of what a command of `train` trains today; None where it is no longer understood."""
+    try:
+        line = CommandLine("train", tuple(shlex.split(_TRAINS.sub("", command))))
+        return learns(requested(line.parse(Arguments)))["digest"]
+    except (MagroundingError, SystemExit):
+        return None
+
+
+@cache
+def _digests(table: str, preset: str, budget: float) -> dict[str, set[str]]:
+    """Row of a table → digests of what it trains today."""
+    rows = (row for row in TABLES[table].rows if preset in row.presets)
+    return {
+        row.id: {learns(job.settings(0))["digest"] for job in jobs_of(TABLES[table], row, preset, budget)}
+        for row in rows
+    }
+
+
+def is_stale(row: Mapping[str, Any]) -> bool:
+    """Whether a row's command would train something else today, or it is not known what it trained."""
+    command, digest = row.get("command", ""), row.get("digest")
+    if row.get("table") in TABLES:
+        return digest not in _digests(row["table"], row["preset"], row["budget"]).get(row["row"], ())
+    return _TRAINS.search(command) is not None and (digest is None or _digest(command) != digest)
+
+
+def one(words: str) -> str:
+    """What stands between the comments of a number."""
+    entry = next((word[5:] for word in shlex.split(words) if word.startswith("show=")), "value")
+    row = find(words)
+    return shown(row, entry) + (STALE if is_stale(row) else "")
+
+
+def many(heads: str, lines: str, up: str) -> str:
+    """The table of a comment, on a page from which `up` leads to the root."""
+    columns = [head.strip() for head in heads.split(",")]
+    body = []
+    for line in lines.splitlines():
+        label, published, words = (cell.strip() for cell in line.split("|"))
+        row = find(words) if words else {}
+        cells = {**{key: shown(row, key) for key in row}, "published": published}
+        cells["ours"] = one(words) if words else "not run"
+        link = f"[{label}]({up}{report(words.split()[0]).relative_to(ROOT)})" if words else label
+        body.append([link, *(cells.get(column, "–") or "–" for column in columns)])
+    return table(["", *columns], body)
+
+
+def fill(text: str, up: str) -> str:
+    """A page with every number of a file written anew."""
+    text = _MANY.sub(lambda m: f"{m[1]}\n{many(m[2], m[3], up)}\n\n{_END}", text)
+    return _ONE.sub(lambda m: f"{m[1]}{one(m[2])}{_END}", text)
+
+
+def typed(text: str) -> Iterator[tuple[int, str]]:
+    """Line and text of percentages of a page that are of no file and not marked as published."""
+
+    def blank(match: re.Match[str]) -> str:
+        return re.sub(r"[^\n]", " ", match[0])
+
+    for pattern in (_MANY, _ONE, _PUBLISHED, _CODE):
+        text = pattern.sub(blank, text)
+    for number, line in enumerate(text.splitlines(), 1):
+        for match in _PERCENT.finditer(line):
+            yield number, match[0]
+
+
+def main(check: bool) -> int:
+    """Fill all pages, or say where they are not as they would be."""
+    wrong = 0
+    for path in pages():
+        text, name = path.read_text(encoding="utf-8"), path.relative_to(ROOT)
+        try:
+            filled = fill(text, "../" * (len(name.parts) - 1))
+        except (Missing, KeyError, ValueError) as error:
+            print(f"{name}: {error}", file=sys.stderr)
+            wrong += 1
+            continue
+        if filled != text and check:
+            print(f"{name}: its numbers are not those of the files: python -m tools.results", file=sys.stderr)
+        elif filled != text:
+            path.write_text(filled, encoding="utf-8")
+            print(f"{name}: filled anew")
+        found = list(typed(filled))
+        for number, percentage in found:
+            print(f"{name}:{number}: {percentage} is of no file, and not marked as published", file=sys.stderr)
+        wrong += len(found) + (check and filled != text)
+    return int(wrong > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main("--check" in sys.argv[1:]))
