@@ -24,7 +24,8 @@
 #                    records them anew
 #   make docs        build the documentation site into docs/_build/html, strictly; its notebooks are executed
 #   make test-docs   run every block of code of README and pages, as readers would, and build the site
-#   make lint        ruff, pyright, and the size of each room (budget.toml); `make format` lets ruff mend what it can
+#   make lint        ruff, pyright, the size of each room (budget.toml), and whether pages show the numbers of files;
+#                    `make format` lets ruff mend what it can, `make results` fills in the numbers
 #   make clean       remove the virtual environment and every cache
 #
 # Another interpreter: make PYTHON=python3.12 test. More arguments for pytest: make test ARGS="-m 'not slow' -x".
@@ -38,7 +39,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-full test-browser test-ray test-clients test-trackers test-sweeps test-llm test-lowest test-kills campaign golden fuzz docs test-docs lint format clean
+.PHONY: help setup demo test test-full test-browser test-ray test-clients test-trackers test-sweeps test-llm test-lowest test-kills campaign golden fuzz docs test-docs lint results format clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -163,6 +164,10 @@ lint: setup
 	$(BIN)/ruff format --check .
 	$(BIN)/pyright --pythonpath $(BIN)/python
 	$(BIN)/python -m tools.budget
+	$(BIN)/python -m tools.results --check
+
+results: setup
+	$(BIN)/python -m tools.results
 
 format: setup
 	$(BIN)/ruff check --fix .

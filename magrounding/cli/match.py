@@ -19,8 +19,8 @@ from magrounding.cli.options import Paths, choose_workers, first_seed
 from magrounding.errors import ConfigurationError
 from magrounding.experiment.match import MATCH_SEED, play_match
 from magrounding.experiment.progress import Display
-from magrounding.experiment.reports.match import check_replies, match_report, match_rows, plot_match, to_json
-from magrounding.experiment.rows import write_rows
+from magrounding.experiment.reports.match import check_replies, match_report, plot_match, to_json
+from magrounding.experiment.rows import match_rows, write_rows
 from magrounding.experiment.tables import say
 from magrounding.play.lineup import Lineup
 from magrounding.schema import Count, Natural

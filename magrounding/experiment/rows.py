@@ -14,8 +14,10 @@ from typing import Any
 from magrounding.agents.policy import REASONS
 from magrounding.agents.weights import versions
 from magrounding.experiment.config import RunConfig
+from magrounding.experiment.match import Results
 from magrounding.experiment.plan import Segment
 from magrounding.experiment.results import TEXT, RunResults
+from magrounding.experiment.statistics import mean_interval
 from magrounding.experiment.tables import NUMBERS, Summary
 from magrounding.machine import processor
 from magrounding.registry import is_simulator
@@ -81,6 +83,13 @@ def summary_rows(found: Summary, *measures: str) -> Iterator[dict[str, Any]]:
         if row["metric"] in (*measures, *_BESIDE):
             of_seeds = [each.value for each in found.rows(*values[: -len(NUMBERS)])]
             yield {**row, "value": row.pop("mean"), "values": of_seeds}
+
+
+def match_rows(results: Results) -> Iterator[dict[str, Any]]:
+    """What each line-up of a match reached, a row each."""
+    for name, games in results.games.items():
+        own = {"lineup": name, "metric": results.measure, "games": len(games)}
+        yield {**own, **mean_interval(results.outcomes(name))._asdict()}
 
 
 def _short(value: Any) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -144,13 +144,6 @@ def to_json(results: Results, command: str, versions: dict[str, str]) -> dict[st
     about = {"env": results.env, "options": results.options, "games": len(next(iter(results.games.values())))}
     about |= {"text": _text(results), "resamples": RESAMPLES, "command": command, "versions": versions}
     return {**about, "lineups": lineups}
-
-
-def match_rows(results: Results) -> Iterator[dict[str, Any]]:
-    """What each line-up reached, a row each."""
-    for name, summary in summaries(results).items():
-        found: Interval = summary[results.measure]
-        yield {"lineup": name, "metric": results.measure, **found._asdict(), "games": len(results.games[name])}
 
 
 def plot_match(results: Results) -> bytes:
