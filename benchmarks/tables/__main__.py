@@ -28,6 +28,7 @@ from magrounding.experiment.jobs.runner import run_jobs
 from magrounding.experiment.progress import Display
 from magrounding.experiment.rows import write_rows
 from magrounding.play.evaluate import PLAYS
+from magrounding.schema import Count
 from magrounding.storage import write_atomic
 from magrounding.vector import check_count
 
@@ -67,6 +68,8 @@ class Arguments(JobsArguments):
     """Folder of the Guide of lge_table1 and lge_table3; where there is none, lge_table1 trains it."""
     device: str = "auto"
     """auto, cpu or cuda."""
+    threads: Count | None = None
+    """Cores of a run. (default: the cores that it may run on)"""
 
 
 def run(arguments: Arguments, line: CommandLine) -> None:
@@ -82,8 +85,8 @@ def print_tables() -> None:
     for table in TABLES.values():
         print(f"{table.id}: {table.title}")
         for preset in PRESETS:
-            rows = [row.id for row in table.rows if preset in row.presets]
-            print(f"    {preset}: {', '.join(rows)}")
+            if rows := [row.id for row in table.rows if preset in row.presets]:
+                print(f"    {preset}: {', '.join(rows)}")
     print(f"{guide.ID}: {guide.TITLE}")
 
 
@@ -156,14 +159,18 @@ def _train(wanted: Sequence[tuple[Table, Row]], arguments: Arguments, command: s
     for job in jobs:
         check_run(job.settings(seeds[0]))
     if arguments.side_by_side:
-        threads = arguments.threads_of_job(None)
+        threads = arguments.threads_of_job(arguments.threads)
         waiting = Waiting(jobs, seeds, arguments.out, arguments.device, command, threads)
-        check_outcomes(run_jobs(waiting.ready(), arguments.places(arguments.out), Display(), ended=waiting.ended))
+        check_outcomes(
+            run_jobs(
+                waiting.ready(), arguments.places(arguments.out, arguments.threads), Display(), ended=waiting.ended
+            )
+        )
         return
     for i, job in enumerate(jobs, 1):
         for seed in seeds:
             print(f"run {i} of {len(jobs)}, seed {seed}: {job.name}", flush=True)
-            if not learn(job, seed, arguments.out, arguments.device, command):
+            if not learn(job, seed, arguments.out, arguments.device, command, threads=arguments.threads):
                 print("    is finished already", flush=True)
 
 

@@ -95,7 +95,15 @@ def in_order(jobs: Iterable[Job]) -> list[Job]:
     return sorted(dict.fromkeys([*wanted, *shared]), key=lambda job: len(job.training.stages))
 
 
-def learn(job: Job, seed: int, out: Path, device: str, command: str, seeds: tuple[int, ...] | None = None) -> bool:
+def learn(
+    job: Job,
+    seed: int,
+    out: Path,
+    device: str,
+    command: str,
+    seeds: tuple[int, ...] | None = None,
+    threads: int | None = None,
+) -> bool:
     """Make sure that a job's run of a seed is finished; whether there was anything left to do.
 
     A run that is missing begins where a finished one of its first stages ended, if there is one. `seeds=()` only
@@ -114,7 +122,7 @@ def learn(job: Job, seed: int, out: Path, device: str, command: str, seeds: tupl
     begun = check_folder(folder, settings)
     if begun and is_finished(folder):
         return False
-    run_curriculum(settings, folder, resume=begun, device=device, command=command, seeds=seeds)
+    run_curriculum(settings, folder, resume=begun, device=device, command=command, seeds=seeds, threads=threads)
     return True
 
 
