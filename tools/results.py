@@ -2,17 +2,19 @@
 
 In README and `docs/`, whatever is a result stands between two comments, and this writes what is between them:
 
-    <!-- {result} ma_rtfm-2-quick s5 eval greedy -->90.9 % ± 0.7 %<!-- / -->
+    <!-- {result} ma_rtfm-2-quick s5 eval -->90.9 % ± 0.7 %<!-- / -->
 
 The first word is a file below `benchmarks/results`: a folder with one report, or the path of a report or a JSON file.
-Each further word is the value of some entry of a row (`magrounding.experiment.rows`), and one row is left; where
-nothing else is said, it is of the true manual, the trained team and its last phase. `show=minutes` names another entry
-than the value. Of a JSON file without rows the words are keys. A table has a line for each of its own:
+Each further word is the value of an entry that names rows (`magrounding.experiment.rows`), and one row is left; where
+nothing else is said, it is of the true manual, greedy play, the trained team and its last phase. `show=minutes` names
+another entry than the value. Of a JSON file without rows the words are keys. A table has a line for each of its own:
 
-    <!-- {results} published, ours, teacher, steps, seeds
-    S5, new rules | 61.0 % ± 1.0 % | ma_rtfm-2-quick s5 eval greedy
+    <!-- {results} published, ours, sampled, teacher, steps, seeds
+    S5, new rules | 61.0 % ± 1.0 % | ma_rtfm-2-quick s5 eval
     -->
 
+Any other head is a word that its cells add. A `*` in a label makes a line for each row of a paper's table, or each
+stage; `published` is then of the file. `<!-- {stale} --><!-- / -->` names all files that have a †.
 A number of others stands in `<!-- {published} EnDi, table 2 -->61 %<!-- / -->`. Any other percentage is an error, and
 so is a number of a file that is not there. † marks what its command would not train today.
 """
@@ -43,11 +45,14 @@ STALE = "†"
 _END = "<!-- / -->"
 _ONE = re.compile(r"(<!-- \{result\} (.*?) -->)(.*?)<!-- / -->")
 _MANY = re.compile(r"(<!-- \{results\} (.*?)\n(.*?)\n-->\n).*?<!-- / -->", re.DOTALL)
+_STALE = re.compile(r"(<!-- \{stale\} -->).*?<!-- / -->")
 _PUBLISHED = re.compile(r"<!-- \{published\} .*? -->.*?<!-- / -->", re.DOTALL)
 _CODE = re.compile(r"^```.*?^```|`[^`\n]*`", re.DOTALL | re.MULTILINE)
 _PERCENT = re.compile(r"\d(?:[\d.,]*)(?: ± [\d.]+)?[  ]?%(?! interval)")
 _TRAINS = re.compile(r"^.*?(benchmarks\.curriculum|magrounding train) ")
-_USUAL = {"manual": "true", "player": "team"}
+_USUAL = {"manual": "true", "player": "team", "play": "greedy"}
+_NAMING = ("row", "column", "stage", "phase", "set", "play", "manual", "player", "metric")
+_ENTRIES = ("published", "learnt by", "teacher", "words", "sentences", "play", "games", "seeds", "steps", "minutes")
 
 
 class Missing(Exception):
@@ -91,7 +96,7 @@ def find(words: str) -> dict[str, Any]:
         for key in rest:
             value = value[int(key) if isinstance(value, list) else key]
         return {"value": value}
-    rows = [row for row in content["rows"] if all(word in map(str, row.values()) for word in rest)]
+    rows = [row for row in content["rows"] if all(word in map(row.get, _NAMING) for word in rest)]
     for entry, usual in _USUAL.items():
         rows = [row for row in rows if row.get(entry, usual) == usual] or rows
     if "metric" not in {key for row in rows for key in row if row[key] in rest}:
@@ -107,13 +112,14 @@ def shown(row: Mapping[str, Any], entry: str = "value") -> str:
     value = row[entry]
     if entry == "steps":
         return f"{value / 1e6:.1f} M" if value >= 1e6 else f"{value / 1e3:.0f} k"
-    if entry != "value":
+    if entry not in ("value", "published"):
         return f"{value:,}" if isinstance(value, int) else str(value)
     share = row.get("metric") in ("win_rate", "won", "fact_accuracy") or ("metric" not in row and abs(value) <= 1)
     if not share:
-        return f"{value:,.4g}" if isinstance(value, float) else f"{value:,}"
-    spread = f" ± {percent(row['std'])}" if row.get("seeds", 1) > 1 and "std" in row else ""
-    return percent(value) + spread
+        return f"{value:,.4g}" if abs(value) < 1000 else f"{value:,.0f}"
+    several = entry == "published" or row.get("seeds", 1) > 1
+    std = row.get("published std" if entry == "published" else "std") if several else None
+    return percent(value) + (f" ± {percent(std)}" if std is not None else "")
 
 
 @cache
@@ -141,7 +147,9 @@ def is_stale(row: Mapping[str, Any]) -> bool:
     command, digest = row.get("command", ""), row.get("digest")
     if row.get("table") in TABLES:
         return digest not in _digests(row["table"], row["preset"], row["budget"]).get(row["row"], ())
-    return _TRAINS.search(command) is not None and (digest is None or _digest(command) != digest)
+    if row.get("player", "team") != "team" or not _TRAINS.search(command):
+        return False
+    return digest is None or _digest(command) != digest
 
 
 def one(words: str) -> str:
@@ -151,23 +159,47 @@ def one(words: str) -> str:
     return shown(row, entry) + (STALE if is_stale(row) else "")
 
 
+def lines_of(label: str, words: str) -> dict[str, str]:
+    """Label → words of the lines that a line stands for."""
+    rows = read(shlex.split(words)[0])["rows"] if "*" in label else ()
+    names = {row.get("label", row.get("stage")): row.get("row", row.get("stage")) for row in rows}
+    return {label.replace("*", name): f"{words} '{names[name]}'" for name in names} or {label: words}
+
+
+def cell(head: str, published: str, words: str) -> str:
+    """What stands in a line below a head."""
+    if not words or (head == "published" and published):
+        return {"ours": "not run", "published": published}.get(head, "")
+    if head in _ENTRIES:
+        row = find(words)
+        return shown(row, head) if head in row else ""
+    return one(words if head == "ours" else f"{words} '{head}'")
+
+
 def many(heads: str, lines: str, up: str) -> str:
     """The table of a comment, on a page from which `up` leads to the root."""
     columns = [head.strip() for head in heads.split(",")]
     body = []
     for line in lines.splitlines():
-        label, published, words = (cell.strip() for cell in line.split("|"))
-        row = find(words) if words else {}
-        cells = {**{key: shown(row, key) for key in row}, "published": published}
-        cells["ours"] = one(words) if words else "not run"
-        link = f"[{label}]({up}{report(words.split()[0]).relative_to(ROOT)})" if words else label
-        body.append([link, *(cells.get(column, "–") or "–" for column in columns)])
+        name, published, about = (part.strip() for part in line.split("|"))
+        for label, words in lines_of(name, about).items():
+            link = f"[{label}]({up}{report(shlex.split(words)[0]).relative_to(ROOT)})" if words else label
+            body.append([link, *(cell(head, published, words) for head in columns)])
     return table(["", *columns], body)
+
+
+def stale() -> str:
+    """The files of which a number is stale."""
+    names = [str(path.relative_to(RESULTS)).removesuffix(ENDING) for path in sorted(RESULTS.rglob(f"*{ENDING}"))]
+    return ", ".join(
+        f"`{name}`" for name in names if any(is_stale({**read(name)["about"], **row}) for row in read(name)["rows"])
+    )
 
 
 def fill(text: str, up: str) -> str:
     """A page with every number of a file written anew."""
-    text = _MANY.sub(lambda m: f"{m[1]}\n{many(m[2], m[3], up)}\n\n{_END}", text)
+    text = _MANY.sub(lambda m: f"{m[1]}{many(m[2], m[3], up)}\n{_END}", text)
+    text = _STALE.sub(lambda m: f"{m[1]}{stale()}{_END}", text)
     return _ONE.sub(lambda m: f"{m[1]}{one(m[2])}{_END}", text)
 
 
