@@ -2,7 +2,7 @@
 
 In README and `docs/`, whatever is a result stands between two comments, and this writes what is between them:
 
-    <!-- {result} ma_rtfm-2-quick s5 eval -->90.9 % ± 0.7 %<!-- / -->
+    <!-- {result} ma_rtfm-2-quick s5 eval -->90.9 ± 0.7 %<!-- / -->
 
 The first word is a file below `benchmarks/results`: a folder with one report, or the path of a report or a JSON file.
 Each further word is the value of an entry that names rows (`magrounding.experiment.rows`), and one row is left; where
@@ -10,7 +10,7 @@ nothing else is said, it is of the true manual, greedy play, the trained team an
 another entry than the value. Of a JSON file without rows the words are keys. A table has a line for each of its own:
 
     <!-- {results} published, ours, sampled, teacher, steps, seeds
-    S5, new rules | 61.0 % ± 1.0 % | ma_rtfm-2-quick s5 eval
+    S5, new rules | 61.0 ± 1.0 % | ma_rtfm-2-quick s5 eval
     -->
 
 Any other head is a word that its cells add. A `*` in a label makes a line for each row of a paper's table, or each
@@ -48,7 +48,7 @@ _MANY = re.compile(r"(<!-- \{results\} (.*?)\n(.*?)\n-->\n).*?<!-- / -->", re.DO
 _STALE = re.compile(r"(<!-- \{stale\} -->).*?<!-- / -->")
 _PUBLISHED = re.compile(r"<!-- \{published\} .*? -->.*?<!-- / -->", re.DOTALL)
 _CODE = re.compile(r"^```.*?^```|`[^`\n]*`", re.DOTALL | re.MULTILINE)
-_PERCENT = re.compile(r"\d(?:[\d.,]*)(?: ± [\d.]+)?[  ]?%(?! interval)")
+_PERCENT = re.compile(r"\d[\d.,]*(?: ± [\d.]+)?\s?%(?! interval)")
 _TRAINS = re.compile(r"^.*?(benchmarks\.curriculum|magrounding train) ")
 _USUAL = {"manual": "true", "player": "team", "play": "greedy"}
 _NAMING = ("row", "column", "stage", "phase", "set", "play", "manual", "player", "metric")
@@ -119,7 +119,7 @@ def shown(row: Mapping[str, Any], entry: str = "value") -> str:
         return f"{value:,.4g}" if abs(value) < 1000 else f"{value:,.0f}"
     several = entry == "published" or row.get("seeds", 1) > 1
     std = row.get("published std" if entry == "published" else "std") if several else None
-    return percent(value) + (f" ± {percent(std)}" if std is not None else "")
+    return percent(value) if std is None else f"{percent(value)[:-2]} ± {percent(std)}"
 
 
 @cache
@@ -173,7 +173,7 @@ def cell(head: str, published: str, words: str) -> str:
     if head in _ENTRIES:
         row = find(words)
         return shown(row, head) if head in row else ""
-    return one(words if head == "ours" else f"{words} '{head}'")
+    return one(words if head == "ours" else f"{words} '{head}'").replace(" ", "\N{NO-BREAK SPACE}")
 
 
 def many(heads: str, lines: str, up: str) -> str:

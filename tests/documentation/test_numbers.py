@@ -21,6 +21,7 @@ def files(tmp_path, monkeypatch):
         {"stage": "s1", "set": "eval", "play": "sampled", "metric": "win_rate", "value": 0.8, "std": 0.1, "seeds": 3},
         {"stage": "s1", "set": "eval", "manual": "reassigned", "play": "greedy", "metric": "win_rate", "value": 0.01},
         {"stage": "s1", "set": "eval", "metric": "length", "value": 9.5},
+        {"stage": "s1", "set": "train", "play": "greedy", "metric": "win_rate", "value": 1.0, "teacher": "eval"},
     ]
     write_rows(tmp_path / "a" / "report.md", rows, command="magrounding evaluate")
     yield tmp_path
@@ -35,7 +36,7 @@ def test_every_page_shows_the_numbers_of_files():
     ("words", "text"),
     [
         ("a s1 eval greedy", "75.0 %"),  # of the last phase
-        ("a s1 eval sampled", "80.0 % ± 10.0 %"),
+        ("a s1 eval sampled", "80.0 ± 10.0 %"),
         ("a s1 eval reassigned", "1.0 %"),
         ("a s1 eval length", "9.5"),
     ],
@@ -44,7 +45,7 @@ def test_words_name_one_number(files, words, text):
     assert results.fill(f"<!-- {{result}} {words} --><!-- / -->", "") == f"<!-- {{result}} {words} -->{text}<!-- / -->"
 
 
-@pytest.mark.parametrize("words", ["a s1 eval", "a s2 eval greedy", "b s1"])
+@pytest.mark.parametrize("words", ["a s1 greedy", "a s2 eval greedy", "b s1"])
 def test_words_that_name_no_number_or_several_are_refused(files, words):
     with pytest.raises(results.Missing):
         results.find(words)
