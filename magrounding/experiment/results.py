@@ -181,10 +181,10 @@ def published_tables(
     sources = plans.published, plans.published_others, plans.published_ablations
     own, others, ablations = (load(each) if each else () for each in sources)
     # Papers' maps have another size, but on sets that have one; their walks end at the goal by themselves.
-    changed = {name for name in ("size", "manual_stop") if plan.config.env_options.get(name)}
+    changed = set(filter(plan.config.env_options.get, ("size", "manual_stop")))
 
     def known(results: PublishedResults) -> PublishedResults:
-        return {at: found for at, found in results.items() if changed <= plans.sets_of(at[0])[at[1]].keys()}
+        return {at: found for at, found in results.items() if changed.issubset(plans.sets_of(at[0])[at[1]])}
 
     return known(own or {}), tuple(map(known, others)), tuple(map(known, ablations))
 

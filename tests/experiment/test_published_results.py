@@ -11,10 +11,8 @@ from magrounding.experiment.results import published_tables
 @pytest.mark.parametrize(
     ("env", "agent", "options", "sets"),
     [
-        ("touchdown", "panoread", {}, {"test"}),
         ("touchdown", "panoread", {"manual_stop": False}, {"test"}),
         ("touchdown", "panoread", {"manual_stop": True}, set()),
-        ("rtfm", "relread", {}, {"train", "eval", "eval_10x10"}),
         ("rtfm", "relread", {"size": 8}, {"eval_10x10"}),
     ],
 )
