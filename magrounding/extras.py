@@ -19,7 +19,7 @@ FEATURES: Mapping[str, str] = {
     "scienceworld": "the environment scienceworld",
     "pieces": "making vocabularies of word pieces (magrounding pieces)",
     "lm": "pretrained language models as readers",
-    "tianshou": "replay buffers of QMIX and DRRN; envs for tianshou",
+    "tianshou": "envs for tianshou",
     "supersuit": "wrappers of SuperSuit",
     "play": "playing at the terminal, films in .mp4",
     "web": "playing in the browser (magrounding serve)",

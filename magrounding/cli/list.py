@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -16,8 +16,8 @@ from magrounding.pretrained import ABOUT_FILE, PREFIX, find_run, pretrained_name
 from magrounding.registry import AGENTS, ALGORITHMS, ENVS, PRESETS
 from magrounding.storage import json_text, read_json
 
-Rows = list[dict[str, str]]
-"""A row for each thing: heading → text, its id first."""
+Row = dict[str, str]
+"""Of one thing: heading → text, its id first."""
 _SHOWN = 8
 """Stages of an environment that fit into a line."""
 
@@ -35,79 +35,69 @@ class Arguments:
 def run(arguments: Arguments, line: CommandLine) -> None:
     """Print a table for each kind."""
     asked = KINDS if arguments.kind is None else [check_choice("kind", arguments.kind, KINDS)]
-    listed = {kind: KINDS[kind]() for kind in asked}
+    listed = {kind: [*KINDS[kind]()] for kind in asked}
     if arguments.json:
         print(json_text(listed, indent=2))
-        return
-    for kind, rows in listed.items():
-        print("\n".join([kind, *aligned(rows), ""]))
+    else:
+        for kind, rows in listed.items():
+            print("\n".join([kind, *aligned(rows), ""]))
 
 
-def aligned(rows: Rows) -> list[str]:
+def aligned(rows: list[Row]) -> list[str]:
     """Return a table of text: headings, then a line for each row."""
-    if not rows:
-        return []
-    table = [{name: name for name in rows[0]}, *rows]
-    widths = {name: max(len(row[name]) for row in table) for name in rows[0]}
-    return ["  " + "  ".join(row[name].ljust(widths[name]) for name in row).rstrip() for row in table]
+    lines = [[*rows[0]], *([*row.values()] for row in rows)] if rows else []
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    return ["  " + "  ".join(map(str.ljust, line, widths)).rstrip() for line in lines]
 
 
-def _envs() -> Rows:
-    rows = []
+def _envs() -> Iterator[Row]:
     for entry in ENVS.values():
         short = len(entry.stages) <= _SHOWN
         extra = getattr(entry.factory, "extra", "")
-        rows.append(
-            {
-                "id": entry.id,
-                "agents": "any number" if entry.multi_agent else "1",
-                "stages": ", ".join(entry.stages) if short else f"{len(entry.stages)} of {entry.stage_option}",
-                "needs": f"extra {extra}, {extras.state(extra)}" if extra else "",
-            }
-        )
-    return rows
+        yield {
+            "id": entry.id,
+            "agents": "any number" if entry.multi_agent else "1",
+            "stages": ", ".join(entry.stages) if short else f"{len(entry.stages)} of {entry.stage_option}",
+            "needs": f"extra {extra}, {extras.state(extra)}" if extra else "",
+        }
 
 
-def _agents() -> Rows:
-    return [
-        {
+def _agents() -> Iterator[Row]:
+    for entry in AGENTS.values():
+        yield {
             "id": entry.id,
             "built on": entry.built_on or "",
             "learns by": entry.algorithm or "any that trains policies",
         }
-        for entry in AGENTS.values()
-    ]
 
 
-def _algorithms() -> Rows:
-    return [
-        {"id": entry.id, "trains": "agents made for it" if entry.own_agents else "any policy"}
-        for entry in ALGORITHMS.values()
-    ]
+def _algorithms() -> Iterator[Row]:
+    for entry in ALGORITHMS.values():
+        yield {"id": entry.id, "trains": "agents made for it" if entry.own_agents else "any policy"}
 
 
-def _presets() -> Rows:
-    rows = [
-        {"id": entry.name, "env": entry.env, "agents": ", ".join(entry.agents) or "any other"}
-        for entry in PRESETS.values()
-    ]
-    return [*rows, {"id": GENERAL, "env": "any", "agents": "any other"}]
+def _presets() -> Iterator[Row]:
+    for entry in PRESETS.values():
+        yield {"id": entry.name, "env": entry.env, "agents": ", ".join(entry.agents) or "any other"}
+    yield {"id": GENERAL, "env": "any", "agents": "any other"}
 
 
-def _teams() -> Rows:
-    rows = []
+def _teams() -> Iterator[Row]:
     for name in pretrained_names():
-        about = read_json(find_run(PREFIX + name) / ABOUT_FILE)
-        best = max(about["win_rates"].items(), key=lambda each: each[0] == "eval, greedy")
-        rows.append({"id": PREFIX + name, "learnt by": about["learnt_by"], "won": f"{best[1]:.1%} ({best[0]})"})
-    return rows
+        folder = find_run(PREFIX + name)
+        about, entry = read_json(folder / ABOUT_FILE), ENVS.get(read_json(folder / "config.json")["env"])
+        held_out = f"{entry.evaluation.reading_set}, greedy" if entry else ""  # its package may not be here
+        won = about["win_rates"].get(held_out)
+        shown = "" if won is None else f"{won:.1%} ({held_out})"
+        yield {"id": PREFIX + name, "learnt by": about["learnt_by"], "won": shown}
 
 
-def _extras() -> Rows:
-    return [{"id": name, "for": extras.FEATURES.get(name, ""), "state": extras.state(name)} for name in extras.extras()]
+def _extras() -> Iterator[Row]:
+    for name in extras.extras():
+        yield {"id": name, "for": extras.FEATURES.get(name, ""), "state": extras.state(name)}
 
 
-KINDS: Mapping[str, Callable[[], Rows]] = {
+KINDS = {
     "envs": _envs,
     "agents": _agents,
     "algorithms": _algorithms,

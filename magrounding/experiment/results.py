@@ -22,9 +22,6 @@ from magrounding.registry import load
 TEXT = "text"
 """Entry of `config.json`: the source of the sentences that the run read, where its world has one (`EnvSpec.source`)."""
 
-_SIZE = "size"
-"""The option of worlds whose maps have one."""
-
 
 @dataclass(frozen=True)
 class RunResults:
@@ -179,17 +176,17 @@ def find_results(folder: RunFolder) -> RunResults | None:
 def published_tables(
     plan: Plan,
 ) -> tuple[PublishedResults, tuple[PublishedResults, ...], tuple[PublishedResults, ...]]:
-    """The papers' own results, those of other papers, and those of lesser models, on maps of the run's size."""
-    known_sets = plan.entry.evaluation
-    own: PublishedResults = load(known_sets.published) if known_sets.published else {}
-    more = known_sets.published_others, known_sets.published_ablations
-    others, ablations = (load(each) if each else () for each in more)
-    sized = _SIZE in plan.config.env_options  # papers' maps have another size, but on sets that have one
+    """The papers' own results, those of other papers, and those of lesser models, in games as the run's."""
+    plans = plan.entry.evaluation
+    sources = plans.published, plans.published_others, plans.published_ablations
+    own, others, ablations = (load(each) if each else () for each in sources)
+    # Papers' maps have another size, but on sets that have one; their walks end at the goal by themselves.
+    changed = set(filter(plan.config.env_options.get, ("size", "manual_stop")))
 
     def known(results: PublishedResults) -> PublishedResults:
-        return {at: found for at, found in results.items() if not sized or _SIZE in known_sets.sets_of(at[0])[at[1]]}
+        return {at: found for at, found in results.items() if changed.issubset(plans.sets_of(at[0])[at[1]])}
 
-    return known(own), tuple(map(known, others)), tuple(map(known, ablations))
+    return known(own or {}), tuple(map(known, others)), tuple(map(known, ablations))
 
 
 def over_seeds(runs: Sequence[RunResults]) -> RunResults:

@@ -44,3 +44,9 @@ def test_an_unknown_kind_is_one_sentence(monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["magrounding", "list", "agent"])
     assert console.main() == 2
     assert "unknown kind 'agent'; choose from: envs, agents" in capsys.readouterr().err
+
+
+def test_a_team_is_listed_with_games_that_it_was_neither_trained_nor_chosen_by(monkeypatch, capsys):
+    won = {row["id"]: row["won"] for row in json.loads(listed(monkeypatch, capsys, "teams", "--json"))["teams"]}
+    assert {text.split("(")[1] for text in won.values()} == {"eval, greedy)", "test, greedy)"}
+    assert won[PREFIX + "messenger-s3"].startswith("65.3%")
