@@ -61,7 +61,9 @@ class Missing(Exception):
 
 def pages() -> list[Path]:
     """README and the pages of the documentation."""
-    return [ROOT / "README.md", *sorted(path for path in (ROOT / "docs").rglob("*.md") if "_build" not in path.parts)]
+    built = {"_build", "reports"}
+    found = (path for path in (ROOT / "docs").rglob("*.md") if built.isdisjoint(path.parts))
+    return [ROOT / "README.md", *sorted(found)]
 
 
 def place(name: str) -> Path:
