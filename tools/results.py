@@ -163,9 +163,9 @@ def one(words: str) -> str:
 
 def lines_of(label: str, words: str) -> dict[str, str]:
     """Label → words of the lines that a line stands for."""
-    rows = read(shlex.split(words)[0])["rows"] if "*" in label else ()
+    rows = read(shlex.split(words)[0])["rows"] if re.search(r"(^|\s)\*$", label) else ()
     names = {row.get("label", row.get("stage")): row.get("row", row.get("stage")) for row in rows}
-    return {label.replace("*", name): f"{words} '{names[name]}'" for name in names} or {label: words}
+    return {f"{label[:-1]}{name}": f"{words} '{names[name]}'" for name in names} or {label: words}
 
 
 def cell(head: str, published: str, words: str) -> str:
