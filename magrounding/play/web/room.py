@@ -16,7 +16,7 @@ from magrounding.play.session import Session
 from magrounding.play.web.assignments import Assignments, Visitor
 from magrounding.play.web.frames import Sprites, about_game, frame, history, moves
 from magrounding.play.web.limits import Limits
-from magrounding.play.web.messages import CODES, NEXT, Refusal, require
+from magrounding.play.web.messages import CODES, Refusal, require
 from magrounding.play.web.offers import Plan
 from magrounding.play.web.worker import Worker
 from magrounding.storage import json_text
@@ -170,7 +170,7 @@ class Room:
         require(not self._once, "game_over" if self._over else "not_over", "this game is played once")
         require(self._over or self._assignments.of(visitor) == sorted(self.present), "not_over")
         require(not self._busy, "thinking")
-        self._run(lambda: self._begin(self.session.seed + (seed == NEXT)))
+        self._run(lambda: self._begin(self.session.seed + (seed == "next")))
 
     async def history(self) -> str:
         require(not self.lost, "lost")
