@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
@@ -13,7 +13,7 @@ from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
 
 from magrounding.errors import ConfigurationError
-from magrounding.play.web.addresses import Proxies, Quotas
+from magrounding.play.web.addresses import Proxies, quotas
 from magrounding.play.web.limits import Limits
 
 NAME = "magrounding"
@@ -46,7 +46,8 @@ class HttpConnection(web.RequestHandler):
 
     def allow(self, seconds: float) -> None:
         """Let the connection live for so long, until the next call; for ever, it is not closed to make room either."""
-        self._gate.allow(self, seconds)
+        self.deadline = asyncio.get_running_loop().time() + seconds
+        self._gate.heard(self)
 
     def log_exception(self, *args: Any, exc_info: Any = None, **more: Any) -> None:
         if isinstance(exc_info, HttpProcessingError):  # of what is no request, which aiohttp logs with its own stack
@@ -88,12 +89,9 @@ class Gate:
     """
 
     def __init__(self, most: int, limits: Limits, proxies: Proxies) -> None:
-        self._most, self._limits, self._proxies, self._quotas = most, limits, proxies, Quotas(limits)
-        self._all: set[HttpConnection] = set()
-        self._counts: dict[str, int] = {}
-        # Those that may be closed, each a key, in the order in which something was last heard of them.
-        self._quiet: dict[HttpConnection, None] = {}
-        self._quiet_of: dict[str, dict[HttpConnection, None]] = {}
+        self._most, self._limits, self._proxies, self._quota = most, limits, proxies, quotas(limits)
+        # Each a key, in the order in which something was last heard of them.
+        self._all: dict[HttpConnection, None] = {}
 
     @property
     def count(self) -> int:
@@ -107,40 +105,25 @@ class Gate:
         """Make room for one more connection; return False where none can be made, or the peer makes too many."""
         address = self.address_of(peer)
         if not self._proxies.trusts(peer):
-            if not self._quotas.of(address).connections.take():
+            if not self._quota(address).connections.take():
                 LOG.warning("an address makes connections faster than it may: they are refused")
                 return False
-            full = self._counts.get(address, 0) >= self._limits.address_connections
-            if full and not self._make_room(self._quiet_of.get(address)):
+            own = [each for each in self._all if each.address == address]
+            if len(own) >= self._limits.address_connections and not self._make_room(own):
                 return False
-        return len(self._all) < self._most or self._make_room(self._quiet)
+        return len(self._all) < self._most or self._make_room(self._all)
 
     def admit(self, connection: HttpConnection) -> None:
-        self._all.add(connection)
-        self._counts[connection.address] = self._counts.get(connection.address, 0) + 1
-        self.allow(connection, self._limits.head_seconds)
+        self._all[connection] = None
+        connection.allow(self._limits.head_seconds)
 
-    def allow(self, connection: HttpConnection, seconds: float) -> None:
-        if connection not in self._all:
-            return
-        self._quiet.pop(connection, None)
-        own = self._quiet_of.setdefault(connection.address, {})
-        own.pop(connection, None)
-        connection.deadline = asyncio.get_running_loop().time() + seconds
-        if seconds < math.inf:
-            self._quiet[connection] = own[connection] = None
+    def heard(self, connection: HttpConnection) -> None:
+        if connection in self._all:
+            del self._all[connection]
+            self._all[connection] = None
 
     def forget(self, connection: HttpConnection) -> None:
-        if connection not in self._all:
-            return
-        self._all.remove(connection)
-        self._quiet.pop(connection, None)
-        address, own = connection.address, self._quiet_of.get(connection.address, {})
-        own.pop(connection, None)
-        self._counts[address] -= 1
-        if not self._counts[address]:
-            del self._counts[address]
-            self._quiet_of.pop(address, None)
+        self._all.pop(connection, None)
 
     def close_late(self) -> None:
         """Close connections whose time is over, and those that were closed and do not take what is sent to them."""
@@ -151,12 +134,12 @@ class Gate:
             elif connection.wire.is_closing():
                 connection.deadline = min(connection.deadline, now + _CLOSING_SECONDS)
 
-    def _make_room(self, quiet: dict[HttpConnection, None] | None) -> bool:
+    def _make_room(self, connections: Iterable[HttpConnection]) -> bool:
         LOG.warning("there are as many connections as may be: the oldest that wait for nothing are closed")
-        if not quiet:
-            return False
-        self._abort(next(iter(quiet)))
-        return True
+        oldest = next((each for each in connections if each.deadline < math.inf), None)
+        if oldest is not None:
+            self._abort(oldest)
+        return oldest is not None
 
     def _abort(self, connection: HttpConnection) -> None:
         self.forget(connection)

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from aiohttp import WSCloseCode, WSMsgType, web
 
-from magrounding.play.web.addresses import Proxies, Quota, Quotas
+from magrounding.play.web.addresses import Proxies, Quota, quotas
 from magrounding.play.web.gate import NAME, Gate, HttpConnection, listening
 from magrounding.play.web.host import Guest, Host
 from magrounding.play.web.limits import Bucket
@@ -51,7 +51,7 @@ class Server:
 
     def __init__(self, host: Host, names: Iterable[str] = (), proxies: Proxies | None = None) -> None:
         self.host, self._names = host, {*LOOPBACK, *(name.lower() for name in names)}
-        self._proxies, self._quotas, self._sockets = proxies or Proxies(), Quotas(host.limits), 0
+        self._proxies, self._quota_of, self._sockets = proxies or Proxies(), quotas(host.limits), 0
         folder = resources.files("magrounding.play.web").joinpath("page")
         self._files = {name: folder.joinpath(name).read_bytes() for name in _FILES}
 
@@ -112,7 +112,7 @@ class Server:
 
     def _quota(self, request: web.Request) -> Quota:
         forwarded = request.headers.getall("X-Forwarded-For", [])
-        return self._quotas.of(self._proxies.visitor(request.remote or "", forwarded))
+        return self._quota_of(self._proxies.visitor(request.remote or "", forwarded))
 
     def _check_origin(self, request: web.Request) -> None:
         """Raise Refusal unless a page of this very server asks."""
