@@ -81,12 +81,7 @@ class Room:
             self._session = self.plan.make()
             self._look()
 
-        try:
-            await self._worker.do(make)
-        except BaseException:
-            self._worker.do_unheard(self._close_session)  # a game that is made too late, too
-            self._worker.end()
-            raise
+        await self._worker.do(make)
         self._busy = False
 
     @property
@@ -133,7 +128,7 @@ class Room:
     def leave(self, visitor: Visitor, *, for_good: bool) -> None:
         """Remove a visitor: its agents are free at once if it left for good, else kept for a while."""
         for agent in self._assignments.leave(visitor, for_good=for_good):
-            if not self._busy and self._session is not None:
+            if not self._busy:
                 self.session.chosen.pop(agent, None)
         if not self.visitors:
             self.quiet_since = time.monotonic()
@@ -193,8 +188,7 @@ class Room:
             self._task.cancel()
         self._broadcast({"type": "closed", "code": code, "sentence": CODES[code]})
         self._assignments.clear()
-        if self._session is not None and not self.lost:
-            self._worker.do_unheard(self._close_session)
+        self._worker.submit(self._close_session)  # also of a game that is made too late
         self._worker.end()
 
     def _close_session(self) -> None:
@@ -292,8 +286,6 @@ class Room:
 
     def _send_status(self) -> None:
         """Send all visitors the people who are here, the agents that have chosen, and the clock."""
-        if self._session is None:
-            return
         left = round(max(0.0, self._deadline - time.monotonic()), 2) if self._timer is not None and self.pace else None
         self._broadcast(
             {
