@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -43,8 +43,8 @@ class SweepJobs:
         begin: Callable[[RunConfig, RunFolder], object],
         words: Sequence[str],
     ) -> None:
-        self._folder, self._sweep, self._at, self._begin, self._words = folder, sweep, at, begin, words
-        self._settings: dict[int, RunConfig] = {}
+        self._folder, self._sweep, self._begin, self._words = folder, sweep, begin, words
+        self._settings_of = cache(lambda number: at(sweep.points[number].values))
         self._point: dict[str, int] = {}  # name of a job → its point
         self._left: dict[int, int] = {}  # point → jobs that have not ended
         self._failed: set[int] = set()
@@ -96,11 +96,6 @@ class SweepJobs:
             point.stopped = len(values)
             self._folder.write(self._sweep)
         return bool(point.stopped)
-
-    def _settings_of(self, number: int) -> RunConfig:
-        if number not in self._settings:
-            self._settings[number] = self._at(self._sweep.points[number].values)
-        return self._settings[number]
 
     def _end(self, number: int) -> None:
         """Tell the search where the last job of a point has ended."""

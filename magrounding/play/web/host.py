@@ -116,10 +116,11 @@ class Host:
         if folder is not None:
             self._owned.enter_context(RunOwner(RunFolder(folder), "the server of the games"))
         if self.participants is not None:
-            with ExitStack() as undone:  # a study that cannot go on gives its folder back
-                undone.push(self._owned)
+            try:
                 self.participants.load()
-                undone.pop_all()
+            except BaseException:  # a study that cannot go on gives its folder back
+                self._owned.close()
+                raise
 
     async def answer(self, guest: Guest, message: Message) -> dict[str, Any] | None:
         """Obey a message, and return the answer to its sender alone; Refusal if it is not obeyed."""

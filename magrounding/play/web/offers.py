@@ -106,18 +106,15 @@ class Offers:
         return players | {name: player for name, player in self.more_players.items() if name not in self._trained}
 
     def listed(self) -> list[dict[str, Any]]:
-        worlds = []
-        for entry in map(env_entry, self.envs):
-            env = entry.id
-            agents = {name: count for name, (_, world, count) in self._trained.items() if world == env}
-            worlds.append(
-                {
-                    "env": env,
-                    "options": self.options_of(entry),
-                    "players": [{"name": name, "agents": agents.get(name)} for name in self.players(env)],
-                }
-            )
-        return worlds
+        agents = {name: count for name, (_, _, count) in self._trained.items()}
+        return [
+            {
+                "env": entry.id,
+                "options": self.options_of(entry),
+                "players": [{"name": name, "agents": agents.get(name)} for name in self.players(entry.id)],
+            }
+            for entry in map(env_entry, self.envs)
+        ]
 
     def plan(self, env: str, options: Mapping[str, Any], players: Sequence[Any], seed: int) -> Plan:
         """Return the game that a client asks for; Refusal "bad_game" where it is not offered."""
@@ -136,19 +133,16 @@ class Offers:
         return plan
 
     def replay(self, header: Header, seed: int) -> Plan:
-        """Return the plan of a saved game, whose moves are all given; Refusal "bad_file" if it was not played here."""
-        require(header.env in self.envs, "bad_file", "it is of a world that is not offered here")
+        """Return the plan of a saved game, whose moves are all given; Refusal "bad_game" if it was not played here."""
+        require(header.env in self.envs, "bad_game", "it is of a world that is not offered here")
         entry, fixed = env_entry(header.env), self._fixed(env_entry(header.env))
-        try:
-            for name, value in header.options.items():
-                same = name in entry.options and value == entry.options[name]
-                if not same and not (name in fixed and fixed[name] == value):
-                    self._check(entry, name, value)
-            trained = self.players(header.env).keys() & self._trained.keys()
-            players = [name if name in trained else HUMAN for name in header.players]
-            plan, _ = self._planned(entry, {}, dict(header.options), players, seed, standin=RANDOM)
-        except Refusal as refusal:
-            raise Refusal("bad_file", str(refusal)) from None
+        for name, value in header.options.items():
+            same = name in entry.options and value == entry.options[name]
+            if not same and not (name in fixed and fixed[name] == value):
+                self._check(entry, name, value)
+        trained = self.players(header.env).keys() & self._trained.keys()
+        players = [name if name in trained else HUMAN for name in header.players]
+        plan, _ = self._planned(entry, {}, dict(header.options), players, seed, standin=RANDOM)
         return replace(plan, people=tuple(range(len(players))))
 
     def _planned(
