@@ -20,7 +20,7 @@ from msgspec import Meta
 from magrounding.brief import brief
 from magrounding.errors import CheckpointError
 from magrounding.schema import Natural, NonNegative
-from magrounding.storage import LINES, naming, read_bytes, reason, write_atomic
+from magrounding.storage import LINES, naming, require_bytes, write_atomic
 
 CALLS_FILE = "calls.jsonl"
 MOVE, FACT = "move", "fact"
@@ -178,10 +178,7 @@ class CallTotals:
         """Add up calls."""
         calls = list(calls)
         moves = [call for call in calls if call.question == MOVE]
-        facts = [call for call in calls if call.question == FACT]
-        faults: Counter[str] = Counter()
-        for call in calls:
-            faults.update(call.faults)
+        faults = sum((Counter(call.faults) for call in calls), Counter[str]())
         prices = [call.price for call in calls]
         asked = sum(call.attempt == 0 for call in moves)
         summed = "tries", "read", "cached", "written", "reasoning", "seconds"
@@ -194,8 +191,8 @@ class CallTotals:
             failures=sum(bool(call.failure) for call in calls),
             call_faults=dict(sorted(faults.items())),
             price=None if not calls or None in prices else sum(price or 0.0 for price in prices),
-            facts=sum(call.right is not None for call in facts),
-            right=sum(bool(call.right) for call in facts),
+            facts=sum(call.right is not None for call in calls),
+            right=sum(bool(call.right) for call in calls),
             tokens_a_move=sum(call.read + call.written for call in moves) / max(1, asked),
             seconds_a_move=sum(call.seconds for call in moves) / max(1, asked),
             **{name: sum(getattr(call, name) for call in calls) for name in summed},
@@ -212,18 +209,11 @@ class CallTotals:
 
 def _read(path: Path) -> list[Call]:
     """Read a file; a last line that a kill cut short is removed from it."""
+    data = require_bytes(path, LINES)
+    whole, end, rest = data.rpartition(b"\n")
+    if rest:
+        write_atomic(path, whole + end)
     try:
-        data = read_bytes(path, LINES)
-    except OSError as error:
-        raise CheckpointError(f"{path} cannot be read: {reason(error)}") from None
-    lines = data.splitlines(keepends=True)
-    if lines and not lines[-1].endswith(b"\n"):
-        lines.pop()
-        write_atomic(path, b"".join(lines))
-    calls, decoder = [], msgspec.json.Decoder(Call)
-    for number, line in enumerate(lines, 1):
-        try:
-            calls.append(decoder.decode(line))
-        except (ValueError, RecursionError):  # msgspec's errors are ValueErrors
-            raise CheckpointError(f"{path}, line {number} is damaged, or the file holds no calls") from None
-    return calls
+        return msgspec.json.Decoder(Call).decode_lines(whole)
+    except (ValueError, RecursionError) as error:  # msgspec's errors are ValueErrors
+        raise CheckpointError(f"{path} is damaged, or holds no calls: {error}") from None
