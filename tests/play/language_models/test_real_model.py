@@ -10,6 +10,7 @@ import socket
 import subprocess
 import sys
 import urllib.request
+from types import SimpleNamespace
 from urllib.error import URLError
 
 import pytest
@@ -86,7 +87,7 @@ def test_smollm2_plays_whole_games(env, url, tmp_path):
     found = play_match(env, options, lineups, GAMES, tmp_path)
     models.close()
     print(match_report(found, "match.png", "make test-llm"), file=sys.stderr)
-    games, totals = found.games[players], found.calls[players]
+    games, totals = found.games[players], SimpleNamespace(**found.calls[players])
     assert len(games) == GAMES
     assert [game.ended_by for game in games if game.ended_by] == []
     assert (totals.failures, totals.call_faults) == (0, {})
