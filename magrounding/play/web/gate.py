@@ -27,9 +27,11 @@ LOG = logging.getLogger(__name__)
 
 
 class HttpConnection(web.RequestHandler):
-    """A connection of a gate."""
+    """A connection of a gate, which may refuse it."""
 
-    def __init__(self, gate: Gate, manager: Any, address: str, wire: asyncio.Transport) -> None:
+    wire: asyncio.Transport
+
+    def __init__(self, gate: Gate, manager: Any) -> None:
         super().__init__(
             manager,
             loop=asyncio.get_running_loop(),
@@ -38,7 +40,15 @@ class HttpConnection(web.RequestHandler):
             max_field_size=_LONGEST_LINE,
             max_headers=_HEADERS,
         )
-        self._gate, self.address, self.deadline, self.wire = gate, address, math.inf, wire
+        self._gate, self.address, self.deadline = gate, "", math.inf
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self.wire = transport
+        if self._gate.admit(self, str((transport.get_extra_info("peername") or [""])[0])):
+            super().connection_made(transport)
+        else:
+            transport.abort()
 
     def connection_lost(self, exc: BaseException | None) -> None:
         self._gate.forget(self)
@@ -61,24 +71,6 @@ class HttpConnection(web.RequestHandler):
         return response
 
 
-class _Door(asyncio.Protocol):
-    """A connection that is not let in yet, which costs little: most of a flood gets no further."""
-
-    def __init__(self, gate: Gate, manager: Any) -> None:
-        self._gate, self._manager = gate, manager
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        peer = str((transport.get_extra_info("peername") or [""])[0])
-        if not self._gate.has_room(peer):
-            transport.abort()
-            return
-        connection = HttpConnection(self._gate, self._manager, self._gate.address_of(peer), transport)
-        self._gate.admit(connection)
-        transport.set_protocol(connection)
-        connection.connection_made(transport)
-
-
 class Gate:
     """Connections to a server; where it is full, or an address has its share, the oldest one gives way.
 
@@ -97,13 +89,9 @@ class Gate:
     def count(self) -> int:
         return len(self._all)
 
-    def address_of(self, peer: str) -> str:
-        """Return the name under which a peer's connections are counted."""
-        return self._proxies.visitor(peer, ())
-
-    def has_room(self, peer: str) -> bool:
-        """Make room for one more connection; return False where none can be made, or the peer makes too many."""
-        address = self.address_of(peer)
+    def admit(self, connection: HttpConnection, peer: str) -> bool:
+        """Make room for a connection; return False where none can be made, or the peer makes too many."""
+        connection.address = address = self._proxies.visitor(peer, ())
         if not self._proxies.trusts(peer):
             if not self._quota(address).connections.take():
                 LOG.warning("an address makes connections faster than it may: they are refused")
@@ -111,11 +99,11 @@ class Gate:
             own = [each for each in self._all if each.address == address]
             if len(own) >= self._limits.address_connections and not self._make_room(own):
                 return False
-        return len(self._all) < self._most or self._make_room(self._all)
-
-    def admit(self, connection: HttpConnection) -> None:
+        if len(self._all) >= self._most and not self._make_room(self._all):
+            return False
         self._all[connection] = None
         connection.allow(self._limits.head_seconds)
+        return True
 
     def heard(self, connection: HttpConnection) -> None:
         if connection in self._all:
@@ -160,7 +148,7 @@ async def listening(
         gate = Gate(most_connections(limits), limits, proxies)
         loop = asyncio.get_running_loop()
         try:
-            server = await loop.create_server(lambda: _Door(gate, runner.server), host, port, backlog=_BACKLOG)
+            server = await loop.create_server(lambda: HttpConnection(gate, runner.server), host, port, backlog=_BACKLOG)
         except OSError as error:
             raise ConfigurationError(
                 f"nothing can listen at {host}, port {port} ({error.strerror}): name another --port"

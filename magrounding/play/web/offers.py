@@ -122,10 +122,9 @@ class Offers:
         in_bounds = 0 <= seed < _LARGEST_SEED
         require(in_bounds, "bad_game", f"a seed is a whole number from 0 to {_LARGEST_SEED - 1}")
         entry = env_entry(env)
-        chosen = {each["name"]: each["default"] for each in self.options_of(entry)}
         for name, value in options.items():
             self._check(entry, name, value)
-            chosen[name] = value
+        chosen = {each["name"]: each["default"] for each in self.options_of(entry)} | dict(options)
         chosen = {name: value for name, value in chosen.items() if value is not None}
         plan, spec = self._planned(entry, chosen, {**chosen, **self._fixed(entry)}, players, seed)
         short = spec.max_cycles <= self.limits.steps

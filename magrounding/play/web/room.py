@@ -170,10 +170,9 @@ class Room:
     async def history(self) -> str:
         require(not self.lost, "lost")
 
-        def collect() -> str:
-            return _text({"game": self._about, "frames": history(self.session, self._sprites, self.plan.hidden)})
-
-        return await self._worker.do(collect)
+        return await self._worker.do(
+            lambda: _text({"game": self._about, "frames": history(self.session, self._sprites, self.plan.hidden)})
+        )
 
     def saved(self) -> str:
         """Return the content of a file of the game; Refusal before its end, or in a study."""

@@ -69,6 +69,7 @@ class Server:
                 web.get("/socket", self._socket),
             ]
         )
+        app.on_response_prepare.append(_add_headers)
         app.cleanup_ctx.append(self._sweeping)
         return app
 
@@ -87,7 +88,7 @@ class Server:
 
     @web.middleware
     async def _guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        """Refuse by code, and send the headers with everything."""
+        """Refuse by code."""
         _allow(request, self.host.limits.request_seconds)
         try:
             require(_name_of(request.host) in self._names, "foreign_host")
@@ -105,9 +106,6 @@ class Server:
             LOG.exception("a request failed")
             response = _refused(Refusal("internal"))
         _allow(request, self.host.limits.quiet_seconds)
-        if not response.prepared:
-            for name, value in HEADERS.items():
-                response.headers.setdefault(name, value)
         return response
 
     def _quota(self, request: web.Request) -> Quota:
@@ -174,8 +172,6 @@ class Server:
         socket = web.WebSocketResponse(
             max_msg_size=limits.frame_bytes, heartbeat=limits.heartbeat, compress=False, timeout=5.0
         )
-        for name, value in HEADERS.items():
-            socket.headers.setdefault(name, value)
         self._sockets += 1
         quota.sockets += 1
         try:
@@ -256,6 +252,11 @@ class _Connection:
                 await self._socket.send_str(text)
             except (ConnectionError, RuntimeError):  # it is closing
                 return
+
+
+async def _add_headers(request: web.Request, response: web.StreamResponse) -> None:
+    for name, value in HEADERS.items():
+        response.headers.setdefault(name, value)
 
 
 def _allow(request: web.Request, seconds: float) -> None:
