@@ -13,6 +13,7 @@ from magrounding.cli.command import CommandLine
 from magrounding.errors import ConfigurationError
 from magrounding.experiment.config import read_config
 from magrounding.experiment.jobs.seeds import seed_words
+from magrounding.experiment.tables import CONTROL
 from magrounding.play.run_folder import RunFolder
 from magrounding.schema import Count
 
@@ -37,6 +38,8 @@ def run(arguments: Arguments, line: CommandLine) -> None:
     """Print the commands."""
     if not arguments.runs:
         raise ConfigurationError("name a run's folder: magrounding jobs RUN")
+    if broken := [str(each) for each in arguments.runs if CONTROL.search(str(each.absolute()))]:
+        raise ConfigurationError(f"a line cannot name {broken[0]!r}, which has ends of lines or controls: rename it")
     runs = {RunFolder(folder.absolute()): read_config(folder) for folder in arguments.runs}
     for folder, settings in runs.items():
         for seed in settings.seeds:
