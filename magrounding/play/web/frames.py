@@ -64,7 +64,7 @@ def about_game(
     }
 
 
-def frame(view: View, sprites: Sprites, hidden: Collection[int] = ()) -> dict[str, Any]:
+def frame(view: View, sprites: Sprites, hidden: Collection[int]) -> dict[str, Any]:
     """Return a moment of a game, without attention and claims of the networks of `hidden` agents."""
     scene = view.scene
     content: dict[str, Any] = {

@@ -42,6 +42,7 @@ from magrounding.storage import check_place, digest, json_text
 
 _CODE_BYTES = 9
 _WAITING_REPLAYS = 8
+_SWEEP_SECONDS = 20.0
 
 _OTHERWISE = "the game goes another way now than when it was saved"
 _NONSENSE = (TypeError, ValueError, ArithmeticError, LookupError)
@@ -205,10 +206,10 @@ class Host:
         finally:
             self._replaying -= 1
 
-    async def sweep(self, every: float = 20.0) -> None:
+    async def sweep(self) -> None:
         """For ever: close games that have had no client for long, and store what the disk has refused."""
         while True:
-            await asyncio.sleep(every)
+            await asyncio.sleep(_SWEEP_SECONDS)
             self.sweep_once()
             if self.participants is not None and self.participants.late:
                 with suppress(Refusal):

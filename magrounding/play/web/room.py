@@ -55,10 +55,10 @@ class Room:
         pace: float,
         limits: Limits,
         sprites: Sprites,
-        keep: Keep = lambda header, game: None,
+        keep: Keep,
         *,
-        maker: str = "",
-        once: bool = False,
+        maker: str,
+        once: bool,
     ) -> None:
         self.code, self.plan, self.pace, self.maker = code, plan, pace, maker
         self.lost, self.quiet_since = False, time.monotonic()
