@@ -220,13 +220,12 @@ class _Connection:
             ref = content.get("ref") if type(content.get("ref")) is int else None
             answer = await self._host.answer(self._guest, parse(content))
             self._strikes = 0
-        except Refusal as refusal:
+        except Exception as error:
+            refusal = error if isinstance(error, Refusal) else Refusal("internal")
+            if refusal is not error:
+                LOG.exception("a message failed")
             self._strikes += 1
-            answer = {"type": "refused", "code": refusal.code, "sentence": str(refusal)}
-        except Exception:
-            LOG.exception("a message failed")
-            self._strikes += 1
-            answer = {"type": "refused", "code": "internal", "sentence": str(Refusal("internal"))}
+            answer = {"type": "refused", **_shown(refusal)}
         if answer is not None:
             self._send(json_text(answer if ref is None else {**answer, "ref": ref}))
 
@@ -276,5 +275,8 @@ def _name_of(host: str) -> str:
 
 
 def _refused(refusal: Refusal) -> web.Response:
-    content = {"code": refusal.code, "sentence": str(refusal)}
-    return web.json_response(content, status=_STATUS.get(refusal.code, 400))
+    return web.json_response(_shown(refusal), status=_STATUS.get(refusal.code, 400))
+
+
+def _shown(refusal: Refusal) -> dict[str, str]:
+    return {"code": refusal.code, "sentence": str(refusal)}

@@ -1,7 +1,6 @@
 """Language models as players: what they are asked, and what becomes of their replies."""
 
 import re
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -88,11 +87,13 @@ def test_a_move_is_asked_for_once_more_then_nothing_is_done(players):
     assert "Your reply was not played: there is no move between <move> and </move>." in again[-1]["content"]
     later = served.asked[2]["messages"]
     assert later[2] == {"role": "assistant", "content": "<move>stay</move>"}, "history has what was played"
-    totals = SimpleNamespace(**totals_of(models.calls.of("llm:small,random")))
-    steps = len(actions)
-    assert (totals.moves, totals.replies, totals.illegal, totals.substituted) == (steps, 2 * steps, 2 * steps, steps)
-    refusals = {call.refused for call in models.calls.of("llm:small,random")}
-    assert refusals == {"there is no move between <move> and </move>", "'fly' is none of the moves"}
+    calls, steps = models.calls.of("llm:small,random"), len(actions)
+    counted = {"moves": steps, "replies": 2 * steps, "illegal": 2 * steps, "substituted": steps}
+    assert counted.items() <= totals_of(calls).items()
+    assert {call.refused for call in calls} == {
+        "there is no move between <move> and </move>",
+        "'fly' is none of the moves",
+    }
 
 
 def test_texts_to_choose_from(players):
@@ -190,9 +191,8 @@ def test_questions_about_the_manual(players):
             play(mg.make_vec("rtfm", 6, max_cycles=2), Lineup.parse("llm:small", 1, models))
         calls = models.calls.of("llm:small")
         assert [call.step for call in calls if call.question == FACT] == [0] * 6
-        totals = SimpleNamespace(**totals_of(calls))
-        assert (totals.facts, totals.right) == (6, right)
-        assert totals.moves == len([call for call in calls if call.question == MOVE])
+        counted = {"facts": 6, "right": right, "moves": sum(call.question == MOVE for call in calls)}
+        assert counted.items() <= totals_of(calls).items()
 
 
 def test_a_question_is_the_seeds_and_has_a_wrong_answer():
