@@ -91,7 +91,7 @@ class SweepJobs:
         if sizes == self._seen.get(number):
             return False
         self._seen[number] = sizes
-        values = evaluations(settings, run)
+        values = evaluations(self._folder.results(number))
         if self._search.gives_up(number, values):
             point.stopped = len(values)
             self._folder.write(self._sweep)
@@ -114,7 +114,7 @@ class SweepJobs:
         results = self._folder.results(number)
         lost = number in self._failed or self._sweep.points[number].stopped
         statistics = None if lost or results is None else reached(results)
-        return statistics and statistics.iqm, evaluations(self._settings_of(number), self._folder.run(number))
+        return statistics and statistics.iqm, evaluations(results)
 
 
 class OptunaSearch:
