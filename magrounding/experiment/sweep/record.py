@@ -12,7 +12,7 @@ from msgspec import Meta
 from magrounding.errors import CheckpointError, ConfigurationError, RegistrationError
 from magrounding.experiment.config import RunConfig, parse_config
 from magrounding.experiment.results import RunResults, find_results
-from magrounding.experiment.statistics import Reached, Statistics, statistics_of
+from magrounding.experiment.statistics import Reached, Statistics
 from magrounding.experiment.sweep.axis import Axis, Values, parse_axes
 from magrounding.experiment.tables import TEAM, WITHIN
 from magrounding.experiment.tables import reached as score_of
@@ -110,17 +110,20 @@ def measured(config: RunConfig) -> RunConfig:
 
 def scores(results: RunResults, name: str = "", play: str = "") -> list[Reached]:
     """The result of each seed after the last stage, on a set and by a way of playing: by default those that choose."""
-    settings = results.settings
-    stage, evaluation = settings.stages[-1], settings.evaluation
-    phase, where = settings.of_stage(stage)[-1].name, name or evaluation.selection_set
-    key = stage, phase, where, play or evaluation.selection_play, TRUE_MANUAL, TEAM, results.plan.stages[stage].measure
+    key = *_place(results, name, play), TRUE_MANUAL, TEAM, results.plan.segments[-1].stage.measure
     return [score_of(row) for row in results.evaluated.rows(*key)]
 
 
 def reached(results: RunResults, name: str = "") -> Statistics | None:
     """The statistics of `scores`; None where no seed has any."""
-    found = scores(results, name)
-    return statistics_of(found, results.plan.segments[-1].stage.measure) if found else None
+    return results.after(*_place(results, name))
+
+
+def _place(results: RunResults, name: str, play: str = "") -> tuple[str, str, str, str]:
+    """Stage, phase, set and way of playing."""
+    last, evaluation = results.plan.segments[-1], results.settings.evaluation
+    where, how = name or evaluation.selection_set, play or evaluation.selection_play
+    return last.stage.name, last.phase.name, where, how
 
 
 def evaluations(results: RunResults | None) -> list[float]:
