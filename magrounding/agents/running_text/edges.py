@@ -95,11 +95,6 @@ class Edges(Delexicalised):
         self.register_load_state_dict_post_hook(_forget)
 
     @property
-    def row_end(self) -> int:
-        """The token between two rows."""
-        return self.size
-
-    @property
     def tokens(self) -> Tensor:
         return torch.arange(self.size, device=self.letters.device)
 
@@ -169,19 +164,16 @@ class Edges(Delexicalised):
                 f"edges with `magrounding segments --by {EDGES}`"
             )
         usual = self.usual[self.usual.any(1)]
+        linear = "first", "second", "between", "left", "right"
         return Scorer(
             recurrence=self.recurrence(),
+            **{name: array_of(self.get_parameter(f"{name}.weight").t()) for name in linear},
             letters=array_of(self.letters),
             related=related(array_of(usual)),
-            row_end=self.row_end,
-            first=array_of(self.first.weight.t()),
-            second=array_of(self.second.weight.t()),
+            row_end=self.size,
             bias=array_of(self.first.bias),
-            between=array_of(self.between.weight.t()),
             between_bias=array_of(self.between.bias),
             across=array_of(SLOPE * self.across.weight.t()),
-            left=array_of(self.left.weight.t()),
-            right=array_of(self.right.weight.t()),
             mixed=array_of(self.shape.head**-0.5 * self.mixed.weight.t()),
             out=array_of(torch.cat((self.out.weight[0], self.out.bias))),
             usual=array_of(usual),

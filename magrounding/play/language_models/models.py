@@ -106,16 +106,12 @@ class LanguageModel(Options):
             raise ConfigurationError(f"body holds only what JSON can say: {error}") from None
 
     @property
-    def settings(self) -> dict[str, Any]:
-        """Everything that replies depend on; where the model is served does not count."""
+    def settings_hash(self) -> str:
+        """The beginning of a SHA-256 of all that replies depend on; where the model is served does not count."""
         names = "model", "temperature", "max_tokens", "history", "reply", "body"
         more = {"names": self.names} if self.names else {}
-        return {**{name: getattr(self, name) for name in names}, "prompt": Prompt.load(self.prompt).hash, **more}
-
-    @property
-    def settings_hash(self) -> str:
-        """The beginning of a SHA-256 of `settings`."""
-        return digest(self.settings)[:16]
+        settings = {name: getattr(self, name) for name in names} | {"prompt": Prompt.load(self.prompt).hash} | more
+        return digest(settings)[:16]
 
     def cost(self, read: int, cached: int, written: int) -> float | None:
         """Return the price of a call by its tokens; None where the file names no price."""
