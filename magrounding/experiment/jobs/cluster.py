@@ -79,8 +79,13 @@ class RayPlaces:
         self._connection = RayConnection(self._address, cores, feature="--cluster ray", instead=instead)
         self._ray = self._connection.ray
         try:
-            takes = {"num_cpus": self._takes["CPU"], "num_gpus": self._takes.get("GPU", 0)}
-            self._run = self._ray.remote(**takes, max_retries=_RETRIES, retry_exceptions=[JobKilled])(run_on_node)
+            remote = self._ray.remote(
+                num_cpus=self._takes["CPU"],
+                num_gpus=self._takes.get("GPU", 0),
+                max_retries=_RETRIES,
+                retry_exceptions=[JobKilled],
+            )
+            self._run = remote(run_on_node)
             self._check_nodes()
         except BaseException:
             self.__exit__()

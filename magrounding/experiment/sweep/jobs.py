@@ -86,8 +86,8 @@ class SweepJobs:
         point, settings, run = self._sweep.points[number], self._settings_of(number), self._folder.run(number)
         if self._search is None or point.stopped:
             return bool(point.stopped)
-        files = [folder.metrics for folder in run.of_seeds(settings.seeds).values()]
-        sizes = tuple(file.stat().st_size if file.exists() else 0 for file in files)
+        files = (folder.metrics for folder in run.of_seeds(settings.seeds).values())
+        sizes = tuple(file.stat().st_size for file in files if file.exists())
         if sizes == self._seen.get(number):
             return False
         self._seen[number] = sizes

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -141,8 +141,7 @@ class Offers:
                 self._check(entry, name, value)
         trained = self.players(header.env).keys() & self._trained.keys()
         players = [name if name in trained else HUMAN for name in header.players]
-        plan, _ = self._planned(entry, {}, dict(header.options), players, seed, standin=RANDOM)
-        return replace(plan, people=tuple(range(len(players))))
+        return self._planned(entry, {}, dict(header.options), players, seed, standin=RANDOM)[0]
 
     def _planned(
         self,
