@@ -98,12 +98,12 @@ def measure(arguments: Arguments, url: str, number: int) -> dict[str, Any]:
     least = longest * arguments.milliseconds / 1000
     return {
         "games": games,
-        "moves": totals.moves,
-        "tries": totals.tries,
+        "moves": totals["moves"],
+        "tries": totals["tries"],
         "longest": longest,
         "seconds": seconds,
         "ratio": seconds / least,
-        "load": list(os.getloadavg()),
+        "load": os.getloadavg(),
     }
 
 

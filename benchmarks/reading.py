@@ -31,7 +31,7 @@ from magrounding.cli.command import CommandLine, items, program
 from magrounding.errors import check_choice
 from magrounding.experiment.config import read_config
 from magrounding.experiment.segmenting import ENGLISH_FILE, first_game, renderings_of
-from magrounding.experiment.shared_runs import GAMES as MANUALS
+from magrounding.experiment.segmenting import GAMES as MANUALS
 from magrounding.experiment.shared_runs import NAMES, read_by_overlap
 from magrounding.experiment.tables import percent, table
 from magrounding.play.evaluate import OTHER_GAME, REASSIGNED, TRUE_MANUAL, evaluate

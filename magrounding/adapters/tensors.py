@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 import numpy as np
 from gymnasium import spaces
@@ -20,8 +20,6 @@ NO_OP = 0
 
 Layout = dict[str, tuple[slice, tuple[int, ...]]]
 """Field → (slice, shape), its place in a flat observation."""
-
-Array = TypeVar("Array")
 
 
 def for_tensors(
@@ -62,7 +60,7 @@ class TensorEnv(BaseParallelWrapper):
         layout: field → (slice, shape) of a flat observation, in the order of the Dict's keys; {} without `flatten`.
     """
 
-    def __init__(self, env: ParallelEnv, mask: str = "info", flatten: bool = False, dead: str = "absent") -> None:
+    def __init__(self, env: ParallelEnv, mask: str, flatten: bool, dead: str) -> None:
         super().__init__(env)
         check_choice("mask", mask, ("info", "observation"))
         check_choice("dead", dead, ("absent", "padded"))

@@ -123,7 +123,7 @@ def _no_guide(ids: Tensor) -> tuple[Tensor, list[str]]:
 
 
 class GuideReader:
-    """Cache of a Guide's vectors of an environment's texts, for the words of its ids; `read` counts texts.
+    """Cache of a Guide's vectors of an environment's texts, for the words of its ids.
 
     No torch module: the Guide learns no more, and belongs to no optimiser and to no checkpoint.
 
@@ -135,7 +135,6 @@ class GuideReader:
         if not words:
             raise ConfigurationError("this world does not say which words its ids are: no Guide can read them")
         self.guide = guide
-        self.read = 0
         self._words = words
         self._places: dict[bytes, int] = {}
         self._vectors = torch.zeros(0)
@@ -157,7 +156,6 @@ class GuideReader:
             self._places.update(zip(new, range(len(self._texts), len(self._texts) + len(new)), strict=True))
             self._vectors = torch.cat((self._vectors.view(-1, vectors.shape[1]), vectors))
             self._texts += texts
-            self.read += len(texts)
         places = [self._places[key] for key in keys]
         return self._vectors[places].to(ids.device), [self._texts[place] for place in places]
 

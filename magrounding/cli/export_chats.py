@@ -19,7 +19,7 @@ from magrounding.play.language_models.prompts import REPLIES, Prompt
 from magrounding.play.lineup import Lineup
 from magrounding.play.owner import new_file
 from magrounding.play.recording import RECORDING_SEED
-from magrounding.play.saved_games import SavedEpisode, open_env, read_episodes, replayed
+from magrounding.play.saved_games import ReplayActor, SavedEpisode, open_env, read_episodes, replayed
 from magrounding.registry import env_entry
 from magrounding.storage import json_text, write_atomic
 from magrounding.threads import plan_threads, using
@@ -76,7 +76,7 @@ def _lines(vec: VectorEnv, game: SavedEpisode, players: Sequence[str], prompt: P
     about = {"env": vec.id, "options": vec.options, "split": split, "seed": game.seed, "won": game.won}
     about |= {"prompt": f"{prompt.name} {prompt.version}", "prompt_hash": prompt.hash, "reply": form}
     instructions = prompt.fill("system", form)
-    for agent, chat in enumerate(chats_of(vec, game.seed, lambda obs, info, step: [game.actions[step]])):
+    for agent, chat in enumerate(chats_of(vec, game.seed, ReplayActor([game]))):
         own = {"agent": agent, "player": players[agent], "return": chat.reward}
         yield json_text({**about, **own, "messages": chat.messages(instructions, form)}, compact=True) + "\n"
 

@@ -155,7 +155,7 @@ async def listen(server: Server, arguments: Arguments) -> None:
         await stop.wait()
 
 
-def parse_players(texts: Sequence[str], models: LanguageModels | None = None) -> dict[str, PlayerSpec]:
+def parse_players(texts: Sequence[str], models: LanguageModels) -> dict[str, PlayerSpec]:
     """Return name → player of every NAME=PLAYER, language models those of `models`; or ConfigurationError."""
     players = {}
     for text in texts:

@@ -192,7 +192,7 @@ def play_baselines(
     """Let the players `compared`, then line-ups, play an evaluation set of this `name`; return player → summary.
 
     The random player plays those of the games that `EvaluationPlan.baseline_games` says. Of language models there is
-    also what they replied (`CallTotals.summary`), where their calls are kept.
+    also what they replied (`calls.totals_of`), where their calls are kept.
     """
     display = display or Display(quiet=True)
     fewer, found = env_entry(game.id).evaluation.baseline_games(games), {}

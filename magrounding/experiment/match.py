@@ -22,7 +22,7 @@ from magrounding.experiment.statistics import Interval, resampled
 from magrounding.play.episodes import Episodes
 from magrounding.play.evaluate import GREEDY, SAMPLED
 from magrounding.play.events import count_events
-from magrounding.play.language_models.calls import CallTotals
+from magrounding.play.language_models.calls import totals_of
 from magrounding.play.language_models.endpoint import EndpointFailed
 from magrounding.play.lineup import Lineup, keep_calls
 from magrounding.play.owner import owned
@@ -61,7 +61,7 @@ class Results:
     games: dict[str, list[SavedEpisode]]
     measure: str
     events: dict[str, dict[str, np.ndarray]] = field(default_factory=dict)
-    calls: dict[str, CallTotals] = field(default_factory=dict)
+    calls: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def outcomes(self, name: str) -> np.ndarray:
         """[G] float64 of a line-up: 1 or 0 for a game won or lost, or its score."""
@@ -124,7 +124,7 @@ def play_match(
             found[lineup.name] = file.episodes[:games]
         measure = "score" if vec.spec.outcome == SCORE else "won"
     events = {name: count_events(env, options, played) for name, played in found.items()}
-    totals = {each.name: CallTotals.of(calls.of(each.name)) for each in lineups if each.language_models}
+    totals = {each.name: totals_of(calls.of(each.name)) for each in lineups if each.language_models}
     return Results(env, dict(options), found, measure, events, totals)
 
 

@@ -14,7 +14,7 @@ from magrounding.agents.running_text.assumptions import ENGLISH
 from magrounding.agents.running_text.edges import Edges
 from magrounding.agents.running_text.edges_learning import Renderings, learn_edges
 from magrounding.agents.running_text.segments import ROWS, STOPS, Delexicalised, Segmenter, Stops
-from magrounding.agents.running_text.segments_learning import Manuals, exactness, learn_segments
+from magrounding.agents.running_text.segments_learning import exactness, learn_segments
 from magrounding.capabilities import HasFacts, find_capability
 from magrounding.errors import ConfigurationError, check_choice
 from magrounding.experiment.plan import Stage
@@ -51,45 +51,26 @@ def learn_segments_of(
     statements: str = ROWS,
     assume: tuple[str, ...] = (),
 ) -> Delexicalised:
-    """A Segmenter or a reader of edges, learnt from the training games of a stage; for `assume` see `learn_edges`."""
+    """A Segmenter or a reader of edges, learnt from the training games of a stage; for `assume` see `learn_edges`.
+
+    Which words the map shows, and where in an occupant, is looked up in the maps of all evaluation sets as well: names
+    that training does not have are names too. What is written in their manuals is not looked at, nor are the facts of
+    any game (`vec.facts`). For `statements` see `_known`.
+
+    Raises:
+        ConfigurationError: manuals of one row, from which nothing is learnt; ENGLISH in an environment that takes no
+            templates; or see `_known`.
+    """
     if issubclass(kind, Edges):
-        return learn_edges_from_games(stage, seed, statements, assume)
-    return learn_from_games(stage, seed, statements)
+        return learn_edges(stage.games.spec, renderings_of(stage, seed, statements, assume), seed, assume=assume)
+    spec, manuals, maps = _known(stage, seed, statements, {})
+    places, _ = _seen(stage, spec, maps, np.zeros(spec.vocabulary_size, np.bool_), seed)
+    return learn_segments(spec, manuals, places, seed)
 
 
 def first_game(seed: int) -> int:
     """First game seed of a user's `--seed`: no two seeds below 2²⁸ draw the same games, and none a held-out one."""
     return seed * ROUNDS * GAMES % HELD_OUT
-
-
-def learn_from_games(stage: Stage, seed: int = 0, statements: str = ROWS) -> Segmenter:
-    """The Segmenter of a stage, learnt from the manuals of its training games.
-
-    Which words the map shows, and where in an occupant, is looked up in the maps of all evaluation sets as well: names
-    that training does not have are names too. What is written in their manuals is not looked at. For `statements` see
-    `_known`.
-
-    Raises:
-        ConfigurationError: manuals of one row, from which no cut is learnt; or see `_known`.
-    """
-    spec, manuals, maps = _known(stage, seed, statements, {})
-    places, _ = _seen(stage, spec, maps, np.zeros(spec.vocabulary_size, np.bool_), seed)
-    return learn_segments(spec, Manuals(manuals, places), seed)
-
-
-def learn_edges_from_games(stage: Stage, seed: int = 0, statements: str = ROWS, assume: tuple[str, ...] = ()) -> Edges:
-    """The reader of edges of a stage, learnt from its training games in its own sentences and in plain ones.
-
-    The maps of all evaluation sets are looked at as in `learn_from_games`, and their manuals are not. Nor are the facts
-    of any game (`vec.facts`): what belongs together is read off the plain rendering. With ENGLISH assumed, the same
-    games are written in the sentences of a file as well. For its `statements` see `_known`.
-
-    Raises:
-        ConfigurationError: plain manuals of one row, from which nothing is learnt; ENGLISH in an environment that takes
-            no templates; or see `_known`.
-    """
-    renderings = renderings_of(stage, seed, statements, assume)
-    return learn_edges(stage.games.spec, renderings, seed, assume=assume)
 
 
 def renderings_of(
@@ -99,7 +80,10 @@ def renderings_of(
     assume: tuple[str, ...] = (),
     english: str = ENGLISH_FILE,
 ) -> Renderings:
-    """Training data of `learn_edges_from_games`; `english` is the file of the sentences of ENGLISH."""
+    """Training data of `learn_edges`: games of a stage, in its own sentences and in plain ones.
+
+    With ENGLISH assumed, the same games are written in the sentences of the file `english` as well.
+    """
     entry, spec = env_entry(stage.games.id), stage.games.spec
     plainly = {CONSTRUCTIONS: "none"} if CONSTRUCTIONS in entry.options else {}
     ways = [(plainly, PLAIN), *([({}, OWN)] if plainly else [])]
@@ -121,8 +105,8 @@ def statements_found(stage: Stage, segmenter: Segmenter) -> dict[str, dict[str, 
     """Evaluation set → way of writing → part of its manuals divided as statements are, see `exactness`."""
     found = {}
     for name in stage.sets:
-        with closing(_games(stage, name)) as vec:
-            found[name] = exactness(vec.spec, segmenter, _manuals(vec, vec.reset(seed=HELD_OUT)[0]))
+        with closing(games_of(stage, name)) as vec:
+            found[name] = exactness(vec.spec, segmenter, held_out(vec))
     return found
 
 
@@ -134,12 +118,11 @@ def facts_found(stage: Stage, edges: Delexicalised) -> dict[str, dict[str, float
     found: dict[str, dict[str, float]] = {}
     for name in stage.sets:
         for layout in ({}, *env_entry(stage.games.id).in_layouts()):
-            with closing(_games(stage, name, worded=layout)) as vec:
+            with closing(games_of(stage, name, worded=layout)) as vec:
                 games = find_capability(vec, HasFacts)
                 if games is None:
                     return {}
-                observation, _ = vec.reset(seed=HELD_OUT)
-                pieces = edges(torch.from_numpy(_manuals(vec, observation))).ids.numpy()
+                pieces = edges(torch.from_numpy(held_out(vec))).ids.numpy()
                 right = games.fact_accuracy(partial(shared_pieces, pieces))
             if right is not None:
                 found.setdefault(name, {})[layout.get("layout", "as written")] = right
@@ -173,14 +156,14 @@ def _known(
     """
     check_known(stage.games.id, statements)
     worded = env_entry(stage.games.id).in_layouts()[0] if statements == ROWS else PARAGRAPH
-    with closing(_games(stage, worded={**worded, **options})) as vec:
+    with closing(games_of(stage, worded={**worded, **options})) as vec:
         manuals, maps = _drawn(vec, seed)
         if statements == STOPS:
             manuals = Stops(vec.spec)(torch.from_numpy(manuals)).ids.numpy()
         return vec.spec, manuals, maps
 
 
-def _games(stage: Stage, evaluation_set: str | None = None, worded: Mapping[str, str] | None = None) -> VectorEnv:
+def games_of(stage: Stage, evaluation_set: str | None = None, worded: Mapping[str, str] | None = None) -> VectorEnv:
     """Games of a stage with these options of how they are worded; None: each statement has a row."""
     worded = env_entry(stage.games.id).in_layouts()[0] if worded is None else worded
     games = stage.games if evaluation_set is None else stage.sets[evaluation_set]
@@ -192,19 +175,19 @@ def _drawn(vec: VectorEnv, seed: int) -> tuple[np.ndarray, np.ndarray]:
     found = []
     for k in range(ROUNDS):
         observation, _ = vec.reset(seed=seed + k * GAMES)
-        found.append((_manuals(vec, observation), _maps(vec, observation)))
-    manuals, maps = zip(*found, strict=True)
-    return np.concatenate(manuals), np.concatenate(maps)
+        found.append([_shown(vec, observation, name) for name in ("manual", vec.spec.grid.name)])
+    manuals, maps = map(np.concatenate, zip(*found, strict=True))
+    return manuals, maps
 
 
-def _manuals(vec: VectorEnv, observation: Mapping[str, np.ndarray]) -> np.ndarray:
-    """[N, S, L] ids, a copy."""
-    return observation["manual"].reshape(-1, *vec.spec["manual"].shape).copy()
+def held_out(vec: VectorEnv) -> np.ndarray:
+    """Return manuals [N, S, L] that no training has."""
+    return _shown(vec, vec.reset(seed=HELD_OUT)[0], "manual")
 
 
-def _maps(vec: VectorEnv, observation: Mapping[str, np.ndarray]) -> np.ndarray:
-    """[N, H, W, K] ids, a copy."""
-    return observation[vec.spec.grid.name].reshape(-1, *vec.spec.grid.shape).copy()
+def _shown(vec: VectorEnv, observation: Mapping[str, np.ndarray], name: str) -> np.ndarray:
+    """A field of all games and agents, [N, …] ids, a copy."""
+    return observation[name].reshape(-1, *vec.spec[name].shape).copy()
 
 
 def _seen(
@@ -225,9 +208,9 @@ def _seen(
     """
     shown, beside = places_shown(spec, maps, spoken)
     for name in env_entry(stage.games.id).evaluation.sets:
-        with closing(_games(stage, name)) as vec:
-            known = _ids_in(spec.words, vec.spec)
-            more = places_shown(spec, known[_maps(vec, vec.reset(seed=seed)[0])], spoken)
+        with closing(games_of(stage, name)) as vec:
+            maps = _shown(vec, vec.reset(seed=seed)[0], vec.spec.grid.name)
+            more = places_shown(spec, _ids_in(spec.words, vec.spec)[maps], spoken)
         shown, beside = shown + more[0], beside | more[1]
     return np.where(shown.any(1), shown.argmax(1) + 1, 0), beside
 

@@ -15,9 +15,8 @@ from magrounding.agents.running_text.edges import Edges
 from magrounding.agents.running_text.edges_learning import Renderings
 from magrounding.capabilities import HasFacts, find_capability
 from magrounding.experiment.plan import Stage
-from magrounding.registry import env_entry
+from magrounding.experiment.segmenting import games_of, held_out
 
-GAMES = 256
 CLASSES = (0, 4, 6)
 """Least words of a shared run, of each class of sentences."""
 NAMES = (*(f"{least} to {after - 1}" for least, after in pairwise(CLASSES)), f"{CLASSES[-1]} and more")
@@ -88,14 +87,12 @@ def read_by_overlap(stage: Stage, edges: Edges, learnt: Renderings) -> dict[str,
     letters[: edges.size] = edges.letters.numpy()
     texts = {row.tobytes(): row for manuals in learnt.reworded for row in manuals.reshape(-1, manuals.shape[2])}
     runs, found = SharedRuns(texts.values(), learnt.words, letters), {}
-    layout = env_entry(stage.games.id).in_layouts()[0]
-    for name, played in stage.sets.items():
-        with closing(played.but(**layout).make_vec(GAMES)) as vec:
+    for name in stage.sets:
+        with closing(games_of(stage, name)) as vec:
             games = find_capability(vec, HasFacts)
             if games is None:
                 return {}
-            manuals = vec.reset(seed=2**40)[0]["manual"].reshape(GAMES, *vec.spec["manual"].shape).copy()
-            found[name] = _read(edges, runs, manuals, games.fact_table(), vec.spec.words)
+            found[name] = _read(edges, runs, held_out(vec), games.fact_table(), vec.spec.words)
     return found
 
 

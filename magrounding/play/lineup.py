@@ -21,7 +21,7 @@ from magrounding.brief import brief
 from magrounding.errors import ConfigurationError, InvalidAction, did_you_mean
 from magrounding.play.action_names import action_name
 from magrounding.play.actor import begin_memory, make_expert
-from magrounding.play.language_models.calls import CALLS_FILE, Calls, CallTotals
+from magrounding.play.language_models.calls import CALLS_FILE, Calls, totals_of
 from magrounding.play.language_models.player import LanguageModels, LanguageTeam, ModelPlayer
 from magrounding.play.loading import load_team
 from magrounding.play.script import Script, ScriptedTeam
@@ -163,9 +163,9 @@ class Lineup:
         return tuple(dict.fromkeys(player.actor for player in self.players if player.kind == LLM))
 
     def call_totals(self) -> dict[str, Any]:
-        """Return what its language models were asked (`CallTotals.summary`); nothing without any."""
+        """Return what its language models were asked (`totals_of`); nothing without any."""
         models = self.language_models
-        return CallTotals.of(models[0].models.calls.of(self.name)).summary() if models else {}
+        return totals_of(models[0].models.calls.of(self.name)) if models else {}
 
     def build_actor(self, vec: VectorEnv, seed: int) -> Any:
         """Build the Actor of all agents for a vector env, with the seed of its draws; teams are loaded once.

@@ -144,11 +144,10 @@ class Session:
         if agent not in self.people or agent not in self.living:
             waiting = ", ".join(map(self._called, self.waiting)) or "no player"
             raise InvalidAction(f"{self._called(agent)} is not for a person to move now; waiting: {waiting}")
-        legal = self._game.obs["action_mask"][0, agent]
-        if not 0 <= action < len(legal) or not legal[action]:
-            what = repr(self._name(agent, action)) if 0 <= action < len(legal) else repr(action)
-            able = ", ".join(repr(move.name) for move in self.moves(agent))
-            raise InvalidAction(f"{self._called(agent)} cannot do {what} now; it can do {able}")
+        able = {move.action: repr(move.name) for move in self.moves(agent)}
+        if action not in able:
+            what = self._name(agent, action) if 0 <= action < self.vec.spec.num_actions else action
+            raise InvalidAction(f"{self._called(agent)} cannot do {what!r} now; it can do {', '.join(able.values())}")
         self.chosen[agent] = action
 
     def advance(self) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, TextIO
@@ -55,8 +54,8 @@ class Terminal(App[None]):
     HORIZONTAL_BREAKPOINTS: list[tuple[int, str]] | None = [(0, "-narrow"), (100, "-wide")]  # noqa: RUF012  so in App
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+q,escape", "quit", "leave"),
-        Binding("ctrl+r", "again", "again"),
-        Binding("ctrl+n", "following", "next seed"),
+        Binding("ctrl+r", "begin(0)", "again"),
+        Binding("ctrl+n", "begin(1)", "next seed"),
         Binding("pageup", "look(-1)", "back", key_display="pgup", priority=True),
         Binding("pagedown", "look(1)", "forth", key_display="pgdn", priority=True),
         Binding("ctrl+p", "pause", "pause"),
@@ -127,11 +126,15 @@ class Terminal(App[None]):
             event.input.value = ""
             self._choose(self._turn, found[0].action)
 
-    def action_again(self) -> None:
-        self._begin(self.session.seed)
-
-    def action_following(self) -> None:
-        self._begin(self.session.seed + 1)
+    def action_begin(self, by: int) -> None:
+        """Begin the game of this seed, or of one that comes `by` so many later."""
+        try:
+            self.session.begin(self.session.seed + by)
+        except MagroundingError as error:  # there is no saved game of that seed
+            self.notify(str(error), severity="warning", markup=False)
+            return
+        self._at = 0
+        self._refresh()
 
     def action_look(self, by: int) -> None:
         """Look at another moment; behind the last one, let agents who play alone do a single step."""
@@ -167,15 +170,6 @@ class Terminal(App[None]):
         people, living = self.session.people, self.session.living
         return not people or (bool(living) and not set(people) & set(living))
 
-    def _begin(self, seed: int) -> None:
-        try:
-            self.session.begin(seed)
-        except MagroundingError as error:  # there is no saved game of that seed
-            self.notify(str(error), severity="warning", markup=False)
-            return
-        self._at = 0
-        self._refresh()
-
     def _choose(self, agent: int, action: int) -> None:
         try:
             self.session.choose(agent, action)
@@ -206,8 +200,7 @@ class Terminal(App[None]):
         moves = self.query_one("#moves", OptionList)
         moves.clear_options()
         moves.display = self._listed and self._turn is not None
-        if moves.display:
-            moves.add_options([Option(move.name) for move in self._found(typed)])
+        moves.add_options([Option(move.name) for move in self._found(typed)])
 
     def _refresh(self) -> None:
         view = self.session.views[self._at]
@@ -215,22 +208,23 @@ class Terminal(App[None]):
         words = dict(view.words[looker])
         rules = {name: words.pop(name) for name in map(str.upper, self.session.vec.spec.lasting_texts)}
         picture = {f"WHAT AGENT {looker} SEES": [], **words, **({CLAIMS: claimed} if (claimed := claims(view)) else {})}
-        self.query_one("#picture", Static).update(coloured(joined(picture)))
-        weights = view.attention.get(self._agent)
         if _MANUAL in rules:  # the longest comes last
             rules[_MANUAL] = rules.pop(_MANUAL)
-        shown = marked(joined(rules), weights, f"bars: what agent {self._agent} goes by")
-        self.query_one("#texts", Static).update(shown)
+        legend = f"bars: what agent {self._agent} goes by"
+        for name, content in {
+            "picture": coloured(joined(picture)),
+            "texts": marked(joined(rules), view.attention.get(self._agent), legend),
+            "status": self._status(view),
+            "keys": self._legal(),
+            "last": "\n".join(["", *view.last, ""] if view.last else [""]),
+        }.items():
+            self.query_one(f"#{name}", Static).update(content)
+        self.query_one("#keys").display = not self._listed
         typed = self.query_one("#filter", Input)
         typed.display = self._listed and self._turn is not None
         if typed.display:
             typed.focus()
         self._offer()
-        self.query_one("#status", Static).update(self._status(view))
-        keys = self.query_one("#keys", Static)
-        keys.display = not self._listed
-        keys.update(self._legal())
-        self.query_one("#last", Static).update("\n".join(["", *view.last, ""] if view.last else [""]))
 
     def _status(self, view: View) -> Text:
         session = self.session
@@ -273,21 +267,18 @@ def claims(view: View) -> list[str]:
 
 def coloured(shown: str) -> Text:
     """Colour the signs of a picture: those of a map's lines, and the one that begins a line of its legend."""
-    text, begin = Text(shown), 0
-    for line in shown.split("\n"):
-        words = line.split()
-        if line.isupper() and len(words[0]) > 1:
-            text.stylize("bold", begin, begin + len(line))
+    lines = list(map(Text, shown.split("\n")))
+    for line in lines:
+        words = line.plain.split()
+        if line.plain.isupper() and len(words[0]) > 1:
+            line.stylize("bold")
         elif words and (max(map(len, words)) < 4 or "#" in line):
             for pattern, style in _STYLES:
-                for sign in re.finditer(pattern, line):
-                    text.stylize(style, begin + sign.start(), begin + sign.end())
+                line.highlight_regex(pattern, style)
         elif words and len(words[0]) == 1:
             for pattern, style in _STYLES:
-                if re.match(pattern, line):
-                    text.stylize(style, begin, begin + 1)
-        begin += len(line) + 1
-    return text
+                line.highlight_regex(f"^({pattern})", style)
+    return Text("\n").join(lines)
 
 
 def marked(texts: str, weights: Sequence[float] | None, legend: str) -> Text:

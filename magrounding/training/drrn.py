@@ -134,7 +134,7 @@ class DrrnLearner(QLearner[DrrnLearnerConfig, Transitions]):
         target: its copy, which gives the value after a step, or the network itself.
     """
 
-    def __init__(self, policy: ChoiceValues, config: DrrnLearnerConfig, spec: EnvSpec, seed: int = 0) -> None:
+    def __init__(self, policy: ChoiceValues, config: DrrnLearnerConfig, spec: EnvSpec, seed: int) -> None:
         super().__init__(policy, config, seed)
         self.network = self.target = policy
         self._known: dict[str, TargetTexts] = {}

@@ -9,7 +9,8 @@ import pytest
 
 import magrounding as mg
 from magrounding.errors import ConfigurationError
-from magrounding.play.language_models.chats import expert_moves
+from magrounding.play.actor import make_expert
+from magrounding.play.episodes import Episodes
 from magrounding.play.language_models.open_game import OPEN_SEED, OpenGames
 
 pytest.importorskip("openenv", reason="OpenEnv is not installed: make test-clients")
@@ -90,12 +91,11 @@ def test_winning_is_rewarded():
         closing(mg.make_vec("rtfm", 1, split="train", **options)) as vec,
     ):
         for number in range(3):
-            moves = expert_moves(vec, OPEN_SEED + number)
-            obs, info = vec.reset(seed=OPEN_SEED + number)
+            episodes = Episodes(make_expert(vec), vec, 1, OPEN_SEED + number)
             shown, rewards = client.reset(seed=number), []
             while not shown.done:
-                actions = moves(obs, info, len(rewards))
-                obs, _, _, _, info = vec.step(actions)
+                actions = episodes.choose()
+                episodes.play(actions)
                 shown = client.step({"reply": f"<move>{vec.spec.actions.names[int(actions[0, 0])]}</move>"})
                 rewards.append(shown.reward)
             assert (rewards[-1], sum(rewards)) == (1.0, 1.0)

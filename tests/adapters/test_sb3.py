@@ -31,7 +31,7 @@ def policy(spec):
 def test_masks_and_words_of_the_single_agent_face(id):
     env = single(id)
     ask = env.get_wrapper_attr("action_masks")
-    with pytest.raises(CallOrderError, match=r"call reset\(\) before action_masks\(\)"):
+    with pytest.raises(CallOrderError):
         ask()
     _, info = env.reset(seed=0)
     rng = np.random.default_rng(0)

@@ -12,7 +12,8 @@ import pytest
 
 import magrounding as mg
 from magrounding.errors import ConfigurationError
-from magrounding.play.language_models.chats import chats_of, expert_moves
+from magrounding.play.actor import make_expert
+from magrounding.play.language_models.chats import chats_of
 from magrounding.play.language_models.open_game import OPEN_SEED, OpenGames
 from tests.play.language_models.served import Served, last_legal, serving
 from tests.play.language_models.test_open_game import DEADLY, played, reply, sorted_texts
@@ -57,7 +58,7 @@ def test_its_command_evaluates_our_games(tmp_path):
     options, moves = {"task": "simple_stationary"}, {}
     with closing(mg.make_vec("rtfm", 1, split="train", **options)) as vec:
         for seed in range(OPEN_SEED + 5, OPEN_SEED + 8):
-            chat = chats_of(vec, seed, expert_moves(vec, seed))[0]
+            chat = chats_of(vec, seed, make_expert(vec))[0]
             moves |= {(chat.rules, turn.seen.removeprefix("MAP\n")): turn.move for turn in chat.turns}
 
     def expert(body):

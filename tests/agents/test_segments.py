@@ -13,8 +13,8 @@ from magrounding.agents.policy import ATTENTION
 from magrounding.agents.running_text import segments_kernels
 from magrounding.agents.running_text.edges import make_segments
 from magrounding.agents.running_text.segments import SEGMENTS, Segmenter
-from magrounding.agents.running_text.segments_learning import Manuals, exactness, learn_segments, punctuation_of, render
-from magrounding.experiment.segmenting import _manuals, _maps, places_shown
+from magrounding.agents.running_text.segments_learning import exactness, learn_segments, punctuation_of, render
+from magrounding.experiment.segmenting import _shown, places_shown
 from magrounding.play.loading import load_team
 from tests.agents.samples import documents_of, seen_by
 
@@ -29,16 +29,17 @@ def games(split="train", rows=256, seed=0, **options):
 @pytest.fixture(scope="module")
 def manuals():
     """Split → held-out manuals, one statement a row."""
-    return {split: _manuals(*games(split, 64, seed=10**6)) for split in SETS[1:]}
+    return {split: _shown(*games(split, 64, seed=10**6), "manual") for split in SETS[1:]}
 
 
 @pytest.fixture(scope="module")
 def segmenter():
     seen = [games(split) for split in SETS]
     nothing = np.zeros(seen[0][0].spec.vocabulary_size, np.bool_)
-    shown = sum(places_shown(vec.spec, _maps(vec, observation), nothing)[0] for vec, observation in seen)
+    maps = [(vec.spec, _shown(vec, observation, vec.spec.grid.name)) for vec, observation in seen]
+    shown = sum(places_shown(spec, each, nothing)[0] for spec, each in maps)
     places = np.where(shown.any(1), shown.argmax(1) + 1, 0)
-    return learn_segments(seen[0][0].spec, Manuals(_manuals(*seen[0]), places), steps=60)
+    return learn_segments(seen[0][0].spec, _shown(*seen[0], "manual"), places, steps=60)
 
 
 def changed(segmenter, **tensors):
@@ -51,7 +52,7 @@ def changed(segmenter, **tensors):
     return copy
 
 
-def test_held_out_manuals_and_names_are_divided_exactly(segmenter, manuals):
+def test_held_out_shown_and_names_are_divided_exactly(segmenter, manuals):
     spec = games(rows=1)[0].spec
     for split in ("eval", "eval_new"):
         assert min(exactness(spec, segmenter, manuals[split]).values()) == 1

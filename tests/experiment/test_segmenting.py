@@ -6,8 +6,9 @@ from itertools import pairwise
 import pytest
 import torch
 
+from magrounding.agents.running_text.edges import Edges
 from magrounding.agents.running_text.edges_learning import learn_edges
-from magrounding.agents.running_text.segments import Delexicalised
+from magrounding.agents.running_text.segments import Delexicalised, Segmenter
 from magrounding.agents.running_text.segments_learning import learn_segments
 from magrounding.cli import segments
 from magrounding.cli.command import CommandLine
@@ -151,14 +152,16 @@ def test_a_team_of_messenger_reads_running_text_behind_what_divides_it(tmp_path,
 
 def test_sentences_of_paragraphs_teach_what_rows_do():
     rows, stops = (
-        segmenting.learn_from_games(tiny_settings(stages=("s5",)).resolve().stages["s5"], statements=known)
+        segmenting.learn_segments_of(Segmenter, tiny_settings(stages=("s5",)).resolve().stages["s5"], statements=known)
         for known in ("rows", "stops")
     )
     assert torch.equal(rows.letters, stops.letters)
     assert torch.equal(rows.known, stops.known)
     assert torch.equal(rows.shapes, stops.shapes)
     torch.testing.assert_close(rows.scores, stops.scores)
-    found = segmenting.learn_edges_from_games(tiny_settings(stages=("s6",)).resolve().stages["s6"], statements="stops")
+    found = segmenting.learn_segments_of(
+        Edges, tiny_settings(stages=("s6",)).resolve().stages["s6"], statements="stops"
+    )
     assert found.usual.any(1).sum() == 7
 
 

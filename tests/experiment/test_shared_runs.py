@@ -10,7 +10,7 @@ from magrounding.agents.running_text.edges_learning import learn_edges
 from magrounding.envs.make import make_vec
 from magrounding.envs.rtfm.sentences import find_sentences, our_sentences
 from magrounding.errors import ConfigurationError
-from magrounding.experiment import segmenting, shared_runs
+from magrounding.experiment import segmenting
 from magrounding.experiment.config import make_config
 from magrounding.experiment.segmenting import ENGLISH_FILE, renderings_of, shared_pieces
 from magrounding.experiment.shared_runs import SharedRuns, read_by_overlap
@@ -44,10 +44,10 @@ def test_runs_count_words_between_names_of_the_same_class(text, words):
 def test_facts_by_overlap_are_all_facts_and_training_is_all_known(monkeypatch):
     monkeypatch.setattr(segmenting, "GAMES", 128)
     monkeypatch.setattr(segmenting, "ROUNDS", 8)
-    monkeypatch.setattr(shared_runs, "GAMES", 24)
     settings = make_config("ma_rtfm", "relread", 2, "quick", ("s6",), (0,))
     learnt = renderings_of(settings.resolve().stages["s6"], 0)
     edges = learn_edges(settings.resolve().stages["s6"].games.spec, learnt, steps=20)
+    monkeypatch.setattr(segmenting, "GAMES", 24)
     found = read_by_overlap(settings.resolve().stages["s6"], edges, learnt)
     for name, reading in found.items():
         assert sum(count for count, _ in reading.classes.values()) == 17 * 24

@@ -39,9 +39,7 @@ class ChoiceValues(Policy):
 
     accepts = Accepts(actions=(TextChoices,), grid=False, fields=(CHOICES, "action_mask"))
 
-    def __init__(
-        self, spec: EnvSpec, width: int, hidden: int, readers: Mapping[str, tuple[str, ...]] | None = None
-    ) -> None:
+    def __init__(self, spec: EnvSpec, width: int, hidden: int, readers: Mapping[str, tuple[str, ...]] | None) -> None:
         super().__init__(spec)
         self.readers = dict(readers or default_readers(spec))
         texts = {text.name for text in spec.texts} - {CHOICES}

@@ -20,7 +20,7 @@ from torch import Tensor, nn
 
 from magrounding.agents.drrn.choice_values import ChoiceValues
 from magrounding.agents.drrn.pieces import SHIPPED, Pieces, PieceTokens, Tokens, own_words
-from magrounding.agents.drrn.prefix_tree import TreeGRU, grow_tree
+from magrounding.agents.drrn.prefix_tree import TreeGRU
 from magrounding.errors import CheckpointError, ConfigurationError
 from magrounding.schema import Count, OneOf, Options
 from magrounding.spec import EnvSpec
@@ -95,8 +95,6 @@ class Drrn(ChoiceValues):
         tokens, start = self._tokens([each.cpu().numpy() for each in ids.values()])
         self.encoded += len(start) - 1
         reader: Any = self.texts[list(self.reads).index(name)]
-        if isinstance(reader, TreeGRU):
-            return reader.read(self.words, grow_tree(tokens, start))
         return reader.read(self.words, tokens, start)
 
     def _tokens(self, ids: Sequence[np.ndarray]) -> Tokens:

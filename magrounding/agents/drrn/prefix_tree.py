@@ -89,9 +89,12 @@ class TreeGRU(nn.GRU):
     def __init__(self, width: int, hidden: int) -> None:
         super().__init__(width, hidden, batch_first=True)
 
-    def read(self, words: nn.Embedding, tree: PrefixTree) -> Tensor:
-        """Return the last states [U, hidden] of U texts, zeros of an empty one; float32 also under autocast."""
-        device = words.weight.device
+    def read(self, words: nn.Embedding, tokens: np.ndarray, start: np.ndarray) -> Tensor:
+        """Return the last states [U, hidden] of concatenated texts, zeros of an empty one; float32 also under autocast.
+
+        Arguments are those of `grow_tree`.
+        """
+        tree, device = grow_tree(tokens, start), words.weight.device
         known, place = np.unique(tree.token[1:], return_inverse=True)
         with torch.autocast(device.type, enabled=False):
             distinct = words(torch.from_numpy(known).to(device))

@@ -9,8 +9,8 @@ piece for each fact, the form that relread reads.
 from __future__ import annotations
 
 import hashlib
-from collections import OrderedDict
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import NamedTuple
 from weakref import WeakValueDictionary
 
@@ -95,11 +95,6 @@ class Edges(Delexicalised):
         self.register_load_state_dict_post_hook(_forget)
 
     @property
-    def row_end(self) -> int:
-        """The token between two rows."""
-        return self.size
-
-    @property
     def tokens(self) -> Tensor:
         return torch.arange(self.size, device=self.letters.device)
 
@@ -121,7 +116,7 @@ class Edges(Delexicalised):
         texts = array_of(manual)
         groups = np.zeros(texts.shape, np.int64)
         for text, own in zip(texts, groups, strict=True):
-            own[:] = self._reading().groups_of(text)
+            own[:] = self._reading().groups_of(text.tobytes(), text.shape, text.dtype)
         ids, rows = (torch.from_numpy(each).to(manual.device) for each in pieces_from(texts, groups))
         return Pieces(ids, rows)
 
@@ -169,19 +164,16 @@ class Edges(Delexicalised):
                 f"edges with `magrounding segments --by {EDGES}`"
             )
         usual = self.usual[self.usual.any(1)]
+        linear = "first", "second", "between", "left", "right"
         return Scorer(
             recurrence=self.recurrence(),
+            **{name: array_of(self.get_parameter(f"{name}.weight").t()) for name in linear},
             letters=array_of(self.letters),
             related=related(array_of(usual)),
-            row_end=self.row_end,
-            first=array_of(self.first.weight.t()),
-            second=array_of(self.second.weight.t()),
+            row_end=self.size,
             bias=array_of(self.first.bias),
-            between=array_of(self.between.weight.t()),
             between_bias=array_of(self.between.bias),
             across=array_of(SLOPE * self.across.weight.t()),
-            left=array_of(self.left.weight.t()),
-            right=array_of(self.right.weight.t()),
             mixed=array_of(self.shape.head**-0.5 * self.mixed.weight.t()),
             out=array_of(torch.cat((self.out.weight[0], self.out.bias))),
             usual=array_of(usual),
@@ -205,21 +197,16 @@ class _Read:
     """Cache of some weights: their form for the kernels, and the last manuals they grouped.
 
     Networks of the same weights share it: the agents of a team read the same manuals.
+
+    Attributes:
+        groups_of: (bytes, shape, dtype) of a text [S, L] → [S, L], the piece of each word, counted from 1; 0: none.
     """
 
     def __init__(self, scorer: Scorer) -> None:
         self.scorer = scorer
-        self._groups: OrderedDict[bytes, np.ndarray] = OrderedDict()
-
-    def groups_of(self, text: np.ndarray) -> np.ndarray:
-        """Return [S, L], the piece of each word, counted from 1; 0: none."""
-        key = text.tobytes()
-        found = self._groups.get(key)
-        if found is None:
-            found = self._groups[key] = groups_of(text, self.scorer)
-            if len(self._groups) > _REMEMBERED:
-                self._groups.popitem(last=False)
-        return found
+        self.groups_of = lru_cache(_REMEMBERED)(
+            lambda data, shape, dtype: groups_of(np.frombuffer(data, dtype).reshape(shape), scorer)
+        )
 
 
 _READ: WeakValueDictionary[bytes, _Read] = WeakValueDictionary()

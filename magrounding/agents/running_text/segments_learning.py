@@ -7,8 +7,6 @@ rate that differs from text to text: so the network learns to do with those that
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 import torch
 import torch.nn.functional as F
@@ -29,26 +27,25 @@ SHAPE = 2.0
 """Weight of a shape's log-probability beside the logit of a boundary."""
 
 
-class Manuals(NamedTuple):
-    """Training data."""
-
-    rows: np.ndarray  # [N, S, L] ids of manuals whose rows are statements, 0 is padding
-    places: np.ndarray  # [V] where in an occupant the map shows a word, counted from 1; 0: nowhere
-
-
-def learn_segments(spec: EnvSpec, manuals: Manuals, seed: int = 0, steps: int = STEPS) -> Segmenter:
+def learn_segments(spec: EnvSpec, rows: np.ndarray, places: np.ndarray, seed: int = 0, steps: int = STEPS) -> Segmenter:
     """Train a Segmenter; torch's own random state is left alone.
+
+    Args:
+        spec: of the environment.
+        rows: [N, S, L] ids of manuals whose rows are statements, 0 is padding.
+        places: [V] where in an occupant the map shows a word, counted from 1; 0: nowhere.
+        seed: of the weights and of the texts that are drawn.
+        steps: of gradient descent.
 
     Raises:
         ConfigurationError: manuals of one row, from which no cut is learned.
     """
-    rows = manuals.rows
     check_statements("cuts", rows)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         segmenter = Segmenter(spec)
         seen = count_words(rows, segmenter.size)
-        _classify(segmenter, manuals, seen)
+        _classify(segmenter, places, seen)
         _count_shapes(segmenter, rows)
         statements = rows.any(-1).sum(-1)
         if (statements == statements[0]).all():
@@ -127,9 +124,9 @@ def punctuation_of(spec: EnvSpec) -> np.ndarray:
     return marks
 
 
-def _classify(segmenter: Segmenter, manuals: Manuals, seen: np.ndarray) -> None:
+def _classify(segmenter: Segmenter, places: np.ndarray, seen: np.ndarray) -> None:
     """Set the letters and the known function words."""
-    letters, places = np.zeros(segmenter.size, np.int64), manuals.places
+    letters = np.zeros(segmenter.size, np.int64)
     letters[(seen == 1).all(0)] = segmenter.width + 1
     letters[places > 0] = places[places > 0]
     segmenter.letters.copy_(torch.from_numpy(letters))

@@ -5,7 +5,6 @@ Ray only places: weights, states and logs go through the run's folder, which all
 
 from __future__ import annotations
 
-import secrets
 import signal
 from collections.abc import Mapping
 from concurrent.futures import Future
@@ -13,6 +12,7 @@ from contextlib import suppress
 from importlib import import_module
 from math import ceil
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 from typing import Any, Self
 
 from magrounding.errors import ConfigurationError
@@ -21,7 +21,7 @@ from magrounding.experiment.jobs.job import Job
 from magrounding.experiment.jobs.process import JobProcess
 from magrounding.ray_cluster import RayConnection, own_variables
 from magrounding.signals import TAKES_OVER
-from magrounding.storage import read_text
+from magrounding.storage import read_bytes
 
 _RETRIES = 5
 """Times that a job begins anew, where it stopped, after its node, its worker or its own process was killed."""
@@ -79,8 +79,13 @@ class RayPlaces:
         self._connection = RayConnection(self._address, cores, feature="--cluster ray", instead=instead)
         self._ray = self._connection.ray
         try:
-            takes = {"num_cpus": self._takes["CPU"], "num_gpus": self._takes.get("GPU", 0)}
-            self._run = self._ray.remote(**takes, max_retries=_RETRIES, retry_exceptions=[JobKilled])(run_on_node)
+            remote = self._ray.remote(
+                num_cpus=self._takes["CPU"],
+                num_gpus=self._takes.get("GPU", 0),
+                max_retries=_RETRIES,
+                retry_exceptions=[JobKilled],
+            )
+            self._run = remote(run_on_node)
             self._check_nodes()
         except BaseException:
             self.__exit__()
@@ -100,24 +105,20 @@ class RayPlaces:
         if not nodes:
             raise ConfigurationError(f"no node of the cluster has {self._takes}: ask for less with --cpus-per-job")
         self._shared.mkdir(parents=True, exist_ok=True)
-        token, content = self._shared / f".{secrets.token_hex(8)}.token", secrets.token_hex(8)
-        token.write_text(content)
         strategy = import_module("ray.util.scheduling_strategies").NodeAffinitySchedulingStrategy
-        read = self._ray.remote(num_cpus=0, max_retries=0)(read_text)
-        try:
-            asked = [read.options(scheduling_strategy=strategy(n["NodeID"], soft=False)).remote(token) for n in nodes]
+        read = self._ray.remote(num_cpus=0, max_retries=0)(read_bytes)
+        with NamedTemporaryFile(dir=self._shared, prefix=".") as file:
+            path = Path(file.name)
+            asked = [read.options(scheduling_strategy=strategy(n["NodeID"], soft=False)).remote(path) for n in nodes]
             for node, answer in zip(nodes, asked, strict=True):
                 try:
-                    seen = self._ray.get(answer)
+                    self._ray.get(answer)
                 except (self._ray.exceptions.RayError, OSError) as error:
-                    seen = f"{error}".strip().splitlines()[-1]
-                if seen != content:
+                    why = f"{error}".strip().splitlines()[-1]
                     raise ConfigurationError(
                         f"node {node['NodeManagerHostname']} does not see {self._shared}, or has not this version of "
-                        f"magrounding: name a folder with --out that all nodes share ({seen})"
-                    )
-        finally:
-            token.unlink(missing_ok=True)
+                        f"magrounding: name a folder with --out that all nodes share ({why})"
+                    ) from None
 
 
 def run_on_node(job: Job, environment: Mapping[str, str], cwd: Path) -> int:

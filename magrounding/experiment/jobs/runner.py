@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, wait
-from contextlib import AbstractContextManager
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from magrounding.errors import CheckpointError
 from magrounding.experiment.interrupt import StopRequest
@@ -15,30 +14,16 @@ from magrounding.experiment.jobs.process import LocalPlaces
 from magrounding.experiment.progress import Display
 from magrounding.storage import read_json
 
+if TYPE_CHECKING:
+    from magrounding.experiment.jobs.cluster import RayPlaces
+
 _LOOK_SECONDS = 0.5
 """Seconds between two looks at the progress of jobs."""
 
 
-class Places(Protocol):
-    """Runner of jobs: this machine, or a cluster."""
-
-    @property
-    def count(self) -> int:
-        """Jobs that it may be given at a time."""
-        ...
-
-    def submit(self, job: Job) -> Future[int]:
-        """Start a job; the future holds its exit code, or minus the signal that ended it."""
-        ...
-
-    def stop(self, only: Future[int] | None = None) -> None:
-        """Ask all jobs, or `only` one, to save their states and end; asked again, they end at once."""
-        ...
-
-
 def run_jobs(
     jobs: Iterable[Job],
-    places: int | AbstractContextManager[Places],
+    places: int | RayPlaces,
     display: Display,
     *,
     ended: Callable[[Outcome], Iterable[Job] | None] | None = None,

@@ -23,7 +23,7 @@ def unfinished(settings: RunConfig, run: RunFolder) -> dict[int, SeedFolder]:
     return {seed: folder for seed, folder in folders.items() if not is_finished(settings, folder)}
 
 
-def seed_jobs(settings: RunConfig, run: RunFolder, words: Sequence[str] = ()) -> list[Job]:
+def seed_jobs(settings: RunConfig, run: RunFolder, words: Sequence[str]) -> list[Job]:
     """A job for each `unfinished` seed of a run that has begun; the report is written when all have ended.
 
     Args:

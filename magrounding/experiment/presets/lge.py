@@ -31,8 +31,8 @@ def _guided(base: RunConfig, name: str, guidance: str) -> RunConfig:
 
 def _with_guide(phase: Phase, guidance: str) -> Phase:
     learner, steps = phase.learner, phase.until.steps
-    if not isinstance(learner, DrrnLearnerConfig) or steps is None:
-        raise TypeError("a Guide is for phases of DRRN that end after so many steps")
+    assert isinstance(learner, DrrnLearnerConfig)
+    assert steps is not None
     return replace(phase, learner=LgeLearnerConfig(**vars(learner), guidance=guidance, guidance_steps=steps))
 
 

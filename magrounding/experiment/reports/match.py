@@ -13,7 +13,6 @@ from magrounding.experiment.plots import SCORES, WIN_RATES, Scale, beside, draw_
 from magrounding.experiment.reports.run import listed
 from magrounding.experiment.statistics import RESAMPLES, Interval, mean_interval
 from magrounding.experiment.tables import HOW_TO_READ, Cell, Table, code, page, percent, shown, with_interval
-from magrounding.play.language_models.calls import CallTotals
 from magrounding.play.language_models.endpoint import EndpointFailed
 from magrounding.play.saved_games import SavedEpisode
 from magrounding.registry import env_entry
@@ -49,7 +48,7 @@ def summaries(results: Results) -> dict[str, dict[str, Any]]:
             "timed_out": float(np.mean([game.timed_out for game in games])),
             "returns": np.mean([game.returns for game in games], axis=0).tolist(),
             **{what: counts.mean(0).tolist() for what, counts in results.events.get(name, {}).items()},
-            **({"calls": results.calls[name].summary()} if name in results.calls else {}),
+            **({"calls": results.calls[name]} if name in results.calls else {}),
             **({"ended": ended} if (ended := endings(games)) else {}),
         }
         for name, games in results.games.items()
@@ -68,7 +67,7 @@ def check_replies(games: Mapping[str, Sequence[SavedEpisode]]) -> None:
             raise EndpointFailed(f"no game of {name} came to its end: {played[0].ended_by}; {_MEND}")
 
 
-def calls_text(calls: Mapping[str, CallTotals], games: Mapping[str, Sequence[SavedEpisode]]) -> str:
+def calls_text(calls: Mapping[str, Mapping[str, Any]], games: Mapping[str, Sequence[SavedEpisode]]) -> str:
     """The section on language models as Markdown: what each replied, what it took, why games ended; "" without any."""
     if not calls:
         return ""
@@ -76,7 +75,7 @@ def calls_text(calls: Mapping[str, CallTotals], games: Mapping[str, Sequence[Sav
     why = [f"* {code(name)}: {n:,} ended, as {shown(reason)}" for name in calls for reason, n in ended[name].items()]
 
     def number(of: str, show: Callable[[Any], str] = "{:,}".format) -> Callable[[str], Cell]:
-        found = {name: each.summary()[of] for name, each in calls.items()}
+        found = {name: each[of] for name, each in calls.items()}
         return lambda name: None if found[name] is None else show(found[name])
 
     table = Table.of(
@@ -87,7 +86,7 @@ def calls_text(calls: Mapping[str, CallTotals], games: Mapping[str, Sequence[Sav
             "illegal replies": number("illegal_share", percent),
             "moves played for it": number("substituted"),
             "games ended": lambda name: f"{sum(ended[name].values()):,}",
-            "faults": lambda name: ", ".join(f"{kind} {n:,}" for kind, n in calls[name].call_faults.items()) or "0",
+            "faults": lambda name: ", ".join(f"{kind} {n:,}" for kind, n in calls[name]["call_faults"].items()) or "0",
             "tokens a move": number("tokens_a_move", "{:,.0f}".format),
             "seconds a move": number("seconds_a_move", "{:.2f}".format),
             "tokens in": number("read"),

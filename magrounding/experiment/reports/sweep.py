@@ -32,23 +32,21 @@ class Measured:
         number: of the point.
         point: its values, and whether it was given up.
         results: of its run.
-        watched: its evaluations within the last stage.
     """
 
     number: int
     point: Point
     results: RunResults
-    watched: Sequence[float]
 
     @cached_property
     def statistics(self) -> Statistics | None:
         """Statistics of its result on the set that chooses; None where no seed is finished, or it was given up."""
         return None if self.point.stopped else reached(self.results)
 
-    @property
+    @cached_property
     def last(self) -> float | None:
-        """The last evaluation."""
-        return self.watched[-1] if self.watched else None
+        """The last evaluation within the last stage."""
+        return next(reversed(evaluations(self.results)), None)
 
     @property
     def state(self) -> str:
@@ -69,11 +67,10 @@ def measured_points(folder: SweepFolder, sweep: Sweep) -> list[Measured]:
         value = each.statistics.iqm if each.statistics else each.last or 0.0
         return not each.statistics, not each.point.stopped, -value
 
-    found = ((number, point, folder.results(number)) for number, point in enumerate(sweep.points))
     points = [
-        Measured(number, point, results, evaluations(results.settings, folder.run(number)))
-        for number, point, results in found
-        if results is not None
+        Measured(number, point, results)
+        for number, point in enumerate(sweep.points)
+        if (results := folder.results(number)) is not None
     ]
     return sorted(points, key=order)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -43,8 +43,8 @@ class SweepJobs:
         begin: Callable[[RunConfig, RunFolder], object],
         words: Sequence[str],
     ) -> None:
-        self._folder, self._sweep, self._at, self._begin, self._words = folder, sweep, at, begin, words
-        self._settings: dict[int, RunConfig] = {}
+        self._folder, self._sweep, self._begin, self._words = folder, sweep, begin, words
+        self._settings_of = cache(lambda number: at(sweep.points[number].values))
         self._point: dict[str, int] = {}  # name of a job → its point
         self._left: dict[int, int] = {}  # point → jobs that have not ended
         self._failed: set[int] = set()
@@ -86,21 +86,16 @@ class SweepJobs:
         point, settings, run = self._sweep.points[number], self._settings_of(number), self._folder.run(number)
         if self._search is None or point.stopped:
             return bool(point.stopped)
-        files = [folder.metrics for folder in run.of_seeds(settings.seeds).values()]
-        sizes = tuple(file.stat().st_size if file.exists() else 0 for file in files)
+        files = (folder.metrics for folder in run.of_seeds(settings.seeds).values())
+        sizes = tuple(file.stat().st_size for file in files if file.exists())
         if sizes == self._seen.get(number):
             return False
         self._seen[number] = sizes
-        values = evaluations(settings, run)
+        values = evaluations(self._folder.results(number))
         if self._search.gives_up(number, values):
             point.stopped = len(values)
             self._folder.write(self._sweep)
         return bool(point.stopped)
-
-    def _settings_of(self, number: int) -> RunConfig:
-        if number not in self._settings:
-            self._settings[number] = self._at(self._sweep.points[number].values)
-        return self._settings[number]
 
     def _end(self, number: int) -> None:
         """Tell the search where the last job of a point has ended."""
@@ -119,7 +114,7 @@ class SweepJobs:
         results = self._folder.results(number)
         lost = number in self._failed or self._sweep.points[number].stopped
         statistics = None if lost or results is None else reached(results)
-        return statistics and statistics.iqm, evaluations(self._settings_of(number), self._folder.run(number))
+        return statistics and statistics.iqm, evaluations(results)
 
 
 class OptunaSearch:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -12,9 +11,8 @@ from msgspec import Meta
 
 from magrounding.errors import CheckpointError, ConfigurationError, RegistrationError
 from magrounding.experiment.config import RunConfig, parse_config
-from magrounding.experiment.metrics import read_metrics
 from magrounding.experiment.results import RunResults, find_results
-from magrounding.experiment.statistics import Reached, Statistics, statistics_of
+from magrounding.experiment.statistics import Reached, Statistics
 from magrounding.experiment.sweep.axis import Axis, Values, parse_axes
 from magrounding.experiment.tables import TEAM, WITHIN
 from magrounding.experiment.tables import reached as score_of
@@ -112,33 +110,28 @@ def measured(config: RunConfig) -> RunConfig:
 
 def scores(results: RunResults, name: str = "", play: str = "") -> list[Reached]:
     """The result of each seed after the last stage, on a set and by a way of playing: by default those that choose."""
-    settings = results.settings
-    stage, evaluation = settings.stages[-1], settings.evaluation
-    phase, where = settings.of_stage(stage)[-1].name, name or evaluation.selection_set
-    key = stage, phase, where, play or evaluation.selection_play, TRUE_MANUAL, TEAM, results.plan.stages[stage].measure
+    key = *_place(results, name, play), TRUE_MANUAL, TEAM, results.plan.segments[-1].stage.measure
     return [score_of(row) for row in results.evaluated.rows(*key)]
 
 
 def reached(results: RunResults, name: str = "") -> Statistics | None:
     """The statistics of `scores`; None where no seed has any."""
-    found = scores(results, name)
-    return statistics_of(found, results.plan.segments[-1].stage.measure) if found else None
+    return results.after(*_place(results, name))
 
 
-def evaluations(settings: RunConfig, run: RunFolder) -> list[float]:
+def _place(results: RunResults, name: str, play: str = "") -> tuple[str, str, str, str]:
+    """Stage, phase, set and way of playing."""
+    last, evaluation = results.plan.segments[-1], results.settings.evaluation
+    where, how = name or evaluation.selection_set, play or evaluation.selection_play
+    return last.stage.name, last.phase.name, where, how
+
+
+def evaluations(results: RunResults | None) -> list[float]:
     """Results within the last stage on the set that chooses, as means over seeds, as far as all seeds have them."""
-    of_seeds = [_within(settings, read_metrics(each.metrics)) for each in run.of_seeds(settings.seeds).values()]
-    return [sum(values) / len(values) for values in zip(*of_seeds, strict=False)]
-
-
-def _within(settings: RunConfig, lines: Sequence[Mapping[str, Any]]) -> list[float]:
-    stage, evaluation = settings.stages[-1], settings.evaluation
-    place = {
-        "kind": "evaluation",
-        "stage": stage,
-        "when": WITHIN,
-        "set": evaluation.selection_set,
-        "play": evaluation.selection_play,
-        "manual": TRUE_MANUAL,
-    }
-    return [line[settings.resolve().stages[stage].measure] for line in lines if place.items() <= line.items()]
+    if results is None:
+        return []
+    stage, evaluation = results.settings.stages[-1], results.settings.evaluation
+    measure = results.plan.stages[stage].measure
+    place = {"stage": stage, "set": evaluation.selection_set, "play": evaluation.selection_play, "manual": TRUE_MANUAL}
+    of_seeds = (results.select("evaluation", seed, when=WITHIN, **place) for seed in results.settings.seeds)
+    return [sum(line[measure] for line in lines) / len(lines) for lines in zip(*of_seeds, strict=False)]

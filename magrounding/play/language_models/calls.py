@@ -9,18 +9,16 @@ import threading
 import weakref
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
 from io import FileIO
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta
 
-from magrounding.brief import brief
 from magrounding.errors import CheckpointError
 from magrounding.schema import Natural, NonNegative
-from magrounding.storage import LINES, naming, read_bytes, reason, write_atomic
+from magrounding.storage import LINES, naming, require_bytes, write_atomic
 
 CALLS_FILE = "calls.jsonl"
 MOVE, FACT = "move", "fact"
@@ -133,97 +131,58 @@ class Calls:
             return [call for call in self._known.values() if call.lineup == lineup]
 
 
-@dataclass(frozen=True)
-class CallTotals:
-    """Totals of calls.
+def totals_of(calls: Iterable[Call]) -> dict[str, Any]:
+    """Add up calls; JSON-able.
 
-    Attributes:
+    Returns:
         calls: how many; a call may have taken several tries.
         moves: asked for, each by one call or two.
         replies: to questions for moves.
-        illegal: replies that were no legal move.
+        illegal, illegal_share: replies that were no legal move.
         substituted: moves that were played for the model, as its second reply was none either.
         failures: calls without a reply, each of which ended a game.
         tries, call_faults: of all calls; kind → number.
         read, cached, written, reasoning: tokens.
         seconds: of all calls, one behind the other.
         price: None where it is not known of every call.
-        facts, right: questions about the manual that were answered, and those of them that were answered rightly.
         tokens_a_move, seconds_a_move: means of what calls for moves took.
+        facts, right, fact_accuracy: questions about the manual that were answered, and those of them that were answered
+            rightly; None where none was.
     """
-
-    __repr__ = brief
-
-    calls: int = 0
-    moves: int = 0
-    replies: int = 0
-    illegal: int = 0
-    substituted: int = 0
-    failures: int = 0
-    tries: int = 0
-    call_faults: Mapping[str, int] = field(default_factory=dict)
-    read: int = 0
-    cached: int = 0
-    written: int = 0
-    reasoning: int = 0
-    seconds: float = 0.0
-    price: float | None = None
-    facts: int = 0
-    right: int = 0
-    tokens_a_move: float = 0.0
-    seconds_a_move: float = 0.0
-
-    @classmethod
-    def of(cls, calls: Iterable[Call]) -> CallTotals:
-        """Add up calls."""
-        calls = list(calls)
-        moves = [call for call in calls if call.question == MOVE]
-        facts = [call for call in calls if call.question == FACT]
-        faults: Counter[str] = Counter()
-        for call in calls:
-            faults.update(call.faults)
-        prices = [call.price for call in calls]
-        asked = sum(call.attempt == 0 for call in moves)
-        summed = "tries", "read", "cached", "written", "reasoning", "seconds"
-        return cls(
-            calls=len(calls),
-            moves=asked,
-            replies=sum(not call.failure for call in moves),
-            illegal=sum(bool(call.refused) for call in moves),
-            substituted=sum(bool(call.refused) and call.attempt == 1 for call in moves),
-            failures=sum(bool(call.failure) for call in calls),
-            call_faults=dict(sorted(faults.items())),
-            price=None if not calls or None in prices else sum(price or 0.0 for price in prices),
-            facts=sum(call.right is not None for call in facts),
-            right=sum(bool(call.right) for call in facts),
-            tokens_a_move=sum(call.read + call.written for call in moves) / max(1, asked),
-            seconds_a_move=sum(call.seconds for call in moves) / max(1, asked),
-            **{name: sum(getattr(call, name) for call in calls) for name in summed},
-        )
-
-    def summary(self) -> dict[str, object]:
-        """All totals and shares, JSON-able."""
-        return {
-            **asdict(self),
-            "illegal_share": self.illegal / max(1, self.replies),
-            "fact_accuracy": self.right / self.facts if self.facts else None,
-        }
+    calls = list(calls)
+    moves = [call for call in calls if call.question == MOVE]
+    asked = sum(call.attempt == 0 for call in moves)
+    replies = sum(not call.failure for call in moves)
+    illegal = sum(bool(call.refused) for call in moves)
+    prices = [call.price for call in calls]
+    answered = [call.right for call in calls if call.right is not None]
+    summed = "tries", "read", "cached", "written", "reasoning", "seconds"
+    return {
+        "calls": len(calls),
+        "moves": asked,
+        "replies": replies,
+        "illegal": illegal,
+        "illegal_share": illegal / max(1, replies),
+        "substituted": sum(bool(call.refused) and call.attempt == 1 for call in moves),
+        "failures": sum(bool(call.failure) for call in calls),
+        "call_faults": dict(sorted(sum((Counter(call.faults) for call in calls), Counter[str]()).items())),
+        **{name: sum(getattr(call, name) for call in calls) for name in summed},
+        "price": None if not calls or None in prices else sum(price or 0.0 for price in prices),
+        "tokens_a_move": sum(call.read + call.written for call in moves) / max(1, asked),
+        "seconds_a_move": sum(call.seconds for call in moves) / max(1, asked),
+        "facts": len(answered),
+        "right": sum(answered),
+        "fact_accuracy": sum(answered) / len(answered) if answered else None,
+    }
 
 
 def _read(path: Path) -> list[Call]:
     """Read a file; a last line that a kill cut short is removed from it."""
+    data = require_bytes(path, LINES)
+    whole, end, rest = data.rpartition(b"\n")
+    if rest:
+        write_atomic(path, whole + end)
     try:
-        data = read_bytes(path, LINES)
-    except OSError as error:
-        raise CheckpointError(f"{path} cannot be read: {reason(error)}") from None
-    lines = data.splitlines(keepends=True)
-    if lines and not lines[-1].endswith(b"\n"):
-        lines.pop()
-        write_atomic(path, b"".join(lines))
-    calls, decoder = [], msgspec.json.Decoder(Call)
-    for number, line in enumerate(lines, 1):
-        try:
-            calls.append(decoder.decode(line))
-        except (ValueError, RecursionError):  # msgspec's errors are ValueErrors
-            raise CheckpointError(f"{path}, line {number} is damaged, or the file holds no calls") from None
-    return calls
+        return msgspec.json.Decoder(Call).decode_lines(whole)
+    except (ValueError, RecursionError) as error:  # msgspec's errors are ValueErrors
+        raise CheckpointError(f"{path} is damaged, or holds no calls: {error}") from None

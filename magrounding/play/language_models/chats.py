@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from functools import cache
@@ -14,20 +14,18 @@ from magrounding.brief import brief
 from magrounding.envs.make import make_vec
 from magrounding.errors import ConfigurationError
 from magrounding.play.action_names import action_name
-from magrounding.play.actor import begin_memory, has_expert, make_expert
+from magrounding.play.actor import Actor, has_expert, make_expert
+from magrounding.play.episodes import Episodes
 from magrounding.play.language_models.prompts import JSON
 from magrounding.registry import ENVS, env_entry
 from magrounding.storage import json_text, parse_json
 from magrounding.text_view import Happened, TextView, find_text_view, joined
-from magrounding.vector import Info, Observation, VectorEnv, observation_of
+from magrounding.vector import Observation, VectorEnv, observation_of
 
 EXAMPLE_SEED = 2**44
 """Seed of the first example of a prompt; games of matches, reports and training never come near it."""
 _EXAMPLES, _STEPS = 2, 12
 """Games of a prompt, and steps that it shows of each at most."""
-
-Moves = Callable[[Observation, Info, int], Any]
-"""(observation, info, step) → actions [1, n] of a batch of one."""
 
 
 class Turn(NamedTuple):
@@ -82,43 +80,29 @@ def in_form(move: str, form: str) -> str:
     return json_text({"move": move}) if form == JSON else f"<move>{move}</move>"
 
 
-def chats_of(vec: VectorEnv, seed: int, moves: Moves) -> list[Chat]:
-    """Play the game of a seed in a batch of one; return the chat of each agent.
+def chats_of(vec: VectorEnv, seed: int, actor: Actor) -> list[Chat]:
+    """Have an actor play the game of a seed in a batch of one; return the chat of each agent.
 
     A move that was not legal stands there by its name all the same, and the next turn says what it came to.
     """
     spec, view = vec.spec, find_text_view(vec.id, vec.spec)
     rules, turns = [""] * vec.num_agents, [list[Turn]() for _ in range(vec.num_agents)]
     happened = [Happened()] * vec.num_agents
-    obs, info = vec.reset(seed=seed)
-    for step in range(spec.max_cycles + 1):
-        actions, alive = np.asarray(moves(obs, info, step)), info.alive[0].copy()
+    episodes = Episodes(actor, vec, 1, seed, draw_seed=seed)
+    while episodes.rows.size:
+        alive = episodes.info.alive[0].copy()
+        actions = np.where(alive, episodes.choose(), 0)
         for agent in np.flatnonzero(alive).tolist():
-            rules[agent], seen = described(view, obs, 0, agent, happened[agent])
-            name = action_name(spec, obs, 0, agent, int(actions[0, agent]))
+            rules[agent], seen = described(view, episodes.obs, 0, agent, happened[agent])
+            name = action_name(spec, episodes.obs, 0, agent, int(actions[0, agent]))
             turns[agent].append(Turn(seen, name))
-        obs, rewards, _, _, info = vec.step(np.where(alive, actions, 0))
-        if info.done[0]:
-            break
+        episodes.play(actions)
         happened = [
-            Happened(int(actions[0, agent]), bool(info.illegal[0, agent]), float(rewards[0, agent]))
+            Happened(int(actions[0, agent]), bool(episodes.info.illegal[0, agent]), float(episodes.rewards[0, agent]))
             for agent in range(vec.num_agents)
         ]
-    won = bool(info.won[0])
-    return [Chat(rules[k], tuple(turns[k]), won, float(info.returns[0, k])) for k in range(vec.num_agents)]
-
-
-def expert_moves(vec: VectorEnv, seed: int) -> Moves:
-    """Return the moves of the expert of a batch of one; ConfigurationError where it has none."""
-    expert = make_expert(vec)
-    memory = begin_memory(expert, 1, seed)
-
-    def moves(obs: Observation, info: Info, step: int) -> np.ndarray:
-        nonlocal memory
-        actions, memory = expert.act(obs, memory, info)
-        return actions
-
-    return moves
+    won, returns = bool(episodes.info.won[0]), episodes.info.returns[0].tolist()
+    return [Chat(rules[k], tuple(turns[k]), won, returns[k]) for k in range(vec.num_agents)]
 
 
 def example_games(env: str, options: Mapping[str, Any], form: str) -> str:
@@ -135,7 +119,7 @@ def _example_games(env: str, options: str, form: str) -> str:
     parts = []
     with closing(make_vec(env, 1, **parse_json(options))) as vec:
         for k in range(_EXAMPLES):
-            chat = chats_of(vec, EXAMPLE_SEED + k, expert_moves(vec, EXAMPLE_SEED + k))[0]
+            chat = chats_of(vec, EXAMPLE_SEED + k, make_expert(vec))[0]
             turns = "\n\n".join(f"{turn.seen}\n\nREPLY\n{in_form(turn.move, form)}" for turn in chat.turns[:_STEPS])
             parts.append("\n\n".join(filter(None, (f"EXAMPLE {k + 1}", chat.rules, turns))))
     return "\n\n".join(parts)

@@ -5,7 +5,7 @@ An agent that a model plays (`player.py`) and one that another framework trains 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -136,17 +136,9 @@ def _names(
     spec: EnvSpec, obs: Observation, row: int, agent: int, mask: np.ndarray
 ) -> tuple[dict[str, int], dict[str, int]]:
     """Return name → number of the legal actions, and of all; a text to choose has its number as a name too."""
-    legal = dict[str, int]()
-    known = {} if isinstance(spec.actions, TextChoices) else _lower(spec.actions.names)
+    legal, texts = dict[str, int](), isinstance(spec.actions, TextChoices)
     for action in np.flatnonzero(mask).tolist():
         name = action_name(spec, obs, row, agent, action)
-        if isinstance(spec.actions, TextChoices):
-            names = _lower([name, str(action), f"{action} {name}"])
-            legal = {**dict.fromkeys(names, action), **legal}
-        else:
-            legal[spelt(name)] = action
-    return legal, known
-
-
-def _lower(names: Sequence[str]) -> dict[str, int]:
-    return {spelt(name): k for k, name in enumerate(names)}
+        for each in (name, str(action), f"{action} {name}") if texts else (name,):
+            legal.setdefault(spelt(each), action)
+    return legal, {} if texts else {spelt(name): k for k, name in enumerate(spec.actions.names)}

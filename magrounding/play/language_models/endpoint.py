@@ -181,7 +181,7 @@ class Endpoint:
         self._headers = {"Content-Type": "application/json", "Accept-Encoding": "identity"}
         if self._key:
             self._headers["Authorization"] = f"Bearer {self._key}"
-        self._names = dict(model.names)
+        self._names: dict[str, str] = {**model.names}
         self._most = min(_MOST, _LEAST + _A_TOKEN * model.max_tokens)
         try:
             self._url = httpx2.URL(f"{model.base_url.rstrip('/')}/chat/completions")

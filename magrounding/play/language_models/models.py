@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
 from msgspec import Meta
@@ -15,10 +15,8 @@ from msgspec import Meta
 from magrounding.errors import ConfigurationError
 from magrounding.play.language_models.prompts import REPLIES, Prompt
 from magrounding.schema import Count, Natural, NonNegative, OneOf, Options, load
-from magrounding.storage import NOTE, digest, json_text, parse_toml, read_text, reason, user_path
+from magrounding.storage import NOTE, digest, json_text, parse_toml, require_bytes, text_of, user_path
 
-PRICES = "in", "cached", "out"
-"""Kinds of tokens that a price is of."""
 _OURS = ("messages", "model", "stream", "temperature", "max_tokens", "response_format", "n")
 """Entries of a request that have options of their own, or that replies are read by."""
 LIMIT, NEW_LIMIT, SYSTEM = "max_tokens", "max_completion_tokens", "system"
@@ -29,9 +27,9 @@ _HOST = re.compile(r"(?=.{1,253}$)(?:[\w-]{1,63}\.)*(?!\d+\.?$)[\w-]{1,63}\.?|\d
 """Name of a machine, whose last part is no number, or its numbers; those of IPv6 are checked by `urlsplit`."""
 _ADDRESS = re.compile(r'[!"$->@-~]{1,2000}')
 """Printable letters without spaces, "?" and "#"."""
-_VARIABLE = re.compile(r"[A-Z][A-Z0-9_]*")
-_NAME = re.compile(r"\w{0,64}")
+_VARIABLE = re.compile(r"([A-Z][A-Z0-9_]*)?")
 _MILLION = 1_000_000
+_Name = Annotated[str, Meta(pattern=r"^\w{0,64}$")]
 
 
 @dataclass(frozen=True)
@@ -72,9 +70,11 @@ class LanguageModel(Options):
     history: Natural = 4
     prompt: str = "naive"
     reply: Annotated[str, OneOf(REPLIES, "form of a reply")] = "marks"
-    price: Mapping[str, NonNegative] = field(default_factory=dict)
+    price: Mapping[Literal["in", "cached", "out"], NonNegative] = field(default_factory=dict)
     body: Mapping[str, Any] = field(default_factory=dict)
-    names: Mapping[str, str] = field(default_factory=dict)
+    names: Mapping[Literal["max_tokens", "temperature", "response_format", "system"], _Name] = field(
+        default_factory=dict
+    )
 
     @classmethod
     def owner(cls) -> str:
@@ -89,43 +89,29 @@ class LanguageModel(Options):
             proper = proper and (":" in (parts.hostname or "") or bool(_HOST.fullmatch(parts.hostname or "")))
         except ValueError:
             proper = False
-        unknown = sorted({*self.price} - {*PRICES} | {*self.body} & {*_OURS})
-        wrong = [f"{k!a} = {v!a}" for k, v in self.names.items() if k not in NAMED or not _NAME.fullmatch(v)]
-        refusals = (  # neither the address nor what may be a key is repeated
-            (
-                not self.model or not proper,
+        if not self.model or not proper:  # neither the address nor what may be a key is repeated
+            raise ConfigurationError(
                 "a language model has a name, and a base_url such as http://127.0.0.1:8080/v1: without a user, a "
-                "password or a query, as keys stand in the environment only (api_key_env)",
-            ),
-            (
-                self.api_key_env and not _VARIABLE.fullmatch(self.api_key_env),
-                "api_key_env is the name of an environment variable, in capital letters, such as OPENAI_API_KEY",
-            ),
-            (
-                unknown,
-                f"price has the entries {', '.join(PRICES)}, and body none that are options, got {', '.join(unknown)}",
-            ),
-            (wrong, f'names are of {", ".join(NAMED)}, each a word or "", got {", ".join(wrong)}'),
-        )
-        for refused, sentence in refusals:
-            if refused:
-                raise ConfigurationError(sentence)
+                "password or a query, as keys stand in the environment only (api_key_env)"
+            )
+        if not _VARIABLE.fullmatch(self.api_key_env):
+            raise ConfigurationError(
+                "api_key_env is the name of an environment variable, in capital letters, such as OPENAI_API_KEY"
+            )
+        if ours := {*self.body} & {*_OURS}:
+            raise ConfigurationError(f"body has entries that are options of their own: {', '.join(sorted(ours))}")
         try:
             json_text(self.body)
         except (TypeError, ValueError) as error:
             raise ConfigurationError(f"body holds only what JSON can say: {error}") from None
 
     @property
-    def settings(self) -> dict[str, Any]:
-        """Everything that replies depend on; where the model is served does not count."""
+    def settings_hash(self) -> str:
+        """The beginning of a SHA-256 of all that replies depend on; where the model is served does not count."""
         names = "model", "temperature", "max_tokens", "history", "reply", "body"
         more = {"names": self.names} if self.names else {}
-        return {**{name: getattr(self, name) for name in names}, "prompt": Prompt.load(self.prompt).hash, **more}
-
-    @property
-    def settings_hash(self) -> str:
-        """The beginning of a SHA-256 of `settings`."""
-        return digest(self.settings)[:16]
+        settings = {name: getattr(self, name) for name in names} | {"prompt": Prompt.load(self.prompt).hash} | more
+        return digest(settings)[:16]
 
     def cost(self, read: int, cached: int, written: int) -> float | None:
         """Return the price of a call by its tokens; None where the file names no price."""
@@ -146,11 +132,11 @@ class LanguageModel(Options):
 
 def read_models(path: str | Path) -> dict[str, LanguageModel]:
     """Read a TOML file of tables, name → options of a model; ConfigurationError where it makes none."""
+    data = require_bytes(user_path(path), NOTE, refused=ConfigurationError)
     try:
-        content = parse_toml(read_text(user_path(path), NOTE))
-    except (OSError, ValueError) as error:
-        why = reason(error) if isinstance(error, OSError) else f"it is no TOML: {error}"
-        raise ConfigurationError(f"the language models in {path} cannot be read: {why}") from None
+        content = parse_toml(text_of(data))
+    except ValueError as error:
+        raise ConfigurationError(f"the language models in {path} cannot be read, it is no TOML: {error}") from None
     if not content or not all(re.fullmatch(r"[\w.-]+", name) for name in content):
         raise ConfigurationError(
             f"{path} has a table [NAME] with model and base_url for each language model, a name without spaces"

@@ -132,7 +132,7 @@ class LanguageTeam:
     accepts_rows = True
 
     def __init__(
-        self, players: Mapping[int, ModelPlayer], vec: VectorEnv, seed: int, lineup: str, *, ends_games: bool = False
+        self, players: Mapping[int, ModelPlayer], vec: VectorEnv, seed: int, lineup: str, *, ends_games: bool
     ) -> None:
         self._players, self._seed, self._lineup, self._ends_games = dict(players), seed, lineup, ends_games
         self._models = models = next(iter(players.values())).models

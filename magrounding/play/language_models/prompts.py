@@ -20,7 +20,7 @@ from typing import Any
 import msgspec
 
 from magrounding.errors import ConfigurationError, check_choice
-from magrounding.storage import NOTE, read_text, reason, user_path
+from magrounding.storage import NOTE, require_bytes, text_of, user_path
 
 PROMPTS = "naive", "chain_of_thought", "few_games"
 """Templates of the package."""
@@ -71,10 +71,9 @@ class Prompt:
         """Read a template by its name, or from a file of one's own; ConfigurationError where there is none."""
         if name.endswith(_ENDING):
             try:
-                text = read_text(user_path(name), NOTE)
-            except (OSError, UnicodeDecodeError) as error:
-                why = reason(error) if isinstance(error, OSError) else "it is not UTF-8"
-                raise ConfigurationError(f"the prompt {name} cannot be read: {why}") from None
+                text = text_of(require_bytes(user_path(name), NOTE, refused=ConfigurationError))
+            except UnicodeDecodeError:
+                raise ConfigurationError(f"the prompt {name} cannot be read: it is not UTF-8") from None
         else:
             check_choice("prompt", name, PROMPTS)
             text = files(_PACKAGE).joinpath("prompts", name + _ENDING).read_text(encoding="utf-8")

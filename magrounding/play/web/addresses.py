@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 
 from magrounding.errors import ConfigurationError
@@ -89,22 +90,9 @@ class Quota:
         self.participants = Bucket(limits.participants_per_second, limits.address_people)
 
 
-class Quotas:
-    """The quotas of all addresses that were seen lately."""
-
-    def __init__(self, limits: Limits) -> None:
-        self._limits = limits
-        self._known: dict[str, Quota] = {}
-
-    def of(self, address: str) -> Quota:
-        quota = self._known.pop(address, None) or Quota(address, self._limits)
-        self._known[address] = quota  # the last one in the order of the dictionary
-        while len(self._known) > _REMEMBERED:
-            oldest = next(iter(self._known))
-            forgotten = self._known.pop(oldest)
-            if forgotten.sockets:  # of these there are fewer than are remembered
-                self._known[oldest] = forgotten
-        return quota
+def quotas(limits: Limits) -> Callable[[str], Quota]:
+    """Return the function address → its quota, of all addresses that were seen lately."""
+    return lru_cache(_REMEMBERED)(lambda address: Quota(address, limits))
 
 
 def _parsed(text: str) -> IPv4Address | IPv6Address | None:

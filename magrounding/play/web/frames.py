@@ -64,7 +64,7 @@ def about_game(
     }
 
 
-def frame(view: View, sprites: Sprites, hidden: Collection[int] = ()) -> dict[str, Any]:
+def frame(view: View, sprites: Sprites, hidden: Collection[int]) -> dict[str, Any]:
     """Return a moment of a game, without attention and claims of the networks of `hidden` agents."""
     scene = view.scene
     content: dict[str, Any] = {
@@ -89,7 +89,9 @@ def frame(view: View, sprites: Sprites, hidden: Collection[int] = ()) -> dict[st
         "walls": ["".join(row) for row in _cells(scene).tolist()],
         "figures": [_figure(each, sprites) for each in scene.figures],
         "claims": {
-            agent: [k for k, each in enumerate(scene.figures) if _claimed(each, marks)]
+            agent: [
+                k for k, each in enumerate(scene.figures) if each.kind != "agent" and marks[each.row, each.column] == 1
+            ]
             for agent, marks in view.claims.items()
             if agent not in hidden
         },
@@ -154,10 +156,6 @@ def _figure(figure: Figure, sprites: Sprites) -> dict[str, Any]:
     if figure.kind == "agent":
         shown["agent"] = int(figure.name)
     return {**shown, "quality": figure.quality} if figure.quality else shown
-
-
-def _claimed(figure: Figure, marks: np.ndarray) -> bool:
-    return figure.kind != "agent" and marks[figure.row, figure.column] == 1
 
 
 @lru_cache(maxsize=4096)

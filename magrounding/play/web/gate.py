@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
@@ -13,7 +13,7 @@ from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
 
 from magrounding.errors import ConfigurationError
-from magrounding.play.web.addresses import Proxies, Quotas
+from magrounding.play.web.addresses import Proxies, quotas
 from magrounding.play.web.limits import Limits
 
 NAME = "magrounding"
@@ -27,9 +27,11 @@ LOG = logging.getLogger(__name__)
 
 
 class HttpConnection(web.RequestHandler):
-    """A connection of a gate."""
+    """A connection of a gate, which may refuse it."""
 
-    def __init__(self, gate: Gate, manager: Any, address: str, wire: asyncio.Transport) -> None:
+    wire: asyncio.Transport
+
+    def __init__(self, gate: Gate, manager: Any) -> None:
         super().__init__(
             manager,
             loop=asyncio.get_running_loop(),
@@ -38,7 +40,15 @@ class HttpConnection(web.RequestHandler):
             max_field_size=_LONGEST_LINE,
             max_headers=_HEADERS,
         )
-        self._gate, self.address, self.deadline, self.wire = gate, address, math.inf, wire
+        self._gate, self.address, self.deadline = gate, "", math.inf
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self.wire = transport
+        if self._gate.admit(self, str((transport.get_extra_info("peername") or [""])[0])):
+            super().connection_made(transport)
+        else:
+            transport.abort()
 
     def connection_lost(self, exc: BaseException | None) -> None:
         self._gate.forget(self)
@@ -46,7 +56,8 @@ class HttpConnection(web.RequestHandler):
 
     def allow(self, seconds: float) -> None:
         """Let the connection live for so long, until the next call; for ever, it is not closed to make room either."""
-        self._gate.allow(self, seconds)
+        self.deadline = asyncio.get_running_loop().time() + seconds
+        self._gate.heard(self)
 
     def log_exception(self, *args: Any, exc_info: Any = None, **more: Any) -> None:
         if isinstance(exc_info, HttpProcessingError):  # of what is no request, which aiohttp logs with its own stack
@@ -60,24 +71,6 @@ class HttpConnection(web.RequestHandler):
         return response
 
 
-class _Door(asyncio.Protocol):
-    """A connection that is not let in yet, which costs little: most of a flood gets no further."""
-
-    def __init__(self, gate: Gate, manager: Any) -> None:
-        self._gate, self._manager = gate, manager
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        peer = str((transport.get_extra_info("peername") or [""])[0])
-        if not self._gate.has_room(peer):
-            transport.abort()
-            return
-        connection = HttpConnection(self._gate, self._manager, self._gate.address_of(peer), transport)
-        self._gate.admit(connection)
-        transport.set_protocol(connection)
-        connection.connection_made(transport)
-
-
 class Gate:
     """Connections to a server; where it is full, or an address has its share, the oldest one gives way.
 
@@ -88,59 +81,37 @@ class Gate:
     """
 
     def __init__(self, most: int, limits: Limits, proxies: Proxies) -> None:
-        self._most, self._limits, self._proxies, self._quotas = most, limits, proxies, Quotas(limits)
-        self._all: set[HttpConnection] = set()
-        self._counts: dict[str, int] = {}
-        # Those that may be closed, each a key, in the order in which something was last heard of them.
-        self._quiet: dict[HttpConnection, None] = {}
-        self._quiet_of: dict[str, dict[HttpConnection, None]] = {}
+        self._most, self._limits, self._proxies, self._quota = most, limits, proxies, quotas(limits)
+        # Each a key, in the order in which something was last heard of them.
+        self._all: dict[HttpConnection, None] = {}
 
     @property
     def count(self) -> int:
         return len(self._all)
 
-    def address_of(self, peer: str) -> str:
-        """Return the name under which a peer's connections are counted."""
-        return self._proxies.visitor(peer, ())
-
-    def has_room(self, peer: str) -> bool:
-        """Make room for one more connection; return False where none can be made, or the peer makes too many."""
-        address = self.address_of(peer)
+    def admit(self, connection: HttpConnection, peer: str) -> bool:
+        """Make room for a connection; return False where none can be made, or the peer makes too many."""
+        connection.address = address = self._proxies.visitor(peer, ())
         if not self._proxies.trusts(peer):
-            if not self._quotas.of(address).connections.take():
+            if not self._quota(address).connections.take():
                 LOG.warning("an address makes connections faster than it may: they are refused")
                 return False
-            full = self._counts.get(address, 0) >= self._limits.address_connections
-            if full and not self._make_room(self._quiet_of.get(address)):
+            own = [each for each in self._all if each.address == address]
+            if len(own) >= self._limits.address_connections and not self._make_room(own):
                 return False
-        return len(self._all) < self._most or self._make_room(self._quiet)
+        if len(self._all) >= self._most and not self._make_room(self._all):
+            return False
+        self._all[connection] = None
+        connection.allow(self._limits.head_seconds)
+        return True
 
-    def admit(self, connection: HttpConnection) -> None:
-        self._all.add(connection)
-        self._counts[connection.address] = self._counts.get(connection.address, 0) + 1
-        self.allow(connection, self._limits.head_seconds)
-
-    def allow(self, connection: HttpConnection, seconds: float) -> None:
-        if connection not in self._all:
-            return
-        self._quiet.pop(connection, None)
-        own = self._quiet_of.setdefault(connection.address, {})
-        own.pop(connection, None)
-        connection.deadline = asyncio.get_running_loop().time() + seconds
-        if seconds < math.inf:
-            self._quiet[connection] = own[connection] = None
+    def heard(self, connection: HttpConnection) -> None:
+        if connection in self._all:
+            del self._all[connection]
+            self._all[connection] = None
 
     def forget(self, connection: HttpConnection) -> None:
-        if connection not in self._all:
-            return
-        self._all.remove(connection)
-        self._quiet.pop(connection, None)
-        address, own = connection.address, self._quiet_of.get(connection.address, {})
-        own.pop(connection, None)
-        self._counts[address] -= 1
-        if not self._counts[address]:
-            del self._counts[address]
-            self._quiet_of.pop(address, None)
+        self._all.pop(connection, None)
 
     def close_late(self) -> None:
         """Close connections whose time is over, and those that were closed and do not take what is sent to them."""
@@ -151,12 +122,12 @@ class Gate:
             elif connection.wire.is_closing():
                 connection.deadline = min(connection.deadline, now + _CLOSING_SECONDS)
 
-    def _make_room(self, quiet: dict[HttpConnection, None] | None) -> bool:
+    def _make_room(self, connections: Iterable[HttpConnection]) -> bool:
         LOG.warning("there are as many connections as may be: the oldest that wait for nothing are closed")
-        if not quiet:
-            return False
-        self._abort(next(iter(quiet)))
-        return True
+        oldest = next((each for each in connections if each.deadline < math.inf), None)
+        if oldest is not None:
+            self._abort(oldest)
+        return oldest is not None
 
     def _abort(self, connection: HttpConnection) -> None:
         self.forget(connection)
@@ -177,7 +148,7 @@ async def listening(
         gate = Gate(most_connections(limits), limits, proxies)
         loop = asyncio.get_running_loop()
         try:
-            server = await loop.create_server(lambda: _Door(gate, runner.server), host, port, backlog=_BACKLOG)
+            server = await loop.create_server(lambda: HttpConnection(gate, runner.server), host, port, backlog=_BACKLOG)
         except OSError as error:
             raise ConfigurationError(
                 f"nothing can listen at {host}, port {port} ({error.strerror}): name another --port"

@@ -6,7 +6,6 @@ import asyncio
 import logging
 import secrets
 import time
-from collections import Counter
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack, closing, suppress
 from dataclasses import asdict
@@ -43,6 +42,7 @@ from magrounding.storage import check_place, digest, json_text
 
 _CODE_BYTES = 9
 _WAITING_REPLAYS = 8
+_SWEEP_SECONDS = 20.0
 
 _OTHERWISE = "the game goes another way now than when it was saved"
 _NONSENSE = (TypeError, ValueError, ArithmeticError, LookupError)
@@ -107,7 +107,6 @@ class Host:
         self.offers, self.limits, self.sprites = offers, offers.limits, Sprites()
         self.rooms: dict[str, Room] = {}
         self._keeper, self.participants = keeper or Keeper(None), participants
-        self._opening: Counter[str] = Counter()
         self._replays, self._disk = Worker(self.limits.patience), Worker(self.limits.patience)
         self._replaying = 0
         self._owned = ExitStack()
@@ -118,10 +117,11 @@ class Host:
         if folder is not None:
             self._owned.enter_context(RunOwner(RunFolder(folder), "the server of the games"))
         if self.participants is not None:
-            with ExitStack() as undone:  # a study that cannot go on gives its folder back
-                undone.push(self._owned)
+            try:
                 self.participants.load()
-                undone.pop_all()
+            except BaseException:  # a study that cannot go on gives its folder back
+                self._owned.close()
+                raise
 
     async def answer(self, guest: Guest, message: Message) -> dict[str, Any] | None:
         """Obey a message, and return the answer to its sender alone; Refusal if it is not obeyed."""
@@ -157,32 +157,30 @@ class Host:
         Where there is no room for one more, the oldest game without a move and without visitors gives way.
         """
         maker = quota.address
-        own = [code for code, room in self.rooms.items() if room.maker == maker]
-        few = len(own) + self._opening[maker] < self.limits.address_people
-        require(few or self._drop_empty(own), "quota")
-        few = len(self.rooms) + self._opening.total() < self.limits.games
-        require(few or self._drop_empty(self.rooms), "full")
+        own = [room for room in self.rooms.values() if room.maker == maker]
+        require(len(own) < self.limits.address_people or self._drop_empty(own), "quota")
+        require(len(self.rooms) < self.limits.games or self._drop_empty(self.rooms.values()), "full")
         code = secrets.token_urlsafe(_CODE_BYTES)
         room = Room(code, plan, pace, self.limits, self.sprites, keep, maker=maker, once=once)
-        self._opening[maker] += 1
+        self.rooms[code] = room
         try:
             async with quota.making:
                 await room.open()
-        finally:
-            self._opening -= Counter([maker])
-        self.rooms[code] = room
+        except BaseException:
+            self._drop(room)
+            raise
         return code
 
-    def _drop_empty(self, codes: Iterable[str]) -> bool:
+    def _drop_empty(self, rooms: Iterable[Room]) -> bool:
         """Close the oldest of these games without a move and without visitors; return False where there is none."""
-        empty = [room for room in map(self.rooms.__getitem__, codes) if room.spare and not room.visitors]
+        empty = [room for room in rooms if room.spare and not room.visitors]
         if not empty:
             return False
         self._drop(min(empty, key=lambda room: room.quiet_since))
         return True
 
     def _drop(self, room: Room) -> None:
-        del self.rooms[room.code]
+        self.rooms.pop(room.code, None)
         room.close()
 
     def room(self, code: str) -> Room:
@@ -208,10 +206,10 @@ class Host:
         finally:
             self._replaying -= 1
 
-    async def sweep(self, every: float = 20.0) -> None:
+    async def sweep(self) -> None:
         """For ever: close games that have had no client for long, and store what the disk has refused."""
         while True:
-            await asyncio.sleep(every)
+            await asyncio.sleep(_SWEEP_SECONDS)
             self.sweep_once()
             if self.participants is not None and self.participants.late:
                 with suppress(Refusal):

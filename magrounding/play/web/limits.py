@@ -87,15 +87,14 @@ class Limits:
 
 
 class Bucket:
-    """Token bucket: `burst` at once, `rate` a second of the clock."""
+    """Token bucket: `burst` at once, `rate` a second."""
 
-    def __init__(self, rate: float, burst: int, clock: Callable[[], float] = time.monotonic) -> None:
-        self._rate, self._burst, self._clock = rate, burst, clock
-        self._tokens, self._then = float(burst), clock()
+    def __init__(self, rate: float, burst: int) -> None:
+        self._rate, self._burst, self._tokens, self._then = rate, burst, float(burst), time.monotonic()
 
     def take(self) -> bool:
         """Take a token; return False where there is none."""
-        now = self._clock()
+        now = time.monotonic()
         self._tokens = min(self._burst, self._tokens + (now - self._then) * self._rate)
         self._then = now
         if self._tokens < 1:

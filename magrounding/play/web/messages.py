@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
-from msgspec import Meta
+from msgspec import Meta, Struct, ValidationError, convert
 from msgspec.json import decode
 
-from magrounding.errors import ConfigurationError, MagroundingError
+from magrounding.errors import MagroundingError
 from magrounding.play.web.limits import Pace
-from magrounding.schema import OneOf, Options, load, options_of
 
 CODES: dict[str, str] = {
     "malformed": "a message is an object of JSON with a type",
@@ -47,8 +45,6 @@ CODES: dict[str, str] = {
 }
 """Code of a refusal → what it means. Codes are stable: programs may rely on them."""
 
-SAME, NEXT = "same", "next"
-"""Seeds of a game that is begun again."""
 Whole = Annotated[int, Meta(ge=-(2**53), le=2**53)]
 """A whole number that a page can hold as well."""
 
@@ -70,8 +66,7 @@ def require(holds: object, code: str, sentence: str = "") -> None:
         raise Refusal(code, sentence)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Message(Options):
+class Message(Struct, kw_only=True):
     """A message; its type is the name of its class in lower case. Fields with a default may be left out.
 
     Attributes:
@@ -81,7 +76,6 @@ class Message(Options):
     ref: Whole | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
 class Create(Message):
     """Make a game."""
 
@@ -92,7 +86,6 @@ class Create(Message):
     seed: Whole | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
 class Join(Message):
     """Play an agent of a game, or watch."""
 
@@ -101,7 +94,6 @@ class Join(Message):
     token: str | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
 class Move(Message):
     """Choose an agent's action in a step."""
 
@@ -110,24 +102,20 @@ class Move(Message):
     action: Whole
 
 
-@dataclass(frozen=True, kw_only=True)
 class Start(Message):
     """Begin without those who are not here."""
 
 
-@dataclass(frozen=True, kw_only=True)
 class Restart(Message):
     """Play the same game again, or the next one."""
 
-    seed: Annotated[str, OneOf((SAME, NEXT))]
+    seed: Literal["same", "next"]
 
 
-@dataclass(frozen=True, kw_only=True)
 class Leave(Message):
     """Leave the game for good."""
 
 
-@dataclass(frozen=True, kw_only=True)
 class Enter(Message):
     """Take part in a study."""
 
@@ -136,7 +124,6 @@ class Enter(Message):
     invitation: str = ""
 
 
-@dataclass(frozen=True, kw_only=True)
 class Proceed(Message):
     """Go on with a study."""
 
@@ -144,7 +131,6 @@ class Proceed(Message):
     answers: dict[str, Any] | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
 class Finish(Message):
     """End a study."""
 
@@ -172,14 +158,11 @@ def read(text: str) -> dict[str, Any]:
 
 def parse(content: Mapping[str, Any]) -> Message:
     """Return the message in what `read` found; Refusal for a type, field or value that cannot be."""
-    fields = dict(content)
-    kind = MESSAGES.get(fields.pop("type"))
+    kind = MESSAGES.get(content["type"])
     if kind is None:
         raise Refusal("unknown_type")
-    require(fields.keys() <= options_of(kind).keys(), "unknown_field")
+    require(content.keys() <= {"type", *kind.__struct_fields__}, "unknown_field")
     try:
-        return load(kind, fields)
-    except ConfigurationError as error:
+        return convert(content, kind)
+    except ValidationError as error:
         raise Refusal("wrong_value", str(error)) from None
-    except RecursionError:
-        raise Refusal("wrong_value") from None

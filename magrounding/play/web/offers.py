@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -106,18 +106,15 @@ class Offers:
         return players | {name: player for name, player in self.more_players.items() if name not in self._trained}
 
     def listed(self) -> list[dict[str, Any]]:
-        worlds = []
-        for entry in map(env_entry, self.envs):
-            env = entry.id
-            agents = {name: count for name, (_, world, count) in self._trained.items() if world == env}
-            worlds.append(
-                {
-                    "env": env,
-                    "options": self.options_of(entry),
-                    "players": [{"name": name, "agents": agents.get(name)} for name in self.players(env)],
-                }
-            )
-        return worlds
+        agents = {name: count for name, (_, _, count) in self._trained.items()}
+        return [
+            {
+                "env": entry.id,
+                "options": self.options_of(entry),
+                "players": [{"name": name, "agents": agents.get(name)} for name in self.players(entry.id)],
+            }
+            for entry in map(env_entry, self.envs)
+        ]
 
     def plan(self, env: str, options: Mapping[str, Any], players: Sequence[Any], seed: int) -> Plan:
         """Return the game that a client asks for; Refusal "bad_game" where it is not offered."""
@@ -125,10 +122,9 @@ class Offers:
         in_bounds = 0 <= seed < _LARGEST_SEED
         require(in_bounds, "bad_game", f"a seed is a whole number from 0 to {_LARGEST_SEED - 1}")
         entry = env_entry(env)
-        chosen = {each["name"]: each["default"] for each in self.options_of(entry)}
         for name, value in options.items():
             self._check(entry, name, value)
-            chosen[name] = value
+        chosen = {each["name"]: each["default"] for each in self.options_of(entry)} | dict(options)
         chosen = {name: value for name, value in chosen.items() if value is not None}
         plan, spec = self._planned(entry, chosen, {**chosen, **self._fixed(entry)}, players, seed)
         short = spec.max_cycles <= self.limits.steps
@@ -136,20 +132,16 @@ class Offers:
         return plan
 
     def replay(self, header: Header, seed: int) -> Plan:
-        """Return the plan of a saved game, whose moves are all given; Refusal "bad_file" if it was not played here."""
-        require(header.env in self.envs, "bad_file", "it is of a world that is not offered here")
+        """Return the plan of a saved game, whose moves are all given; Refusal "bad_game" if it was not played here."""
+        require(header.env in self.envs, "bad_game", "it is of a world that is not offered here")
         entry, fixed = env_entry(header.env), self._fixed(env_entry(header.env))
-        try:
-            for name, value in header.options.items():
-                same = name in entry.options and value == entry.options[name]
-                if not same and not (name in fixed and fixed[name] == value):
-                    self._check(entry, name, value)
-            trained = self.players(header.env).keys() & self._trained.keys()
-            players = [name if name in trained else HUMAN for name in header.players]
-            plan, _ = self._planned(entry, {}, dict(header.options), players, seed, standin=RANDOM)
-        except Refusal as refusal:
-            raise Refusal("bad_file", str(refusal)) from None
-        return replace(plan, people=tuple(range(len(players))))
+        for name, value in header.options.items():
+            same = name in entry.options and value == entry.options[name]
+            if not same and not (name in fixed and fixed[name] == value):
+                self._check(entry, name, value)
+        trained = self.players(header.env).keys() & self._trained.keys()
+        players = [name if name in trained else HUMAN for name in header.players]
+        return self._planned(entry, {}, dict(header.options), players, seed, standin=RANDOM)[0]
 
     def _planned(
         self,

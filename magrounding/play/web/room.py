@@ -16,7 +16,7 @@ from magrounding.play.session import Session
 from magrounding.play.web.assignments import Assignments, Visitor
 from magrounding.play.web.frames import Sprites, about_game, frame, history, moves
 from magrounding.play.web.limits import Limits
-from magrounding.play.web.messages import CODES, NEXT, Refusal, require
+from magrounding.play.web.messages import CODES, Refusal, require
 from magrounding.play.web.offers import Plan
 from magrounding.play.web.worker import Worker
 from magrounding.storage import json_text
@@ -55,10 +55,10 @@ class Room:
         pace: float,
         limits: Limits,
         sprites: Sprites,
-        keep: Keep = lambda header, game: None,
+        keep: Keep,
         *,
-        maker: str = "",
-        once: bool = False,
+        maker: str,
+        once: bool,
     ) -> None:
         self.code, self.plan, self.pace, self.maker = code, plan, pace, maker
         self.lost, self.quiet_since = False, time.monotonic()
@@ -81,12 +81,7 @@ class Room:
             self._session = self.plan.make()
             self._look()
 
-        try:
-            await self._worker.do(make)
-        except BaseException:
-            self._worker.do_unheard(self._close_session)  # a game that is made too late, too
-            self._worker.end()
-            raise
+        await self._worker.do(make)
         self._busy = False
 
     @property
@@ -133,7 +128,7 @@ class Room:
     def leave(self, visitor: Visitor, *, for_good: bool) -> None:
         """Remove a visitor: its agents are free at once if it left for good, else kept for a while."""
         for agent in self._assignments.leave(visitor, for_good=for_good):
-            if not self._busy and self._session is not None:
+            if not self._busy:
                 self.session.chosen.pop(agent, None)
         if not self.visitors:
             self.quiet_since = time.monotonic()
@@ -170,15 +165,14 @@ class Room:
         require(not self._once, "game_over" if self._over else "not_over", "this game is played once")
         require(self._over or self._assignments.of(visitor) == sorted(self.present), "not_over")
         require(not self._busy, "thinking")
-        self._run(lambda: self._begin(self.session.seed + (seed == NEXT)))
+        self._run(lambda: self._begin(self.session.seed + (seed == "next")))
 
     async def history(self) -> str:
         require(not self.lost, "lost")
 
-        def collect() -> str:
-            return _text({"game": self._about, "frames": history(self.session, self._sprites, self.plan.hidden)})
-
-        return await self._worker.do(collect)
+        return await self._worker.do(
+            lambda: _text({"game": self._about, "frames": history(self.session, self._sprites, self.plan.hidden)})
+        )
 
     def saved(self) -> str:
         """Return the content of a file of the game; Refusal before its end, or in a study."""
@@ -193,8 +187,7 @@ class Room:
             self._task.cancel()
         self._broadcast({"type": "closed", "code": code, "sentence": CODES[code]})
         self._assignments.clear()
-        if self._session is not None and not self.lost:
-            self._worker.do_unheard(self._close_session)
+        self._worker.submit(self._close_session)  # also of a game that is made too late
         self._worker.end()
 
     def _close_session(self) -> None:
@@ -292,8 +285,6 @@ class Room:
 
     def _send_status(self) -> None:
         """Send all visitors the people who are here, the agents that have chosen, and the clock."""
-        if self._session is None:
-            return
         left = round(max(0.0, self._deadline - time.monotonic()), 2) if self._timer is not None and self.pace else None
         self._broadcast(
             {

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from aiohttp import WSCloseCode, WSMsgType, web
 
-from magrounding.play.web.addresses import Proxies, Quota, Quotas
+from magrounding.play.web.addresses import Proxies, Quota, quotas
 from magrounding.play.web.gate import NAME, Gate, HttpConnection, listening
 from magrounding.play.web.host import Guest, Host
 from magrounding.play.web.limits import Bucket
@@ -51,7 +51,7 @@ class Server:
 
     def __init__(self, host: Host, names: Iterable[str] = (), proxies: Proxies | None = None) -> None:
         self.host, self._names = host, {*LOOPBACK, *(name.lower() for name in names)}
-        self._proxies, self._quotas, self._sockets = proxies or Proxies(), Quotas(host.limits), 0
+        self._proxies, self._quota_of, self._sockets = proxies or Proxies(), quotas(host.limits), 0
         folder = resources.files("magrounding.play.web").joinpath("page")
         self._files = {name: folder.joinpath(name).read_bytes() for name in _FILES}
 
@@ -69,6 +69,7 @@ class Server:
                 web.get("/socket", self._socket),
             ]
         )
+        app.on_response_prepare.append(_add_headers)
         app.cleanup_ctx.append(self._sweeping)
         return app
 
@@ -87,7 +88,7 @@ class Server:
 
     @web.middleware
     async def _guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        """Refuse by code, and send the headers with everything."""
+        """Refuse by code."""
         _allow(request, self.host.limits.request_seconds)
         try:
             require(_name_of(request.host) in self._names, "foreign_host")
@@ -105,14 +106,11 @@ class Server:
             LOG.exception("a request failed")
             response = _refused(Refusal("internal"))
         _allow(request, self.host.limits.quiet_seconds)
-        if not response.prepared:
-            for name, value in HEADERS.items():
-                response.headers.setdefault(name, value)
         return response
 
     def _quota(self, request: web.Request) -> Quota:
         forwarded = request.headers.getall("X-Forwarded-For", [])
-        return self._quotas.of(self._proxies.visitor(request.remote or "", forwarded))
+        return self._quota_of(self._proxies.visitor(request.remote or "", forwarded))
 
     def _check_origin(self, request: web.Request) -> None:
         """Raise Refusal unless a page of this very server asks."""
@@ -174,8 +172,6 @@ class Server:
         socket = web.WebSocketResponse(
             max_msg_size=limits.frame_bytes, heartbeat=limits.heartbeat, compress=False, timeout=5.0
         )
-        for name, value in HEADERS.items():
-            socket.headers.setdefault(name, value)
         self._sockets += 1
         quota.sockets += 1
         try:
@@ -224,13 +220,12 @@ class _Connection:
             ref = content.get("ref") if type(content.get("ref")) is int else None
             answer = await self._host.answer(self._guest, parse(content))
             self._strikes = 0
-        except Refusal as refusal:
+        except Exception as error:
+            refusal = error if isinstance(error, Refusal) else Refusal("internal")
+            if refusal is not error:
+                LOG.exception("a message failed")
             self._strikes += 1
-            answer = {"type": "refused", "code": refusal.code, "sentence": str(refusal)}
-        except Exception:
-            LOG.exception("a message failed")
-            self._strikes += 1
-            answer = {"type": "refused", "code": "internal", "sentence": str(Refusal("internal"))}
+            answer = {"type": "refused", **_shown(refusal)}
         if answer is not None:
             self._send(json_text(answer if ref is None else {**answer, "ref": ref}))
 
@@ -258,6 +253,11 @@ class _Connection:
                 return
 
 
+async def _add_headers(request: web.Request, response: web.StreamResponse) -> None:
+    for name, value in HEADERS.items():
+        response.headers.setdefault(name, value)
+
+
 def _allow(request: web.Request, seconds: float) -> None:
     """Let a request's connection live for so long, if it came through a gate."""
     if isinstance(request.protocol, HttpConnection):
@@ -275,5 +275,8 @@ def _name_of(host: str) -> str:
 
 
 def _refused(refusal: Refusal) -> web.Response:
-    content = {"code": refusal.code, "sentence": str(refusal)}
-    return web.json_response(content, status=_STATUS.get(refusal.code, 400))
+    return web.json_response(_shown(refusal), status=_STATUS.get(refusal.code, 400))
+
+
+def _shown(refusal: Refusal) -> dict[str, str]:
+    return {"code": refusal.code, "sentence": str(refusal)}

@@ -5,10 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import Future
-from contextlib import suppress
 from queue import SimpleQueue
 from threading import Thread
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import torch
 
@@ -25,33 +24,21 @@ class Worker:
 
     def __init__(self, patience: float) -> None:
         self._patience = patience
-        self._jobs: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
+        self._jobs: SimpleQueue[tuple[Future[Any], Callable[[], Any]] | None] = SimpleQueue()
         Thread(target=self._work, daemon=True).start()
 
     async def do(self, function: Callable[[], T]) -> T:
-        future: Future[T] = Future()
-        future.set_running_or_notify_cancel()  # what is given up is done all the same
-
-        def job() -> None:
-            try:
-                future.set_result(function())
-            except BaseException as error:
-                future.set_exception(error)
-
-        self._jobs.put(job)
         try:
-            return await asyncio.wait_for(asyncio.wrap_future(future), self._patience)
+            return await asyncio.wait_for(asyncio.wrap_future(self.submit(function)), self._patience)
         except TimeoutError:
             raise Refusal("lost") from None
 
-    def do_unheard(self, function: Callable[[], object]) -> None:
+    def submit(self, function: Callable[[], T]) -> Future[T]:
         """Call a function without waiting for its end."""
-
-        def job() -> None:
-            with suppress(Exception):
-                function()
-
-        self._jobs.put(job)
+        future: Future[T] = Future()
+        future.set_running_or_notify_cancel()  # what is given up is done all the same
+        self._jobs.put((future, function))
+        return future
 
     def end(self) -> None:
         self._jobs.put(None)
@@ -59,4 +46,8 @@ class Worker:
     def _work(self) -> None:
         torch.set_num_threads(1)  # OpenMP counts threads for each thread that calls it
         while (job := self._jobs.get()) is not None:
-            job()
+            future, function = job
+            try:
+                future.set_result(function())
+            except BaseException as error:
+                future.set_exception(error)

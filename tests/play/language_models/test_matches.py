@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -40,7 +41,7 @@ def play(served, folder, games, players=SMALL, parallel=16, options=S1, **more):
         found = play_match("ma_rtfm", options, [Lineup.parse(players, 2, models)], games, folder)
     finally:
         models.close()
-    return found.games[players], found.calls[players]
+    return found.games[players], SimpleNamespace(**found.calls[players])
 
 
 def test_moves_of_an_endpoint_that_fails_one_reply_in_five(tmp_path):

@@ -9,7 +9,7 @@ import magrounding as mg
 from magrounding.errors import ConfigurationError
 from magrounding.play.episodes import Episodes
 from magrounding.play.evaluate import evaluate
-from magrounding.play.language_models.calls import FACT, MOVE, Calls, CallTotals
+from magrounding.play.language_models.calls import FACT, MOVE, Calls, totals_of
 from magrounding.play.language_models.chats import example_games
 from magrounding.play.language_models.dialogue import no_op
 from magrounding.play.language_models.player import LanguageModels, ask_fact
@@ -87,11 +87,10 @@ def test_a_move_is_asked_for_once_more_then_nothing_is_done(players):
     assert "Your reply was not played: there is no move between <move> and </move>." in again[-1]["content"]
     later = served.asked[2]["messages"]
     assert later[2] == {"role": "assistant", "content": "<move>stay</move>"}, "history has what was played"
-    totals = CallTotals.of(models.calls.of("llm:small,random"))
-    steps = len(actions)
-    assert (totals.moves, totals.replies, totals.illegal, totals.substituted) == (steps, 2 * steps, 2 * steps, steps)
-    refusals = {call.refused for call in models.calls.of("llm:small,random")}
-    assert refusals == {"there is no move between <move> and </move>", "'fly' is none of the moves"}
+    calls, steps = models.calls.of("llm:small,random"), len(actions)
+    counted = {"moves": steps, "replies": 2 * steps, "illegal": 2 * steps, "substituted": steps}
+    assert counted.items() <= totals_of(calls).items()
+    assert len({call.refused for call in calls}) == 2
 
 
 def test_texts_to_choose_from(players):
@@ -189,9 +188,8 @@ def test_questions_about_the_manual(players):
             play(mg.make_vec("rtfm", 6, max_cycles=2), Lineup.parse("llm:small", 1, models))
         calls = models.calls.of("llm:small")
         assert [call.step for call in calls if call.question == FACT] == [0] * 6
-        totals = CallTotals.of(calls)
-        assert (totals.facts, totals.right) == (6, right)
-        assert totals.moves == len([call for call in calls if call.question == MOVE])
+        counted = {"facts": 6, "right": right, "moves": sum(call.question == MOVE for call in calls)}
+        assert counted.items() <= totals_of(calls).items()
 
 
 def test_a_question_is_the_seeds_and_has_a_wrong_answer():

@@ -89,10 +89,10 @@ def test_smollm2_plays_whole_games(env, url, tmp_path):
     games, totals = found.games[players], found.calls[players]
     assert len(games) == GAMES
     assert [game.ended_by for game in games if game.ended_by] == []
-    assert (totals.failures, totals.call_faults) == (0, {})
+    assert (totals["failures"], totals["call_faults"]) == (0, {})
     calls = Calls(tmp_path / CALLS_FILE).of(players)
-    assert len({(call.seed, call.step) for call in calls if call.question == MOVE}) == totals.moves
-    assert totals.moves == sum(game.length for game in games) if env != "ma_rtfm" else totals.moves > 0
+    assert len({(call.seed, call.step) for call in calls if call.question == MOVE}) == totals["moves"]
+    assert totals["moves"] == sum(game.length for game in games) if env != "ma_rtfm" else totals["moves"] > 0
     assert all(call.read > 0 and call.finish in ("stop", "length") for call in calls)
     header, episodes = read_episodes(tmp_path / "games_0.jsonl")
     assert list(replayed(tmp_path / "games_0.jsonl", header, episodes)) == list(range(GAMES))

@@ -11,10 +11,11 @@ pytest.importorskip("aiohttp")
 
 from magrounding.play import saved_games
 from magrounding.play.saved_games import Header, SavedEpisode, read_episodes
-from magrounding.play.web.host import Keeper
+from magrounding.play.web.addresses import Quota
+from magrounding.play.web.host import Host, Keeper
 from magrounding.play.web.limits import Limits
 from magrounding.play.web.messages import Refusal
-from magrounding.play.web.room import Room
+from magrounding.play.web.offers import Offers
 
 HEADER = Header("ma_rtfm", {"agents": 2}, 2, "words", ("stay",), ("human", "oracle"), "greedy")
 
@@ -51,9 +52,11 @@ def test_a_game_that_is_made_too_late_is_closed():
         return SimpleNamespace(close=closed.set)
 
     async def run():
-        room = Room("code", SimpleNamespace(people=(), make=make), 0, replace(Limits(), patience=0.05), None)
+        limits = replace(Limits(), patience=0.05)
+        host = Host(Offers(("ma_rtfm",), limits))
         with pytest.raises(Refusal):
-            await room.open()
+            await host.make(SimpleNamespace(people=(), make=make), 0, None, Quota("", limits))
+        assert not host.rooms
 
     asyncio.run(run())
     assert not closed.is_set()
