@@ -236,6 +236,8 @@ def make_config(
     (`AgentEntry.part`), what of it is frozen.
 
     The contrastive loss of a preset is left out for networks that have none.
+
+    `resolve` refuses what cannot be: options may still be changed before.
     """
     found, entry = find_preset(preset, env, agent), env_entry(env)
     agent, own = agent or found.agent, agent in (None, found.agent)
@@ -260,7 +262,6 @@ def make_config(
     contrasted = any(phase.learner.weights.get(CONTRAST) for _, phase in config.walk())
     if not own and contrasted and not config.make_network().contrasts:
         config = config.with_learners(lambda learner: replace(learner, weights={**learner.weights, CONTRAST: 0.0}))
-    config.resolve()  # refuses what cannot be
     return config
 
 
