@@ -2,96 +2,50 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any, cast
 
 from magrounding.envs.vector import WorldVectorEnv
-from magrounding.experiment.config import RunConfig
+from magrounding.experiment.checkpoint import Position
 from magrounding.experiment.phase import Phase
 from magrounding.experiment.plan import Plan, Segment
 from magrounding.experiment.progress import Display
 from magrounding.experiment.segmenting import learn_segments_of, segmenters_of
 from magrounding.experiment.stage import SEGMENTS, StageSession, derive_seed
-from magrounding.play.run_folder import RunFolder, SeedFolder
+from magrounding.play.run_folder import RunFolder
 
 
-@dataclass
-class Position:
-    """Position of one seed in its curriculum; JSON-able, part of every checkpoint."""
-
-    stage: int = 0  # index among the run's stages
-    phase: int = 0  # index among the stage's phases
-    steps: int = 0  # environment steps in the phase
-    updates: int = 0  # in the phase
-    total_steps: int = 0  # in all phases
-    evaluated_at: int = 0  # steps of the phase's last evaluation
-    best: float = -math.inf  # win rate, or score, of the phase's best weights; −∞ before the first evaluation
-    best_steps: int = 0  # steps of the phase at which those were
-    reading: float | None = None  # wins with true manuals less those with reassigned ones, in the last evaluation
-    began_at: float = 0.0  # seconds of training of the seed when the phase began
-    seconds: float = 0.0  # wall time of the seed
-    spent: dict[str, float] = field(default_factory=dict)  # seconds by what they were spent on
-    metrics_size: int = 0  # bytes of metrics.jsonl that belong to this state
-    ended: bool = False  # a callback has ended the phase
-    finished: bool = False
-    unlearnt: str = ""  # by the gate of the phase before, in a sentence
-
-    def __post_init__(self) -> None:
-        self.best = -math.inf if self.best is None else self.best  # JSON has no −∞
-
-
-@dataclass
 class RunState:
     """One seed of a run, as callbacks see it.
 
     Attributes:
-        plan: of the run.
-        run_folder: its files.
-        seed: which of its seeds.
+        plan, settings: of the run.
+        run_folder, folder: files of the run, and of the seed.
+        seed: which of the run's seeds.
         display: what the person sees.
         at: how far it is: environment steps, updates, and the best weights so far.
+        segment, stage, phase: what is trained now, the name of its stage, and how it learns and until when.
         session: the phase at work: `learners`, `players` (one an agent, each with its `policy`) and `vec`, the games.
-            It is there from `on_phase` on.
+            It is there from `on_phase` on, as are the three before.
     """
 
-    plan: Plan
-    run_folder: RunFolder
-    seed: int
-    display: Display = field(default_factory=Display)
-    at: Position = field(default_factory=Position)
-    session: StageSession = field(init=False)
+    segment: Segment
+    session: StageSession
 
-    @property
-    def settings(self) -> RunConfig:
-        """Those of the run."""
-        return self.plan.config
-
-    @property
-    def folder(self) -> SeedFolder:
-        """The files of the seed."""
-        return self.run_folder.seed(self.seed, len(self.settings.seeds))
-
-    @property
-    def segment_index(self) -> int:
-        """Which of the plan's segments is at work."""
-        before = self.settings.stages[: self.at.stage]
-        return sum(len(self.plan.of_stage(stage)) for stage in before) + self.at.phase
-
-    @property
-    def segment(self) -> Segment:
-        return self.plan.segments[self.segment_index]
+    def __init__(
+        self, plan: Plan, run_folder: RunFolder, seed: int, display: Display | None = None, at: Position | None = None
+    ) -> None:
+        self.plan, self.settings = plan, plan.config
+        self.run_folder, self.folder = run_folder, run_folder.seed(seed, len(plan.config.seeds))
+        self.seed, self.display, self.at = seed, display or Display(), at or Position()
 
     @property
     def stage(self) -> str:
-        """Name of the stage at work."""
         return self.segment.stage.name
 
     @property
     def phase(self) -> Phase:
-        """What is trained now, and until when."""
         return self.segment.phase
 
     def end_phase(self) -> None:

@@ -1,4 +1,4 @@
-"""Divergence: checks that training can go on from what was learnt, and advice where it cannot."""
+"""Divergence: losses that training cannot go on from end a run, with advice."""
 
 from __future__ import annotations
 
@@ -6,33 +6,10 @@ import shlex
 from argparse import ArgumentParser
 from itertools import chain
 
-import torch
-
 from magrounding.agents.gradient_step import can_be_learnt_from
-from magrounding.agents.policy import evaluating
 from magrounding.errors import Diverged
 from magrounding.experiment.callbacks import Callback, RunState
-from magrounding.play.player import Player
 from magrounding.registry import agent_entry
-from magrounding.training.trajectory import Trajectory
-
-
-@torch.no_grad()
-def check_answers(player: Player, trajectory: Trajectory) -> None:
-    """Raise Diverged unless what a network says at the end of its trajectory is finite, squares of values too.
-
-    Weights can be finite and of no use: one step at a rate of 10¹⁰ makes such. Nothing goes on from them at any rate.
-    """
-    policy, inputs = player.policy, trajectory.on(player.device).boundary()
-    with (
-        evaluating(policy),
-        torch.random.fork_rng(devices=[]),
-        torch.autocast(player.device.type, torch.bfloat16, enabled=player.bf16),
-    ):
-        output = policy(policy.encode_batch(inputs))
-    answers = output.logits.float().softmax(-1).sum() + output.value.float().square().sum()
-    if not answers.isfinite():
-        raise Diverged("with the weights that were learnt, what the network answers is not finite")
 
 
 class Divergence(Callback):
