@@ -73,18 +73,17 @@ def parse_env_options(asked: Asked, entry: EnvEntry, reserved: Mapping[str, str]
 
 def assign_paths(config: RunConfig, asked: Asked) -> RunConfig:
     """A run's config with other values of options; networks and losses are judged once all values are known."""
-    known = _weighted(config)
+    changed = config
     for whole, (word, value) in asked.items():
         with refused_as(word):
-            config = assign(config, whole, value)
-    new = _weighted(config) - known
-    judged = [word for whole, (word, _) in asked.items() if whole.startswith("network.") or new]
+            changed = assign(changed, whole, value)
+    judged = [word for whole, (word, _) in asked.items() if whole.startswith("network.") or ".weights" in whole]
     if judged:
         with refused_as(" ".join(judged)):
-            losses = loss_weights(config.make_network())
-            for name in new:
+            known, losses = _weighted(config), loss_weights(changed.make_network())
+            for name in _weighted(changed) - known:
                 check_choice("auxiliary loss", name, sorted({*known, *losses}))
-    return config
+    return changed
 
 
 @contextmanager

@@ -89,6 +89,7 @@ class Plan:
     Attributes:
         config: that decided it.
         entry: of its environment.
+        games: those of the first stage.
         segments: in order.
         wrong_manuals: kinds of wrong rules that evaluations can give agents, to see whether they read; OTHER_GAME takes
             two games.
@@ -96,6 +97,7 @@ class Plan:
 
     config: RunConfig
     entry: EnvEntry
+    games: Game
     segments: tuple[Segment, ...]
     wrong_manuals: tuple[str, ...]
 
@@ -117,11 +119,6 @@ class Plan:
         for each in self.segments:
             if (teaching := each.phase.learner.teaching) is not None:
                 yield each, teaching
-
-    @property
-    def games(self) -> Game:
-        """Those of the first stage."""
-        return self.segments[0].stage.games
 
     @cached_property
     def origin(self) -> dict[str, Any]:
@@ -168,7 +165,7 @@ def make_plan(config: RunConfig) -> Plan:
             )
     for segment in segments:
         _check(config, segment, wrong)
-    return Plan(config, entry, tuple(segments), wrong)
+    return Plan(config, entry, segments[0].stage.games, tuple(segments), wrong)
 
 
 def _check(config: RunConfig, segment: Segment, wrong_manuals: tuple[str, ...]) -> None:
