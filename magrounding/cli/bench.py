@@ -84,7 +84,7 @@ class Arguments(DeviceArguments, EnvArguments):
 def run(options: Arguments, line: CommandLine) -> dict[str, Any]:
     """Measure everything, printing each number as it comes, and return what the JSON file holds."""
     from magrounding.experiment.beginning import check_run
-    from magrounding.experiment.device import resolve_device
+    from magrounding.experiment.stage import resolve_device
 
     if options.json is not None:
         check_place(options.json)
@@ -158,8 +158,7 @@ def learner_speed(options: Arguments) -> list[dict[str, Any]]:
     """
     from magrounding.agents.transfer import Transfers, counted
     from magrounding.experiment.callbacks import prepare_segmenters
-    from magrounding.experiment.device import resolve_device
-    from magrounding.experiment.stage import StageSession
+    from magrounding.experiment.stage import StageSession, resolve_device
     from magrounding.threads import plan_threads, using
     from magrounding.training.clock import TRAINING
 

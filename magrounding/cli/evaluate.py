@@ -15,9 +15,9 @@ from magrounding.cli.options import Paths, assignments, choose_workers, names_of
 from magrounding.errors import ConfigurationError, check_choice
 from magrounding.experiment.config import read_config
 from magrounding.experiment.cross_play import cross_play, seed_pairs
-from magrounding.experiment.device import resolve_device
 from magrounding.experiment.progress import Display
 from magrounding.experiment.reports.zero_shot import plot_zero_shot, tables, to_json, zero_shot_report
+from magrounding.experiment.stage import resolve_device
 from magrounding.experiment.tables import say
 from magrounding.experiment.zero_shot import EvaluatedRun, ZeroShot, open_runs, zero_shot
 from magrounding.play.evaluate import PLAYS

@@ -10,18 +10,19 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 from magrounding.agents.own_defaults import own_defaults
-from magrounding.experiment.beginning import PARTS, begin, check_run, choose_seeds, go_on, parts_of
+from magrounding.experiment.beginning import PARTS, begin, check_run, choose_seeds, go_on
 from magrounding.experiment.callbacks import Callback
 from magrounding.experiment.config import RunConfig
-from magrounding.experiment.device import resolve_device
 from magrounding.experiment.interrupt import StopRequest
 from magrounding.experiment.phase import NotLearnt
 from magrounding.experiment.progress import Display
 from magrounding.experiment.reports.run import write_report
 from magrounding.experiment.seed_run import SeedRun
+from magrounding.experiment.stage import resolve_device
 from magrounding.experiment.tracking import Sender, tracking_of
 from magrounding.play.owner import RunOwner
-from magrounding.play.run_folder import RunFolder, SeedFolder
+from magrounding.play.run_folder import RunFolder, SeedFolder, entry_of
+from magrounding.schema import Count
 from magrounding.threads import plan_threads, using
 
 
@@ -80,7 +81,7 @@ def run_curriculum(
         settings.max_envs,
         learners=settings.num_learners,
         threads=threads,
-        parts=parts_of(began),
+        parts=entry_of(began, PARTS, Count) if PARTS in began else None,
         cuda=where.type == "cuda",
     )
     cores = f"{plan.cores} thread{'s' if plan.cores > 1 else ''}"

@@ -18,7 +18,7 @@ from torch import Tensor
 from magrounding.agents.weights import save_weights
 from magrounding.errors import CheckpointError
 from magrounding.experiment.beginning import initial_policies
-from magrounding.experiment.callbacks import Callback, Ramps, RunState, SegmentLearning
+from magrounding.experiment.callbacks import Callback, Divergence, Ramps, RunState, SegmentLearning
 from magrounding.experiment.checkpoint import (
     Position,
     load_checkpoint,
@@ -29,7 +29,6 @@ from magrounding.experiment.checkpoint import (
     unpack_session,
 )
 from magrounding.experiment.compiling import Compilation
-from magrounding.experiment.divergence import Divergence
 from magrounding.experiment.evaluate import Evaluations
 from magrounding.experiment.interrupt import StopRequest
 from magrounding.experiment.metrics import MetricsLog
