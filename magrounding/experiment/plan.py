@@ -172,9 +172,8 @@ def _check(config: RunConfig, segment: Segment, wrong_manuals: tuple[str, ...]) 
     """Raise a ConfigurationError for a segment that cannot work."""
     stage, phase, evaluation = segment.stage, segment.phase, config.evaluation
     for name, ramp in phase.ramps.items():
-        for value in (ramp.first, ramp.last):
-            options = segment.games.but(**{name: value}).config
-            check_choice(f"adjustable option of {config.env}", name, getattr(options, "adjustable", ()))
+        check_choice(f"adjustable option of {config.env}", name, getattr(segment.games.config, "adjustable", ()))
+        segment.games.but(**{name: ramp.last})  # its games are those at the ramps' beginnings
     reads = REASSIGNED in wrong_manuals
     watched = evaluation.every and evaluation.selection_set in evaluation.watched_sets
     if phase.until.reading is not None and not (reads and watched and stage.measure == "win_rate"):
