@@ -25,7 +25,6 @@ from magrounding.play.language_models.endpoint import EndpointFailed
 from magrounding.play.lineup import Lineup, keep_calls
 from magrounding.play.owner import owned
 from magrounding.pretrained import PREFIX, find_run
-from magrounding.registry import EnvEntry
 from magrounding.schema import Count
 from magrounding.storage import check_place, write_atomic, write_json
 from magrounding.threads import plan_threads, using
@@ -99,7 +98,10 @@ def evaluate_runs(arguments: Arguments) -> ZeroShot:
     models = arguments.language_models(ask_facts=arguments.ask_facts)
     mate = None if arguments.teammate is None else _with_teammate(folders, arguments.teammate)
     settings = read_config(next(iter(folders.values())))
-    options = _env_options(arguments, settings.entry)
+    # What makes every evaluation set what it is is not for the asking.
+    made_by = set.intersection(*(set(options) for options in settings.entry.evaluation.sets.values()))
+    reserved = {"agents": "the training of the runs", **dict.fromkeys(made_by, "--splits")}
+    options = parse_env_options(assignments(arguments.paths), settings.entry, reserved)
     device = resolve_device(arguments.device)
     threads = plan_threads(settings.agents, arguments.episodes, threads=arguments.threads, cuda=device.type == "cuda")
     lineups = [Lineup.parse(text, settings.agents, models) for text in arguments.players]
@@ -120,13 +122,6 @@ def evaluate_runs(arguments: Arguments) -> ZeroShot:
                 raise EndpointFailed(f"no game of {name} came to its end: {next(iter(failures.values()))}")
         together = [score for pair in pairs for score in cross_play(*pair, results.sets, arguments.episodes, plays)]
         return replace(results, together=together)
-
-
-def _env_options(arguments: Arguments, entry: EnvEntry) -> dict[str, Any]:
-    """Options that were asked for; those that make every evaluation set what it is are not for the asking."""
-    made_by = set.intersection(*(set(options) for options in entry.evaluation.sets.values()))
-    reserved = {"agents": "the training of the runs", **dict.fromkeys(made_by, "--splits")}
-    return parse_env_options(assignments(arguments.paths), entry, reserved)
 
 
 def _in_games(

@@ -72,7 +72,7 @@ class Position:
 def position_of(folder: SeedFolder) -> Position:
     """How far a seed is; one that was published has weights and no checkpoint."""
     if folder.checkpoint.exists():
-        return Position(**read_record(folder.checkpoint)["position"])
+        return Position(**_parse_header(folder.checkpoint)[1]["position"])
     return Position(finished=folder.has_weights())
 
 
@@ -110,13 +110,8 @@ def load_checkpoint(
     return record, tensors
 
 
-def read_record(path: Path) -> dict[str, Any]:
-    """The record alone, its tensors unread and unchecked; CheckpointError where there is none."""
-    return _parse_header(path)[1]
-
-
 def _parse_header(path: Path) -> tuple[dict[str, str], dict[str, Any]]:
-    """The metadata of a file, and the record in it."""
+    """The metadata of a file and the record in it, its tensors unread; CheckpointError where there is none."""
     try:
         with safe_open(path, "pt") as file:
             metadata = file.metadata()

@@ -237,16 +237,14 @@ def make_config(
     found, entry = find_preset(preset, env, agent), env_entry(env)
     agent, own = agent or found.agent, agent in (None, found.agent)
     if not own:
-        built_on = agent_entry(agent).built_on == found.agent
-        part = agent_entry(agent).part if built_on else ""
+        known = agent_entry(agent)
+        built_on = known.built_on == found.agent
         several = entry.multi_agent and (agents or entry.options["agents"]) > 1
-        inside = f"{part}." if several else ""  # for one agent it is the network that it is built on
-
-        def freeze_part(phase: Phase) -> Phase:
-            return replace(phase, frozen=tuple(f"{inside}{name}" for name in phase.frozen) if part else ())
-
-        network = found.network if built_on else {}
-        found = replace(found, agent=agent, network=network).with_phases(freeze_part)
+        inside = f"{known.part}." if several else ""  # for one agent it is the network that it is built on
+        kept = built_on and known.part
+        found = replace(found, agent=agent, network=found.network if built_on else {}).with_phases(
+            lambda phase: replace(phase, frozen=tuple(f"{inside}{name}" for name in phase.frozen if kept))
+        )
     if stages is not None and not stages:
         raise ConfigurationError("at least one stage is needed")
     if agents is not None:
