@@ -86,7 +86,7 @@ class SeedRun(RunState):
             self._log = stack.enter_context(closing(log))
             if self.folder.checkpoint.exists():
                 self._tell("on_checkpoint")
-            self._evaluations = Evaluations(self.plan, self.seed, self._write_result, self.display, self._stop)
+            self._evaluations = Evaluations(self.plan, self.seed, self._write, self.display, self._stop)
             self._last_tick = time.monotonic()
             while True:
                 if self.at.unlearnt and self.settings.unlearnt == "stop":
@@ -160,17 +160,15 @@ class SeedRun(RunState):
         whole_run = phase.learner.schedule == "run"
         while True:
             if every and self.at.steps - self.at.evaluated_at >= every:
-                self._write_line()
                 self._save()
                 self._evaluate_within()
             if self._stop.requested:
-                self._write_line()
                 self._save()
                 self._stop.stop()
             ramping = any(self.at.steps < ramp.end for ramp in phase.ramps.values())
             minutes = (self.at.training_seconds - self.at.began_at) / 60
-            wins = len(self._window), self._window_mean() or 0.0
-            if self.at.ended or phase.until.reached(self.at.steps, *wins, minutes, self.at.reading, ramping=ramping):
+            won = len(self._window), self._window_mean() or 0.0
+            if self.at.ended or phase.until.reached(self.at.steps, *won, minutes, self.at.reading, ramping=ramping):
                 return
             games, losses = self.session.iterate(self.at.total_steps if whole_run else self.at.steps)
             self._count(games, losses)
@@ -183,7 +181,6 @@ class SeedRun(RunState):
     def _finish(self) -> None:
         """Choose the phase's best weights, write them, report on them, and step on to the next phase or stage."""
         session = self.session
-        self._write_line()
         self._save()
         if self.at.best > -math.inf and self.at.evaluated_at < self.at.steps:
             self._evaluate_within()
@@ -213,7 +210,7 @@ class SeedRun(RunState):
             "phase_seconds": round(self.at.training_seconds - self.at.began_at, 2),
             "spent": {name: round(seconds, 2) for name, seconds in self.at.spent.items()},
         }
-        self._write_result("phase", took)
+        self._write("phase", took)
         self._carried, self._best = self._best, {}
         self.at = Position(
             stage=self.at.stage + (last_phase and not last_stage),
@@ -229,8 +226,9 @@ class SeedRun(RunState):
 
     def _evaluate_within(self) -> None:
         """Evaluate within a phase; one set's games choose the best weights, those of others are only reported."""
-        results, name = self._evaluations.within(self.session), self.settings.evaluation.selection_set
-        result, wrong = results.get((name, TRUE_MANUAL)), results.get((name, REASSIGNED))
+        results, config = self._evaluations.within(self.session), self.settings.evaluation
+        chosen = config.selection_set, config.selection_play
+        result, wrong = (results.get((*chosen, manual)) for manual in (TRUE_MANUAL, REASSIGNED))
         if result is not None and result[self._measure] >= self._least(int(result["games"])):
             self._best = pack_learners(self.session.learners)
             self.at.best, self.at.best_steps = result[self._measure], self.at.steps
@@ -258,7 +256,7 @@ class SeedRun(RunState):
         self._games.append(games)
         self._losses.append(losses)
         for fault in self.session.new_faults():
-            self._write_result("fault", fault)
+            self._write("fault", fault)
         self._rates[self.phase.learner.algorithm].append(self._tick() / self.session.steps_per_update)
         self._show()
 
@@ -277,8 +275,9 @@ class SeedRun(RunState):
     def _window_mean(self) -> float | None:
         return sum(self._window) / len(self._window) if self._window else None
 
-    def _line(self, kind: str) -> dict[str, Any]:
-        return {
+    def _write(self, kind: str, result: dict[str, Any]) -> dict[str, Any]:
+        """Write a line of metrics of a kind, and return it."""
+        line = {
             "kind": kind,
             "seed": self.seed,
             "stage": self.stage,
@@ -287,10 +286,8 @@ class SeedRun(RunState):
             "total_steps": self.at.total_steps,
             "seconds": round(self.at.seconds, 2),
             "training_seconds": round(self.at.training_seconds, 2),
+            **result,
         }
-
-    def _write_result(self, kind: str, result: dict[str, Any]) -> dict[str, Any]:
-        line = {**self._line(kind), **result}
         self._log.write(line)
         if kind == "evaluation":
             self._tell("on_evaluation", line)
@@ -300,10 +297,8 @@ class SeedRun(RunState):
         """One line of metrics about everything since the last."""
         if not self._losses:
             return
-        line = self._line("train")
         games = FinishedEpisodes.of(self._games, self.settings.agents)
-        line["games"] = len(games.won)
-        line["steps_per_second"] = self._speed
+        line: dict[str, Any] = {"games": len(games.won), "steps_per_second": self._speed}
         if len(games.won):
             line["win_rate"] = float(games.won.mean())
             line["score"] = float(games.score.mean())
@@ -315,7 +310,7 @@ class SeedRun(RunState):
             own = [losses[i] for losses in self._losses]
             for name in dict.fromkeys(name for each in own for name in each):  # not every update has every loss
                 line[f"learner_{i}/{name}"] = float(np.mean([each[name] for each in own if name in each]))
-        self._log.write(line)
+        self._write("train", line)
         self._games, self._losses = [], []
 
     def _show(self) -> None:
@@ -342,7 +337,8 @@ class SeedRun(RunState):
         return total * (1 + self.at.spent.get("evaluation", 0.0) / self.at.training_seconds)
 
     def _save(self, *, within: bool = True) -> None:
-        """Write the checkpoint, of a state within a phase or between two."""
+        """Write the line of metrics that is due, and the checkpoint, of a state within a phase or between two."""
+        self._write_line()
         since = time.perf_counter()
         self._tick()
         self.at.metrics_size = self._log.sync()
