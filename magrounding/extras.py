@@ -98,10 +98,16 @@ def _metadata() -> Distribution:
 
 def _missing(requirement: Requirement) -> str:
     """Return what is missing of a requirement, or ""."""
-    try:
-        found = version(requirement.name)
-    except PackageNotFoundError:
-        return f"{requirement.name}{requirement.specifier}"
-    if requirement.specifier.contains(found, prereleases=True):
+    found = version_of(requirement.name)
+    if found and requirement.specifier.contains(found, prereleases=True):
         return ""
-    return f"{requirement.name}{requirement.specifier} ({found} is installed)"
+    there = f" ({found} is installed)" if found else ""
+    return f"{requirement.name}{requirement.specifier}{there}"
+
+
+def version_of(package: str) -> str:
+    """Return the version of a package that is installed, or ""."""
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return ""

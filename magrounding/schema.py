@@ -66,6 +66,24 @@ class OneOf:
     kind: str = ""
 
 
+def dump(value: Any, *, changed: bool = False) -> Any:
+    """JSON data of options, and of anything that holds some; `changed`: of options that differ from their defaults."""
+    if isinstance(value, Options):
+        tag = {value.tag: getattr(value, value.tag)} if value.tag else {}
+        shown = [each for each in fields(value) if each.init]
+        if changed:
+            shown = [each for each in shown if getattr(value, each.name) != _default_of(each)]
+        return tag | {each.name: dump(getattr(value, each.name), changed=changed) for each in shown}
+    if isinstance(value, Mapping):
+        return {name: dump(each, changed=changed) for name, each in value.items()}
+    return [dump(each, changed=changed) for each in value] if isinstance(value, tuple | list) else value
+
+
+def _default_of(field: Field[Any]) -> Any:
+    """The default of a field, MISSING where there is none."""
+    return field.default if field.default_factory is MISSING else field.default_factory()
+
+
 @dataclass(frozen=True)
 class Options:
     """Base of frozen dataclasses of options. Values are checked and converted as soon as an object is made.
@@ -96,9 +114,7 @@ class Options:
         """The subclass that a file calls by this name, of classes with a `tag`."""
         raise NotImplementedError
 
-    def as_dict(self) -> dict[str, Any]:
-        """Name → JSON value of each option (`dump`)."""
-        return dump(self)
+    as_dict = dump
 
 
 @dataclass(frozen=True)
@@ -215,24 +231,6 @@ def load(cls: type[Loaded], content: Any) -> Loaded:
     if missing := [name for name, option in known.items() if option.required and name not in chosen]:
         raise ConfigurationError(f"{cls.owner()} lacks {', '.join(missing)}")
     return cls(**chosen)
-
-
-def dump(value: Any, *, changed: bool = False) -> Any:
-    """JSON data of options, and of anything that holds some; `changed`: of options that differ from their defaults."""
-    if isinstance(value, Options):
-        tag = {value.tag: getattr(value, value.tag)} if value.tag else {}
-        shown = [each for each in fields(value) if each.init]
-        if changed:
-            shown = [each for each in shown if getattr(value, each.name) != _default_of(each)]
-        return tag | {each.name: dump(getattr(value, each.name), changed=changed) for each in shown}
-    if isinstance(value, Mapping):
-        return {name: dump(each, changed=changed) for name, each in value.items()}
-    return [dump(each, changed=changed) for each in value] if isinstance(value, tuple | list) else value
-
-
-def _default_of(field: Field[Any]) -> Any:
-    """The default of a field, MISSING where there is none."""
-    return field.default if field.default_factory is MISSING else field.default_factory()
 
 
 def diff(one: Any, other: Any) -> dict[str, tuple[Any, Any]]:

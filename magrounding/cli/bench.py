@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import os
+import platform
 import re
+import statistics
 import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack, closing
 from dataclasses import asdict, dataclass, replace
 from multiprocessing import get_context
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+import magrounding as mg
 from magrounding.cli.command import CommandLine
 from magrounding.cli.game_arguments import DeviceArguments, EnvArguments
 from magrounding.cli.options import (
@@ -20,7 +28,6 @@ from magrounding.cli.options import (
     choose_workers,
     parse_env_options,
 )
-from magrounding.cli.speed import Speed, creation_cost, machine, single_speed, vector_rates
 from magrounding.envs.make import Game
 from magrounding.schema import Count, Natural, Positive, has, parsed
 from magrounding.storage import check_place, write_json
@@ -29,6 +36,9 @@ from magrounding.threads import available_cores
 if TYPE_CHECKING:
     from magrounding.experiment.config import RunConfig
 
+WINDOWS = 5
+DRAWN_STEPS = 64
+"""Rows of actions drawn beforehand and played in turn: enough that games differ, few enough for the cache."""
 SLICES = 4
 """Turns that two settings of a learner take."""
 _BETWEEN_OPTIONS = re.compile(r",(?=\s*[\w.]+=)")
@@ -74,7 +84,7 @@ class Arguments(DeviceArguments, EnvArguments):
 def run(options: Arguments, line: CommandLine) -> dict[str, Any]:
     """Measure everything, printing each number as it comes, and return what the JSON file holds."""
     from magrounding.experiment.beginning import check_run
-    from magrounding.experiment.device import resolve_device
+    from magrounding.experiment.stage import resolve_device
 
     if options.json is not None:
         check_place(options.json)
@@ -86,7 +96,7 @@ def run(options: Arguments, line: CommandLine) -> dict[str, Any]:
     if options.learner is not None:
         settings = _learner_settings(options, games)
         for changes in _variants(options, settings):
-            check_run(_changed(settings, changes))
+            check_run(assign_paths(settings, changes))
     threads = options.threads or available_cores()
     results: dict[str, Any] = {
         "env": options.env,
@@ -148,8 +158,7 @@ def learner_speed(options: Arguments) -> list[dict[str, Any]]:
     """
     from magrounding.agents.transfer import Transfers, counted
     from magrounding.experiment.callbacks import prepare_segmenters
-    from magrounding.experiment.device import resolve_device
-    from magrounding.experiment.stage import StageSession
+    from magrounding.experiment.stage import StageSession, resolve_device
     from magrounding.threads import plan_threads, using
     from magrounding.training.clock import TRAINING
 
@@ -160,7 +169,7 @@ def learner_speed(options: Arguments) -> list[dict[str, Any]]:
     plan = plan_threads(settings.agents, phase.num_envs, learners=settings.num_learners, cuda=cuda)
 
     def session(changes: Asked) -> StageSession:
-        made = StageSession(_changed(settings, changes).resolve().segments[0], 0, device)
+        made = StageSession(assign_paths(settings, changes).resolve().segments[0], 0, device)
         prepare_segmenters(made)
         made.start()
         return made
@@ -221,17 +230,17 @@ def _games(options: Arguments) -> Game:
 
 
 def _learner_settings(options: Arguments, games: Game) -> RunConfig:
+    """The stage's last phase alone."""
     from magrounding.experiment.config import make_config
 
-    settings = make_config(options.env, options.learner or "", options.agents, options.preset, (options.named_stage,))
-    env_options = {**settings.env_options, **_asked(options)[0]}
-    return replace(settings, env_options=env_options, workers=choose_workers(options.workers, games))
-
-
-def _changed(settings: RunConfig, changes: Asked) -> RunConfig:
-    """The last phase of the run's first stage, with options of its learner and network changed."""
-    stage = settings.stages[0]
-    return assign_paths(replace(settings, phases={stage: settings.of_stage(stage)[-1:]}), changes)
+    stage = options.named_stage
+    settings = make_config(options.env, options.learner or "", options.agents, options.preset, (stage,))
+    return replace(
+        settings,
+        phases={stage: settings.of_stage(stage)[-1:]},
+        env_options={**settings.env_options, **_asked(options)[0]},
+        workers=choose_workers(options.workers, games),
+    )
 
 
 def _variants(options: Arguments, settings: RunConfig) -> list[Asked]:
@@ -243,3 +252,116 @@ def _variants(options: Arguments, settings: RunConfig) -> list[Asked]:
     parts = {word.strip(): has(learner, word.partition("=")[0].strip()) for word in words}
     beside = assignments(f"{'learner' if own else 'network'}.{word}" for word, own in parts.items())
     return [own, {**own, **beside}]
+
+
+@dataclass(frozen=True)
+class Speed:
+    """Something per second, over several windows: the median, the slowest and the fastest."""
+
+    median: float
+    slowest: float
+    fastest: float
+
+    @classmethod
+    def of(cls, rates: Sequence[float]) -> Speed:
+        return cls(statistics.median(rates), min(rates), max(rates))
+
+    def __str__(self) -> str:
+        return f"{self.median:,.0f} /s  ({self.slowest:,.0f} … {self.fastest:,.0f})"
+
+
+def rates_in_turn(plays: Sequence[Callable[[], int]], seconds: float) -> list[tuple[float, ...]]:
+    """Return the rate of each of several in each window, in which they take turns: the machine slows all of them.
+
+    Each is called over and over, and returns how many steps it made; one window of warm-up is thrown away.
+    """
+    return [tuple(_rate(play, seconds / WINDOWS) for play in plays) for _ in range(WINDOWS + 1)][1:]
+
+
+def _rate(play: Callable[[], int], seconds: float) -> float:
+    start = time.perf_counter()
+    end, steps = start + seconds, 0
+    while (now := time.perf_counter()) < end or not steps:
+        steps += play()
+    return steps / (now - start)
+
+
+def vector_rates(
+    games: Game, num_envs: int, threads: int, workers: Sequence[int | str], seconds: float
+) -> list[tuple[float, ...]]:
+    """Env steps/s of `make_vec` with each of several `workers`, in windows of `rates_in_turn`."""
+    with ExitStack() as stack:
+
+        def player(workers: int | str) -> Callable[[], int]:
+            vec = games.make_vec(num_envs, num_threads=threads, workers=workers)
+            stack.enter_context(closing(vec))
+            shape = (DRAWN_STEPS, num_envs, vec.num_agents)
+            actions = np.random.default_rng(0).integers(0, vec.spec.num_actions, shape)
+            vec.reset(seed=0)
+
+            def play() -> int:
+                for row in actions:
+                    vec.step(row)
+                return DRAWN_STEPS * num_envs
+
+            return play
+
+        return rates_in_turn([player(each) for each in workers], seconds)
+
+
+def single_speed(games: Game, seconds: float) -> Speed:
+    """Env steps/s of one game through PettingZoo, resets among them as they come."""
+    game, num_actions = games.make(), games.spec.num_actions
+    choices = np.random.default_rng(0).integers(0, num_actions, (DRAWN_STEPS, game.max_num_agents)).tolist()
+    actions = [dict(zip(game.possible_agents, row, strict=True)) for row in choices]
+    game.reset(seed=0)
+
+    def play() -> int:
+        for row in actions:
+            game.step({agent: row[agent] for agent in game.agents})
+            if not game.agents:
+                game.reset()
+        return DRAWN_STEPS
+
+    with closing(game):
+        return Speed.of([rate for (rate,) in rates_in_turn([play], seconds)])
+
+
+def creation_cost(env: str, options: Mapping[str, Any]) -> dict[str, float]:
+    """Seconds and megabytes that one game takes until its first observation; for a process of its own."""
+    before = _peak_memory()
+    start = time.perf_counter()
+    game = mg.make(env, **options)
+    created = time.perf_counter()
+    game.reset(seed=0)
+    ready = time.perf_counter()
+    game.close()
+    return {
+        "create_seconds": created - start,
+        "first_reset_seconds": ready - created,
+        "megabytes": (_peak_memory() - before) / 2**20,
+    }
+
+
+def machine() -> dict[str, Any]:
+    """Describe the machine that the numbers were measured on."""
+    from magrounding.agents.weights import versions  # torch, which a world's own memory has nothing of
+
+    return {
+        "system": platform.platform(),
+        "processor": processor(),
+        "cores": available_cores(),
+        "load_average": list(os.getloadavg()),
+        **versions(),
+    }
+
+
+def _peak_memory() -> int:
+    """Bytes this process has had in memory at most."""
+    status = Path("/proc/self/status")
+    if status.exists():  # getrusage would count what the parent process had used when this one was forked
+        line = next(line for line in status.read_text().splitlines() if line.startswith("VmHWM"))
+        return int(line.split()[1]) * 1024
+    import resource
+
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss  # bytes on macOS

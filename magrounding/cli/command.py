@@ -11,6 +11,7 @@ import shlex
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from types import ModuleType
@@ -104,8 +105,8 @@ class CommandLine:
             typed = tyro.cli(arguments, prog=self.prog, args=words, config=(tyro.conf.FlagCreatePairsOff,))
         except BrokenPipeError:
             sys.exit(_closed())
-        checked = {name: self._checked(option, getattr(typed, name)) for name, option in known.items()}
-        return arguments(**{**checked, PATHS: tuple(paths)} if paths else checked)
+        checked = {name: _checked(self.prog, option, getattr(typed, name)) for name, option in known.items()}
+        return arguments(**checked | ({PATHS: tuple(paths)} if paths else {}))
 
     def help(self, arguments: type, *, whole: bool) -> str:
         """Return the text of `--help`: an example, and what people type; `whole`: and what they seldom do."""
@@ -127,17 +128,6 @@ class CommandLine:
                 groups[name in _SELDOM].add_argument(flag or name, help=meaning.replace("%", "%%"), **kind)
         return parser.format_help()
 
-    def _checked(self, option: Option, value: Any) -> Any:
-        """The value of an argument; ConfigurationError for a number that is not finite, or out of its type's bounds.
-
-        "~" of a path is expanded, which a shell leaves as it is in "--out=~/x".
-        """
-        if isinstance(value, tuple):
-            return tuple(user_path(each) if isinstance(each, Path) else each for each in value)
-        if not isinstance(value, int | float):
-            return user_path(value) if isinstance(value, Path) else value
-        return replace(option, name=f"--{option.name.replace('_', '-')}", owner=self.prog).check(value)
-
     def run(self, command: ModuleType) -> int:
         """Run a command and return its exit code.
 
@@ -150,13 +140,9 @@ class CommandLine:
             arguments = self.parse(command.Arguments)
         except ConfigurationError as error:
             return _end(f"error: {error}", BAD_INPUT)
-
-        def interrupted() -> str:
-            if hasattr(command, "interrupted"):
-                return command.interrupted(arguments, self)
-            return getattr(command, "STOPPED", STOPPED)
-
-        return run_command(lambda: command.run(arguments, self), interrupted, getattr(command, "REFUSED", REFUSED))
+        interrupted = getattr(command, "interrupted", lambda *_: getattr(command, "STOPPED", STOPPED))
+        refused = getattr(command, "REFUSED", REFUSED)
+        return run_command(partial(command.run, arguments, self), partial(interrupted, arguments, self), refused)
 
     def __str__(self) -> str:
         return shlex.join([*self.prog.split(), *self.arguments])
@@ -238,6 +224,19 @@ def flags(**values: Any) -> tuple[str, ...]:
 def items(text: str) -> list[str]:
     """Split a text at its commas, without empty parts."""
     return [item.strip() for item in text.split(",") if item.strip()]
+
+
+def _checked(prog: str, option: Option, value: Any) -> Any:
+    """The value of an argument; ConfigurationError for a number that is not finite, or out of its type's bounds.
+
+    "~" of a path is expanded, which a shell leaves as it is in "--out=~/x".
+    """
+    if isinstance(value, tuple):
+        return tuple(_checked(prog, option, each) for each in value)
+    if isinstance(value, Path):
+        return user_path(value)
+    numeric = isinstance(value, int | float)
+    return replace(option, name=f"--{option.name.replace('_', '-')}", owner=prog).check(value) if numeric else value
 
 
 def _refuse_former(words: Iterable[str], known: Mapping[str, Option]) -> None:

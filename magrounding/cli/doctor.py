@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import platform
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from magrounding import __version__, extras
@@ -55,17 +54,10 @@ def findings() -> Findings:
             "package": str(Path(extras.__file__).parent),
             "teams and studies": str(user_data()),
         },
-        "packages": {each.name: _version(each.name) for each in extras.requirements()},
+        "packages": {each.name: extras.version_of(each.name) or "missing" for each in extras.requirements()},
         "machine": _machine(),
         "extras": {name: extras.state(name) for name in extras.extras()},
     }
-
-
-def _version(package: str) -> str:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return "missing"
 
 
 def _machine() -> dict[str, str]:

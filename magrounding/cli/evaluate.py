@@ -15,10 +15,10 @@ from magrounding.cli.options import Paths, assignments, choose_workers, names_of
 from magrounding.errors import ConfigurationError, check_choice
 from magrounding.experiment.config import read_config
 from magrounding.experiment.cross_play import cross_play, seed_pairs
-from magrounding.experiment.device import resolve_device
 from magrounding.experiment.progress import Display
 from magrounding.experiment.reports.zero_shot import plot_zero_shot, tables, to_json, zero_shot_report
 from magrounding.experiment.rows import learns, summary_rows, write_rows
+from magrounding.experiment.stage import resolve_device
 from magrounding.experiment.tables import say
 from magrounding.experiment.zero_shot import EvaluatedRun, ZeroShot, open_runs, zero_shot
 from magrounding.play.evaluate import PLAYS
@@ -26,7 +26,6 @@ from magrounding.play.language_models.endpoint import EndpointFailed
 from magrounding.play.lineup import Lineup, keep_calls
 from magrounding.play.owner import owned
 from magrounding.pretrained import PREFIX, find_run
-from magrounding.registry import EnvEntry
 from magrounding.schema import Count
 from magrounding.storage import check_place, write_atomic, write_json
 from magrounding.threads import plan_threads, using
@@ -102,7 +101,10 @@ def evaluate_runs(arguments: Arguments) -> ZeroShot:
     models = arguments.language_models(ask_facts=arguments.ask_facts)
     mate = None if arguments.teammate is None else _with_teammate(folders, arguments.teammate)
     settings = read_config(next(iter(folders.values())))
-    options = _env_options(arguments, settings.entry)
+    # What makes every evaluation set what it is is not for the asking.
+    made_by = set.intersection(*(set(options) for options in settings.entry.evaluation.sets.values()))
+    reserved = {"agents": "the training of the runs", **dict.fromkeys(made_by, "--splits")}
+    options = parse_env_options(assignments(arguments.paths), settings.entry, reserved)
     device = resolve_device(arguments.device)
     threads = plan_threads(settings.agents, arguments.episodes, threads=arguments.threads, cuda=device.type == "cuda")
     lineups = [Lineup.parse(text, settings.agents, models) for text in arguments.players]
@@ -123,13 +125,6 @@ def evaluate_runs(arguments: Arguments) -> ZeroShot:
                 raise EndpointFailed(f"no game of {name} came to its end: {next(iter(failures.values()))}")
         together = [score for pair in pairs for score in cross_play(*pair, results.sets, arguments.episodes, plays)]
         return replace(results, together=together)
-
-
-def _env_options(arguments: Arguments, entry: EnvEntry) -> dict[str, Any]:
-    """Options that were asked for; those that make every evaluation set what it is are not for the asking."""
-    made_by = set.intersection(*(set(options) for options in entry.evaluation.sets.values()))
-    reserved = {"agents": "the training of the runs", **dict.fromkeys(made_by, "--splits")}
-    return parse_env_options(assignments(arguments.paths), entry, reserved)
 
 
 def _in_games(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import tyro
@@ -60,31 +61,38 @@ def parse_env_options(asked: Asked, entry: EnvEntry, reserved: Mapping[str, str]
     reserved = {entry.stage_option: "--stage", "agents": "--agents", **reserved}
     options: dict[str, Any] = {}
     for whole, (word, value) in asked.items():
-        try:
+        with refused_as(word):
             if not whole.startswith(ENV):
                 raise ConfigurationError("this is no option of an environment, as env.max_cycles=80 is")
             name = known_name(entry.factory, whole.removeprefix(ENV), entry.id)
             if name in reserved or name in options:
                 raise ConfigurationError(f"{reserved.get(name, 'another path')} chooses {name}")
             options[name] = entry.schema[name].parse(value)
-        except ConfigurationError as error:
-            raise ConfigurationError(f"{word}: {error}") from None
     return options
 
 
 def assign_paths(config: RunConfig, asked: Asked) -> RunConfig:
-    """A run's config with other values of options."""
+    """A run's config with other values of options; networks and losses are judged once all values are known."""
+    changed = config
     for whole, (word, value) in asked.items():
-        try:
-            known = _weighted(config)
-            config = assign(config, whole, value)
-            if whole.startswith("network."):
-                config.make_network()
-            for name in _weighted(config) - known:
-                check_choice("auxiliary loss", name, sorted({*known, *loss_weights(config.make_network())}))
-        except ConfigurationError as error:
-            raise ConfigurationError(f"{word}: {error}") from None
-    return config
+        with refused_as(word):
+            changed = assign(changed, whole, value)
+    judged = [word for whole, (word, _) in asked.items() if whole.startswith("network.") or ".weights" in whole]
+    if judged:
+        with refused_as(" ".join(judged)):
+            known, losses = _weighted(config), loss_weights(changed.make_network())
+            for name in _weighted(changed) - known:
+                check_choice("auxiliary loss", name, sorted({*known, *losses}))
+    return changed
+
+
+@contextmanager
+def refused_as(words: str) -> Iterator[None]:
+    """Name the words of the command line that an error within is about."""
+    try:
+        yield
+    except ConfigurationError as error:
+        raise ConfigurationError(f"{words}: {error}") from None
 
 
 def loss_weights(network: Policy) -> dict[str, float]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import dataclass
 from datetime import date
@@ -16,10 +15,11 @@ from magrounding.cli.options import chosen_team
 from magrounding.cli.replay import ending
 from magrounding.cli.watch import play_game
 from magrounding.errors import CheckpointError, ConfigurationError, MagroundingError
-from magrounding.experiment.config import RunConfig, read_config
-from magrounding.experiment.metrics import read_metrics
+from magrounding.experiment.config import RunConfig
 from magrounding.experiment.reports.card import CARD_FILE, model_card
+from magrounding.experiment.results import RunResults, read_results
 from magrounding.experiment.statistics import Reached
+from magrounding.experiment.tables import AFTER
 from magrounding.play.evaluate import TRUE_MANUAL
 from magrounding.play.film import GIF, PNG, film
 from magrounding.play.loading import load_team
@@ -90,14 +90,12 @@ def run(arguments: Arguments, line: CommandLine) -> None:
 
 def _write(arguments: Arguments, target: Path, *, card: bool) -> None:
     """Write the team's folder, with a model card where it goes to others."""
-    settings = read_config(arguments.run)
+    results = read_results(arguments.run)
+    settings, config = results.settings, results.config
     seed, stage = chosen_team(settings, arguments.seed, arguments.stage)
-    run = RunFolder(arguments.run)
-    source = run.seed(seed, len(settings.seeds))
+    source = RunFolder(arguments.run).seed(seed, len(settings.seeds))
     team = load_team(arguments.run, seed, stage)
-    config = run.config()
-    lines = read_metrics(source.metrics)
-    about = {"command": config.get("command"), "seed": seed, **_about(lines, settings, stage, arguments.run)}
+    about = {"command": config.get("command"), "seed": seed, **_about(results, seed, stage)}
     rounded = [
         {name: tensor.half() if tensor.is_floating_point() else tensor for name, tensor in policy.state_dict().items()}
         for policy in team.policies
@@ -115,23 +113,18 @@ def _write(arguments: Arguments, target: Path, *, card: bool) -> None:
             write_atomic(made / CARD_FILE, text)
 
 
-def _about(lines: Sequence[Mapping[str, Any]], settings: RunConfig, stage: str, run: Path) -> dict[str, Any]:
+def _about(results: RunResults, seed: int, stage: str) -> dict[str, Any]:
     """Return what the team reached, and after how much training."""
-    after = [
-        line
-        for line in lines
-        if line["kind"] == "evaluation"
-        and (line["stage"], line["when"], line["manual"]) == (stage, "after", TRUE_MANUAL)
-        and line["phase"] == settings.of_stage(stage)[-1].name
-    ]
-    ended = [line for line in lines if line["kind"] == "phase" and line["stage"] == stage]
+    last = results.settings.of_stage(stage)[-1].name
+    after = results.select("evaluation", seed, stage=stage, phase=last, when=AFTER, manual=TRUE_MANUAL)
+    ended = results.select("phase", seed, stage=stage)
     if not after or not ended:
-        raise CheckpointError(f"{run} has not been evaluated after {stage}: let it go on with --resume")
+        raise CheckpointError(f"{results.folder} has not been evaluated after {stage}: let it go on with --resume")
     won = {f"{line['set']}, {line['play']}": Reached(line["win_rate"], line["games"], is_share=True) for line in after}
     decided_by = ended[-1]["phase"] if ended[-1]["best_steps"] else IMITATE
     return {
         "date": date.today().isoformat(),
-        "learnt_by": settings.resolve().find(stage, decided_by).learnt_by,
+        "learnt_by": results.plan.find(stage, decided_by).learnt_by,
         "environment_steps": ended[-1]["total_steps"],
         "training_minutes": round(ended[-1]["training_seconds"] / 60, 1),
         "games": int(after[0]["games"]),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,7 +14,7 @@ from msgspec import Meta
 from magrounding.cli.command import PATHS, CommandLine
 from magrounding.cli.options import assign_paths, assignments, named_trackers
 from magrounding.cli.run_arguments import RunArguments
-from magrounding.cli.train import computed_as, requested, words_of_job
+from magrounding.cli.train import chosen_preset, computed_as, requested, words_of_job
 from magrounding.errors import CheckpointError, ConfigurationError
 from magrounding.experiment.beginning import check_run
 from magrounding.experiment.config import RunConfig
@@ -124,10 +124,9 @@ def check_values(config: RunConfig, axes: Sequence[Axis], display: Display) -> N
 
 def _resumed(arguments: Arguments, folder: SweepFolder) -> Sweep:
     """The record of a sweep that goes on."""
-    usual = Arguments()
-    given = [each.name for each in fields(arguments) if each.name not in _ANEW]
-    if changed := [name for name in given if getattr(arguments, name) != getattr(usual, name)]:
-        flag = arguments.paths[0] if PATHS in changed else f"--{changed[0].replace('_', '-')}"
+    given = dict(vars(arguments).items() - vars(Arguments()).items())
+    for name in sorted(given.keys() - _ANEW):
+        flag = arguments.paths[0] if name == PATHS else f"--{name.replace('_', '-')}"
         raise ConfigurationError(f"a sweep goes on with the options it began with: leave out {flag}")
     sweep = folder.read()
     if arguments.optuna is not None:
@@ -170,7 +169,7 @@ def _folder(arguments: Arguments) -> Path:
         return arguments.out
     if arguments.resume:
         raise ConfigurationError("name the folder of the sweep that goes on with --out")
-    config = requested(arguments)
+    config = chosen_preset(arguments)
     return Path("runs") / f"sweep-{config.env}-{config.agent}"
 
 

@@ -24,6 +24,7 @@ from magrounding.cli.options import (
     loss_weights,
     named_trackers,
     parse_env_options,
+    refused_as,
 )
 from magrounding.cli.run_arguments import Arguments, RunArguments
 from magrounding.errors import CheckpointError, ConfigurationError
@@ -54,7 +55,7 @@ REFUSED = "mend that, and a run goes on with --resume"
 
 def run(arguments: Arguments, line: CommandLine) -> None:
     """Do what the arguments say; JobsFailed where seeds that train side by side do not end well."""
-    folder = run_folder(arguments)
+    folder = arguments.out or default_folder(arguments)
     config = resumed(arguments, folder) if arguments.resume else requested(arguments)
     display = Display(quiet=arguments.quiet)
     train = partial(
@@ -131,22 +132,20 @@ def words_of_job(arguments: RunArguments) -> tuple[str, ...]:
     )
 
 
-def run_folder(arguments: Arguments) -> Path:
-    """Return the folder of the run, new or old."""
-    if arguments.out is not None:
-        return arguments.out
-    config = requested(arguments)
+def default_folder(arguments: RunArguments) -> Path:
+    """Return the folder of a run for which --out names none."""
+    config = chosen_preset(arguments)
     team = f"-{config.agents}" if config.entry.multi_agent else ""
     return Path("runs") / f"{config.env}-{config.agent}{team}-{config.preset}"
 
 
-def requested(arguments: RunArguments) -> RunConfig:
-    """Return the configuration of a new run."""
+def chosen_preset(arguments: RunArguments) -> RunConfig:
+    """Return the preset for what flags name, before any other option is known."""
     if arguments.env is None:
         raise ConfigurationError(
             "name an environment, e.g. --env ma_rtfm, or with --resume the run's folder with --out"
         )
-    config = make_config(
+    return make_config(
         arguments.env,
         arguments.agent,
         arguments.agents,
@@ -154,11 +153,14 @@ def requested(arguments: RunArguments) -> RunConfig:
         None if arguments.stages is None else tuple(items(arguments.stages)),
         (0,) if arguments.seeds is None else seeds_of(arguments.seeds),
     )
+
+
+def requested(arguments: RunArguments) -> RunConfig:
+    """Return the configuration of a new run."""
+    config = chosen_preset(arguments)
     if arguments.budget is not None:
-        try:
+        with refused_as(f"--budget {arguments.budget:g}"):
             config = config.with_budget(arguments.budget)
-        except ConfigurationError as error:
-            raise ConfigurationError(f"--budget {arguments.budget:g}: {error}") from None
     asked = assignments(arguments.paths)
     if GAMES in asked:
         config = replace(config, evaluation=replace(config.evaluation, whole_games=None))
@@ -179,18 +181,23 @@ def resumed(arguments: Arguments, folder: Path) -> RunConfig:
         "stages": None if arguments.stages is None else tuple(items(arguments.stages)),
         "seeds": None if arguments.seeds is None else seeds_of(arguments.seeds),
     }
-    for name, asked in named.items():
-        if asked not in (None, has := getattr(found, name)):
-            raise _contradicted(folder, name, has, asked)
+    for name, value in named.items():
+        if value not in (None, has := getattr(found, name)):
+            raise _contradicted(folder, name, has, value, f"--{name}")
     if arguments.workers is not None:
         found = replace(found, workers=choose_workers(arguments.workers, found.resolve().games))
-    asked = assignments(arguments.paths)
-    found = replace(found, unlearnt=changed(found, asked).unlearnt)
-    for whole, typed in asked.items():
-        alone = replace(changed(found, {whole: typed}), unlearnt=found.unlearnt)
-        for pair in diff(completed(found), completed(alone)).values():
-            raise _contradicted(folder, typed[0].partition("=")[0], *pair)
+    if arguments.paths:
+        asked = changed(found, assignments(arguments.paths))
+        found = replace(found, unlearnt=asked.unlearnt)
+        for path, (has, value) in diff(completed(found), completed(asked)).items():
+            raise _contradicted(folder, path, has, value, " ".join(arguments.paths))
     return found
+
+
+def _contradicted(folder: Path, name: str, has: object, asked: object, typed: str) -> CheckpointError:
+    return CheckpointError(
+        f"the run in {folder} has {name} {has}, not {asked}: resume it without {typed}, or name another with --out"
+    )
 
 
 def completed(config: RunConfig) -> dict[str, Any]:
@@ -228,13 +235,6 @@ def networks_of(config: RunConfig) -> str:
     return f"{config.title}: {trained}; {other}: share_parameters={str(not shared).lower()}"
 
 
-def _contradicted(folder: Path, name: str, has: object, asked: object) -> CheckpointError:
-    return CheckpointError(
-        f"the run in {folder} has {name} {has}, not {asked}: resume it without that option, or name "
-        "another folder with --out"
-    )
-
-
 def seeds_of(text: str) -> tuple[int, ...]:
     """Return the seeds behind --seeds; ConfigurationError for anything but integers."""
     try:
@@ -245,7 +245,7 @@ def seeds_of(text: str) -> tuple[int, ...]:
 
 def interrupted(arguments: Arguments, line: CommandLine) -> str:
     """Return the sentence after Ctrl-C: how the run goes on."""
-    folder = run_folder(arguments)
+    folder = arguments.out or default_folder(arguments)
     if not RunFolder(folder).holds_run:
         return "stopped before the run began"
     words = "--out", str(folder), "--resume", *flags(only_seeds=arguments.only_seeds), *computed_as(arguments)

@@ -18,20 +18,14 @@ from magrounding.play.actor import check_oracle, has_expert, make_expert
 from magrounding.play.demonstrations import find_demonstrations
 from magrounding.play.loading import load_team
 from magrounding.play.recording import check_texts
-from magrounding.play.run_folder import RunFolder, entry_of
+from magrounding.play.run_folder import RunFolder
 from magrounding.pretrained import find_run
 from magrounding.registry import algorithm_entry, is_simulator
-from magrounding.schema import Count
 from magrounding.spec import EnvSpec
 from magrounding.training.algorithm import Teaching
 
 PARTS = "parts"
 """Entry of `config.json`: into how many parts minibatches are divided, which decides the last bits of sums."""
-
-
-def parts_of(config: Mapping[str, Any]) -> int | None:
-    """The parts of a run that has begun, by the content of its `config.json`; None of others."""
-    return entry_of(config, PARTS, Count) if PARTS in config else None
 
 
 def choose_seeds(seeds: Collection[int], settings: RunConfig, resume: bool) -> tuple[int, ...]:
@@ -72,25 +66,19 @@ def check_run(config: RunConfig) -> dict[str, str]:
     Raises:
         MagroundingError: networks, learners, experts, games or files of demonstrations that cannot be, or are missing.
     """
-    plan = config.resolve()
+    plan, chosen = config.resolve(), config.evaluation.selection_set
     _check_learning(plan)
     if config.initial:
         initial_policies(plan)
     demonstrators = _check_teaching(plan)
-    _check_games(plan)
-    return demonstrators
-
-
-def _check_games(plan: Plan) -> None:
-    """Make one game of each kind that a run of a simulator is to play, as that alone tells what it lacks."""
-    chosen = plan.config.evaluation.selection_set
     played = [each.games for each in plan.segments]
     played += [each.stage.sets[name] for each in plan.segments for name in (chosen, *each.reported)]
     known: list[Mapping[str, Any]] = []
-    for games in played:
+    for games in played:  # one of each kind is made, as that alone tells what a simulator lacks
         if games.options not in known and is_simulator(games.config):
             known.append(games.options)
             games.config.make_env(None).close()
+    return demonstrators
 
 
 def _check_learning(plan: Plan) -> None:
@@ -144,7 +132,9 @@ def _judges(plan: Plan, segment: Segment, teaching: Teaching) -> bool:
 def _check_teaching(plan: Plan) -> dict[str, str]:
     """Refuse phases without an expert; return path → who played, of every file of demonstrations in use."""
     files, shared = plan.config.demonstrations, plan.config.share_parameters and plan.config.agents > 1
+    demonstrators = {}
     for segment, teaching in plan.taught():
+        until = segment.phase.until
         check_oracle(plan.config.env, teaching.oracle)
         if teaching.demonstrations and not files:
             check_texts(segment.games.spec)
@@ -156,22 +146,15 @@ def _check_teaching(plan: Plan) -> dict[str, str]:
                 f"{plan.config.env} has no expert that can teach{where}: learn from demonstrations=FILE, or without "
                 "imitation"
             )
-    return _check_demonstrations(plan) if files else {}
-
-
-def _check_demonstrations(plan: Plan) -> dict[str, str]:
-    """Return path → who played, of every file of demonstrations in use; see `_check_teaching`."""
-    demonstrators = {}
-    for segment, _ in plan.taught():
-        until = segment.phase.until
-        if until.win_rate is not None and (until.rule == "all" or until.steps is until.reading is None):
+        if files and until.win_rate is not None and (until.rule == "all" or until.steps is until.reading is None):
             raise ConfigurationError(
                 f"the phase of imitation of {segment.stage.label} waits for wins, but with demonstrations no game is "
                 "played: let it end after steps"
             )
-        path, demonstrations = find_demonstrations(plan.config.demonstrations, segment.games)
-        demonstrators[str(path)] = demonstrations.header.played_by
-    if not demonstrators:
+        if files:
+            path, demonstrations = find_demonstrations(files, segment.games)
+            demonstrators[str(path)] = demonstrations.header.played_by
+    if files and not demonstrators:
         raise ConfigurationError(
             f"preset {plan.config.preset!r} has no phase that learns from demonstrations: take another, or leave them"
         )

@@ -2,96 +2,56 @@
 
 from __future__ import annotations
 
-import math
+import shlex
 import time
+from argparse import ArgumentParser
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any, cast
 
+from magrounding.agents.gradient_step import can_be_learnt_from
 from magrounding.envs.vector import WorldVectorEnv
-from magrounding.experiment.config import RunConfig
+from magrounding.errors import Diverged
+from magrounding.experiment.checkpoint import Position
 from magrounding.experiment.phase import Phase
 from magrounding.experiment.plan import Plan, Segment
 from magrounding.experiment.progress import Display
 from magrounding.experiment.segmenting import learn_segments_of, segmenters_of
 from magrounding.experiment.stage import SEGMENTS, StageSession, derive_seed
-from magrounding.play.run_folder import RunFolder, SeedFolder
+from magrounding.play.run_folder import RunFolder
+from magrounding.registry import agent_entry
 
 
-@dataclass
-class Position:
-    """Position of one seed in its curriculum; JSON-able, part of every checkpoint."""
-
-    stage: int = 0  # index among the run's stages
-    phase: int = 0  # index among the stage's phases
-    steps: int = 0  # environment steps in the phase
-    updates: int = 0  # in the phase
-    total_steps: int = 0  # in all phases
-    evaluated_at: int = 0  # steps of the phase's last evaluation
-    best: float = -math.inf  # win rate, or score, of the phase's best weights; −∞ before the first evaluation
-    best_steps: int = 0  # steps of the phase at which those were
-    reading: float | None = None  # wins with true manuals less those with reassigned ones, in the last evaluation
-    began_at: float = 0.0  # seconds of training of the seed when the phase began
-    seconds: float = 0.0  # wall time of the seed
-    spent: dict[str, float] = field(default_factory=dict)  # seconds by what they were spent on
-    metrics_size: int = 0  # bytes of metrics.jsonl that belong to this state
-    ended: bool = False  # a callback has ended the phase
-    finished: bool = False
-    unlearnt: str = ""  # by the gate of the phase before, in a sentence
-
-    def __post_init__(self) -> None:
-        self.best = -math.inf if self.best is None else self.best  # JSON has no −∞
-
-
-@dataclass
 class RunState:
     """One seed of a run, as callbacks see it.
 
     Attributes:
-        plan: of the run.
-        run_folder: its files.
-        seed: which of its seeds.
+        plan, settings: of the run.
+        run_folder, folder: files of the run, and of the seed.
+        seed: which of the run's seeds.
         display: what the person sees.
         at: how far it is: environment steps, updates, and the best weights so far.
+        segment, stage, phase: what is trained now, the name of its stage, and how it learns and until when.
         session: the phase at work: `learners`, `players` (one an agent, each with its `policy`) and `vec`, the games.
-            It is there from `on_phase` on.
+            It is there from `on_phase` on, as are the three before.
     """
 
-    plan: Plan
-    run_folder: RunFolder
-    seed: int
-    display: Display = field(default_factory=Display)
-    at: Position = field(default_factory=Position)
-    session: StageSession = field(init=False)
+    segment: Segment
+    session: StageSession
 
-    @property
-    def settings(self) -> RunConfig:
-        """Those of the run."""
-        return self.plan.config
-
-    @property
-    def folder(self) -> SeedFolder:
-        """The files of the seed."""
-        return self.run_folder.seed(self.seed, len(self.settings.seeds))
-
-    @property
-    def segment_index(self) -> int:
-        """Which of the plan's segments is at work."""
-        before = self.settings.stages[: self.at.stage]
-        return sum(len(self.plan.of_stage(stage)) for stage in before) + self.at.phase
-
-    @property
-    def segment(self) -> Segment:
-        return self.plan.segments[self.segment_index]
+    def __init__(
+        self, plan: Plan, run_folder: RunFolder, seed: int, display: Display | None = None, at: Position | None = None
+    ) -> None:
+        self.plan, self.settings = plan, plan.config
+        self.run_folder, self.folder = run_folder, run_folder.seed(seed, len(plan.config.seeds))
+        self.seed, self.display, self.at = seed, display or Display(), at or Position()
 
     @property
     def stage(self) -> str:
-        """Name of the stage at work."""
         return self.segment.stage.name
 
     @property
     def phase(self) -> Phase:
-        """What is trained now, and until when."""
         return self.segment.phase
 
     def end_phase(self) -> None:
@@ -161,3 +121,48 @@ class Ramps(Callback):
 
     def on_update(self, run: RunState, losses: list[dict[str, float]]) -> None:
         self.on_phase(run)
+
+
+class Divergence(Callback):
+    """A run ends with its first loss that is not finite, and the error says where, and what to type."""
+
+    def on_update(self, run: RunState, losses: list[dict[str, float]]) -> None:
+        """Raise Diverged for a loss without a finite square, as of learners that take gradient steps by themselves."""
+        for log in losses:
+            for name, number in log.items():
+                if name.endswith("loss") and not can_be_learnt_from(number):
+                    raise Diverged(f"{name} is {number:g}")
+
+    def on_end(self, run: RunState, error: BaseException | None) -> None:
+        if not isinstance(error, Diverged):
+            return
+        where = f"{run.stage}, phase {run.phase.name}," if run.stage else f"phase {run.phase.name}"
+        rate, command = getattr(run.phase.learner, "learning_rate", None), run.run_folder.config().get("command")
+        now = "" if rate is None else f" ({rate:g} now)"
+        again = f"; begin again with, e.g.: {_again(command, run, rate / 10)}" if command and rate else ""
+        raise Diverged(
+            f"{where} diverged after {run.at.steps:,} environment steps ({run.phase.learner.algorithm}): {error}; "
+            f"nothing of it was saved, and an earlier checkpoint is whole: try a lower learning_rate{now}, "
+            f"clip_gradient, smaller rewards (reward_scale), or float32 (learner.bf16=false){again}"
+        ) from None
+
+
+def _again(command: str, run: RunState, rate: float) -> str:
+    """Return the command that began a run, with another rate and another folder.
+
+    A run of one seed begins with the weights after its last finished stage, where its agent can.
+    """
+    parser = ArgumentParser(add_help=False, allow_abbrev=False)
+    parser.add_argument("--out")
+    parser.add_argument("--stages")
+    typed, words = parser.parse_known_args(shlex.split(command))
+    flags, paths = {"--out": f"{run.run_folder}-again"}, {"learner.learning_rate": f"{rate:g}"}
+    settings, left = run.settings, run.settings.stages[run.at.stage :]
+    if len(settings.seeds) == 1 and left != settings.stages and agent_entry(settings.agent).algorithm is None:
+        flags["--stages"], paths["initial"] = ",".join(left), str(run.run_folder)
+    elif typed.stages:
+        flags["--stages"] = typed.stages
+    words = [word for word in words if word.partition("=")[0] not in paths]
+    at = next((i for i, word in enumerate(words) if word.startswith("--")), len(words))
+    last = (f"{path}={value}" for path, value in paths.items())
+    return shlex.join([*words[:at], *chain.from_iterable(flags.items()), *words[at:], *last])

@@ -7,8 +7,10 @@ mixture.
 from __future__ import annotations
 
 import hashlib
+import math
 from collections import ChainMap
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -19,18 +21,65 @@ from safetensors.torch import save
 from torch import Tensor
 
 from magrounding.agents.gradient_step import check_finite
+from magrounding.agents.policy import evaluating
 from magrounding.agents.weights import check_origin, fit_weights, parse_tensors, versions
-from magrounding.errors import CheckpointError
-from magrounding.experiment.divergence import check_answers
+from magrounding.errors import CheckpointError, Diverged
+from magrounding.experiment.config import RunConfig
 from magrounding.experiment.stage import StageSession
 from magrounding.machine import machine_memory
 from magrounding.play.player import Player
+from magrounding.play.run_folder import SeedFolder
 from magrounding.storage import json_text, parse_json, require_bytes, write_atomic
+from magrounding.training.clock import TRAINING
 from magrounding.training.learner import Learner
 from magrounding.training.prefixes import under
+from magrounding.training.trajectory import Trajectory
 
 FORMAT = 4
 """Version of the format; it grows whenever an old file could not be read as it was meant."""
+
+
+@dataclass
+class Position:
+    """Position of one seed in its curriculum; JSON-able, part of every checkpoint."""
+
+    stage: int = 0  # index among the run's stages
+    phase: int = 0  # index among the stage's phases
+    steps: int = 0  # environment steps in the phase
+    updates: int = 0  # in the phase
+    total_steps: int = 0  # in all phases
+    evaluated_at: int = 0  # steps of the phase's last evaluation
+    best: float = -math.inf  # win rate, or score, of the phase's best weights; −∞ before the first evaluation
+    best_steps: int = 0  # steps of the phase at which those were
+    reading: float | None = None  # wins with true manuals less those with reassigned ones, in the last evaluation
+    began_at: float = 0.0  # seconds of training of the seed when the phase began
+    seconds: float = 0.0  # wall time of the seed
+    spent: dict[str, float] = field(default_factory=dict)  # seconds by what they were spent on
+    metrics_size: int = 0  # bytes of metrics.jsonl that belong to this state
+    ended: bool = False  # a callback has ended the phase
+    finished: bool = False
+    unlearnt: str = ""  # by the gate of the phase before, in a sentence
+
+    def __post_init__(self) -> None:
+        self.best = -math.inf if self.best is None else self.best  # JSON has no −∞
+
+    @property
+    def training_seconds(self) -> float:
+        """Seconds of the seed spent on training: without evaluation, saving and compilation."""
+        return sum(self.spent.get(what, 0.0) for what in TRAINING)
+
+
+def position_of(folder: SeedFolder) -> Position:
+    """How far a seed is; one that was published has weights and no checkpoint."""
+    if folder.checkpoint.exists():
+        return Position(**_parse_header(folder.checkpoint)[1]["position"])
+    return Position(finished=folder.has_weights())
+
+
+def is_finished(settings: RunConfig, folder: SeedFolder) -> bool:
+    """Return whether the whole curriculum of a seed is learnt; CheckpointError where its state is damaged."""
+    at = position_of(folder)
+    return folder.checkpoint.exists() and at.finished and at.stage + 1 == len(settings.stages)
 
 
 def save_checkpoint(path: Path, record: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> None:
@@ -61,13 +110,8 @@ def load_checkpoint(
     return record, tensors
 
 
-def read_record(path: Path) -> dict[str, Any]:
-    """The record alone, its tensors unread and unchecked; CheckpointError where there is none."""
-    return _parse_header(path)[1]
-
-
 def _parse_header(path: Path) -> tuple[dict[str, str], dict[str, Any]]:
-    """The metadata of a file, and the record in it."""
+    """The metadata of a file and the record in it, its tensors unread; CheckpointError where there is none."""
     try:
         with safe_open(path, "pt") as file:
             metadata = file.metadata()
@@ -84,6 +128,24 @@ def digest(record: str, tensors: Mapping[str, Tensor]) -> str:
         total.update(f"\n{name} {tensor.dtype} {list(tensor.shape)}\n".encode())
         total.update(tensor.reshape(-1).view(torch.uint8).numpy().tobytes())
     return total.hexdigest()
+
+
+@torch.no_grad()
+def check_answers(player: Player, trajectory: Trajectory) -> None:
+    """Raise Diverged unless what a network says at the end of its trajectory is finite, squares of values too.
+
+    Weights can be finite and of no use: one step at a rate of 10¹⁰ makes such. Nothing goes on from them at any rate.
+    """
+    policy, inputs = player.policy, trajectory.on(player.device).boundary()
+    with (
+        evaluating(policy),
+        torch.random.fork_rng(devices=[]),
+        torch.autocast(player.device.type, torch.bfloat16, enabled=player.bf16),
+    ):
+        output = policy(policy.encode_batch(inputs))
+    answers = output.logits.float().softmax(-1).sum() + output.value.float().square().sum()
+    if not answers.isfinite():
+        raise Diverged("with the weights that were learnt, what the network answers is not finite")
 
 
 def pack_session(session: StageSession) -> dict[str, Tensor]:

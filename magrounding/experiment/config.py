@@ -18,7 +18,7 @@ from magrounding.experiment.plan import Plan, make_plan
 from magrounding.experiment.presets import find_preset
 from magrounding.play.run_folder import RunFolder
 from magrounding.registry import ENVS, EnvEntry, agent_entry, env_entry
-from magrounding.schema import Natural, NonNegative, OneOf, Options, Positive, Share, dump, load, options_of
+from magrounding.schema import Natural, NonNegative, OneOf, Options, Positive, Share, load, options_of
 from magrounding.storage import digest
 from magrounding.training.algorithm import AlgorithmConfig
 from magrounding.vector import check_count
@@ -94,12 +94,9 @@ class RunConfig(Options):
             names = [phase.name for phase in phases]
             if not names or len(set(names)) < len(names):
                 raise ConfigurationError(f"a stage has one or two phases of different kinds, {stage} has {names}")
-        if self.env:
-            self._complete()
-
-    def _complete(self) -> None:
-        """Fill in what the environment and the agent decide."""
-        entry = self.entry
+        if not self.env:
+            return
+        entry = self.entry  # it and the agent decide what is filled in
         agents = self.agents or (entry.options["agents"] if entry.multi_agent else 1)
         team = {"agents": agents} if entry.multi_agent else {}
         needed = agent_entry(self.agent).env_options
@@ -138,9 +135,7 @@ class RunConfig(Options):
         """Return an untrained network of this run; ConfigurationError where its options do not make one."""
         return make_policy(self.agent, self.resolve().games.spec, **self.network)
 
-    @cached_property
-    def _plan(self) -> Plan:
-        return make_plan(self)
+    _plan = cached_property(make_plan)
 
     @property
     def entry(self) -> EnvEntry:
@@ -177,7 +172,7 @@ class RunConfig(Options):
         """
         phases = {stage: [replace(phase, gate=Gate()) for phase in self.of_stage(stage)] for stage in self.stages}
         same = replace(self, workers=0, about="", budget=1.0, phases=phases, unlearnt="continue")
-        return digest(dump(same, changed=True))
+        return digest(same.as_dict(changed=True))
 
     @property
     def ungated(self) -> Self:
@@ -236,20 +231,20 @@ def make_config(
     (`AgentEntry.part`), what of it is frozen.
 
     The contrastive loss of a preset is left out for networks that have none.
+
+    `resolve` refuses what cannot be: options may still be changed before.
     """
     found, entry = find_preset(preset, env, agent), env_entry(env)
     agent, own = agent or found.agent, agent in (None, found.agent)
     if not own:
-        built_on = agent_entry(agent).built_on == found.agent
-        part = agent_entry(agent).part if built_on else ""
+        known = agent_entry(agent)
+        built_on = known.built_on == found.agent
         several = entry.multi_agent and (agents or entry.options["agents"]) > 1
-        inside = f"{part}." if several else ""  # for one agent it is the network that it is built on
-
-        def freeze_part(phase: Phase) -> Phase:
-            return replace(phase, frozen=tuple(f"{inside}{name}" for name in phase.frozen) if part else ())
-
-        network = found.network if built_on else {}
-        found = replace(found, agent=agent, network=network).with_phases(freeze_part)
+        inside = f"{known.part}." if several else ""  # for one agent it is the network that it is built on
+        kept = built_on and known.part
+        found = replace(found, agent=agent, network=found.network if built_on else {}).with_phases(
+            lambda phase: replace(phase, frozen=tuple(f"{inside}{name}" for name in phase.frozen if kept))
+        )
     if stages is not None and not stages:
         raise ConfigurationError("at least one stage is needed")
     if agents is not None:
@@ -260,7 +255,6 @@ def make_config(
     contrasted = any(phase.learner.weights.get(CONTRAST) for _, phase in config.walk())
     if not own and contrasted and not config.make_network().contrasts:
         config = config.with_learners(lambda learner: replace(learner, weights={**learner.weights, CONTRAST: 0.0}))
-    config.resolve()  # refuses what cannot be
     return config
 
 

@@ -5,23 +5,24 @@ Phases end in `SeedRun._promoted`; a gate that is missed stops a seed in `SeedRu
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Collection, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 
 from magrounding.agents.own_defaults import own_defaults
-from magrounding.experiment.beginning import PARTS, begin, check_run, choose_seeds, go_on, parts_of
+from magrounding.experiment.beginning import PARTS, begin, check_run, choose_seeds, go_on
 from magrounding.experiment.callbacks import Callback
 from magrounding.experiment.config import RunConfig
-from magrounding.experiment.device import resolve_device
 from magrounding.experiment.interrupt import StopRequest
 from magrounding.experiment.phase import NotLearnt
 from magrounding.experiment.progress import Display
 from magrounding.experiment.reports.run import write_report
 from magrounding.experiment.seed_run import SeedRun
+from magrounding.experiment.stage import resolve_device
 from magrounding.experiment.tracking import Sender, tracking_of
 from magrounding.play.owner import RunOwner
-from magrounding.play.run_folder import RunFolder, SeedFolder
+from magrounding.play.run_folder import RunFolder, entry_of
+from magrounding.schema import Count
 from magrounding.threads import plan_threads, using
 
 
@@ -80,7 +81,7 @@ def run_curriculum(
         settings.max_envs,
         learners=settings.num_learners,
         threads=threads,
-        parts=parts_of(began),
+        parts=entry_of(began, PARTS, Count) if PARTS in began else None,
         cuda=where.type == "cuda",
     )
     cores = f"{plan.cores} thread{'s' if plan.cores > 1 else ''}"
@@ -102,7 +103,9 @@ def run_curriculum(
             beside = Sender(tracking, shown.say, shown.say), *callbacks
             unlearnt: list[str] = []
             for seed in chosen:
-                with _owner_of_seed(seed, run.seed(seed, len(settings.seeds))) if several else nullcontext():
+                own = RunFolder(run.seed(seed, len(settings.seeds)).path)
+                with RunOwner(own, f"seed {seed}") if several else nullcontext():
+                    own.remove_partial()
                     try:
                         SeedRun(settings.resolve(), run, seed, where, shown, stop, beside).run()
                     except NotLearnt as error:
@@ -114,12 +117,3 @@ def run_curriculum(
             if unlearnt:
                 raise NotLearnt(". ".join(unlearnt))
     return run
-
-
-@contextmanager
-def _owner_of_seed(seed: int, folder: SeedFolder) -> Iterator[None]:
-    """Keep other processes from training the same seed of the run while entered."""
-    own = RunFolder(folder.path)
-    with RunOwner(own, f"seed {seed}"):
-        own.remove_partial()
-        yield

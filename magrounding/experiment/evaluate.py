@@ -60,17 +60,16 @@ class Evaluations:
     display: Display
     stop: StopRequest
 
-    def within(self, session: StageSession) -> dict[tuple[str, str], Line]:
-        """Play the watched sets in the course of a phase; results by set and manual.
+    def within(self, session: StageSession) -> dict[Place, Line]:
+        """Play the watched sets in the course of a phase.
 
         The selection set is played with reassigned manuals too, where the phase ends with how much is read.
         """
         config = self.plan.config.evaluation
-        texts = [(name, TRUE_MANUAL) for name in config.watched_sets]
+        places = [(name, config.selection_play, TRUE_MANUAL) for name in config.watched_sets]
         if session.phase.until.reading is not None:
-            texts.append((config.selection_set, REASSIGNED))
-        places = [(name, config.selection_play, text) for name, text in texts]
-        return {(name, text): line for (name, _, text), line in self._evaluate(session, WITHIN, places).items()}
+            places.append((config.selection_set, config.selection_play, REASSIGNED))
+        return self._evaluate(session, WITHIN, places)
 
     def after(self, session: StageSession) -> str:
         """Play each set in both ways after a phase, and one of them with wrong texts; judge its gate.

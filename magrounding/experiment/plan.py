@@ -89,6 +89,7 @@ class Plan:
     Attributes:
         config: that decided it.
         entry: of its environment.
+        games: those of the first stage.
         segments: in order.
         wrong_manuals: kinds of wrong rules that evaluations can give agents, to see whether they read; OTHER_GAME takes
             two games.
@@ -96,6 +97,7 @@ class Plan:
 
     config: RunConfig
     entry: EnvEntry
+    games: Game
     segments: tuple[Segment, ...]
     wrong_manuals: tuple[str, ...]
 
@@ -117,11 +119,6 @@ class Plan:
         for each in self.segments:
             if (teaching := each.phase.learner.teaching) is not None:
                 yield each, teaching
-
-    @property
-    def games(self) -> Game:
-        """Those of the first stage."""
-        return self.segments[0].stage.games
 
     @cached_property
     def origin(self) -> dict[str, Any]:
@@ -168,16 +165,15 @@ def make_plan(config: RunConfig) -> Plan:
             )
     for segment in segments:
         _check(config, segment, wrong)
-    return Plan(config, entry, tuple(segments), wrong)
+    return Plan(config, entry, segments[0].stage.games, tuple(segments), wrong)
 
 
 def _check(config: RunConfig, segment: Segment, wrong_manuals: tuple[str, ...]) -> None:
     """Raise a ConfigurationError for a segment that cannot work."""
     stage, phase, evaluation = segment.stage, segment.phase, config.evaluation
     for name, ramp in phase.ramps.items():
-        for value in (ramp.first, ramp.last):
-            options = segment.games.but(**{name: value}).config
-            check_choice(f"adjustable option of {config.env}", name, getattr(options, "adjustable", ()))
+        check_choice(f"adjustable option of {config.env}", name, getattr(segment.games.config, "adjustable", ()))
+        segment.games.but(**{name: ramp.last})  # its games are those at the ramps' beginnings
     reads = REASSIGNED in wrong_manuals
     watched = evaluation.every and evaluation.selection_set in evaluation.watched_sets
     if phase.until.reading is not None and not (reads and watched and stage.measure == "win_rate"):

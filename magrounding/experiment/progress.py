@@ -19,6 +19,8 @@ from magrounding.storage import json_text, write_atomic
 
 _BAR, _WIDE = 24, 140
 """Columns of a bar, and of a terminal that has room for one."""
+_PLAIN_SECONDS = 10.0
+"""Seconds between two lines about training where lines and bars are not on the same terminal."""
 _REPORT_SECONDS = 2.0
 """Seconds between two reports of a job: several may write to one disk over a network."""
 
@@ -41,15 +43,13 @@ class Display:
 
     Args:
         console: where lines go; also the bars, where a console is given.
-        plain_every: seconds between two lines about training where lines and bars are not on the same terminal.
         quiet: show neither lines nor bars.
     """
 
-    def __init__(self, console: Console | None = None, plain_every: float = 10.0, *, quiet: bool = False) -> None:
+    def __init__(self, console: Console | None = None, *, quiet: bool = False) -> None:
         self.console = console or Console(highlight=False, quiet=quiet)
         bars = console or Console(stderr=True, highlight=False)
         self.live = bars.is_terminal and not quiet
-        self._plain_every = plain_every
         self._lines: dict[str, float] = {}  # row → when its last line was printed
         report = os.environ.get(JOB)
         self._report, self._last_report = Path(report) if report else None, -_REPORT_SECONDS
@@ -88,7 +88,7 @@ class Display:
             fitting = self._fitting(numbers, len(title))
             self._progress.update(self._rows[row], description=title, completed=part or 0.0, numbers=fitting)
         last = self._lines.get(row, -float("inf"))
-        if not (self.live and self.console.is_terminal) and time.monotonic() - last >= self._plain_every:
+        if not (self.live and self.console.is_terminal) and time.monotonic() - last >= _PLAIN_SECONDS:
             self._lines[row] = time.monotonic()
             spent = "" if part is None else f" {part:.0%}"
             self.say(f"{title}{spent}: {', '.join(numbers)}")

@@ -8,6 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from magrounding.brief import brief
 from magrounding.envs.published import PublishedResults
 from magrounding.errors import CheckpointError
 from magrounding.experiment.config import RunConfig, parse_config
@@ -37,6 +38,8 @@ class RunResults:
         others: what other papers reach, each in a dictionary of its own.
     """
 
+    __repr__ = brief
+
     folder: Path
     settings: RunConfig
     config: dict[str, Any]
@@ -44,10 +47,6 @@ class RunResults:
     baselines: Mapping[str, Mapping[str, Mapping[str, Any]]]
     published: PublishedResults
     others: tuple[PublishedResults, ...] = ()
-
-    def __repr__(self) -> str:
-        lines = sum(map(len, self.lines.values()))
-        return f"RunResults({str(self.folder)!r}, {self.settings.env}, {len(self.lines)} seeds, {lines:,} lines)"
 
     @property
     def plan(self) -> Plan:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 import time
 from collections import defaultdict, deque
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from collections.abc import Sequence
+from contextlib import ExitStack, closing
 from dataclasses import asdict
 from statistics import median
 from typing import Any
@@ -18,19 +18,17 @@ from torch import Tensor
 from magrounding.agents.weights import save_weights
 from magrounding.errors import CheckpointError
 from magrounding.experiment.beginning import initial_policies
-from magrounding.experiment.callbacks import Callback, Position, Ramps, RunState, SegmentLearning
+from magrounding.experiment.callbacks import Callback, Divergence, Ramps, RunState, SegmentLearning
 from magrounding.experiment.checkpoint import (
+    Position,
     load_checkpoint,
     pack_learners,
     pack_session,
-    read_record,
     save_checkpoint,
     unpack_learners,
     unpack_session,
 )
 from magrounding.experiment.compiling import Compilation
-from magrounding.experiment.config import RunConfig
-from magrounding.experiment.divergence import Divergence
 from magrounding.experiment.evaluate import Evaluations
 from magrounding.experiment.interrupt import StopRequest
 from magrounding.experiment.metrics import MetricsLog
@@ -39,26 +37,13 @@ from magrounding.experiment.plan import Plan
 from magrounding.experiment.progress import Display, duration
 from magrounding.experiment.stage import StageSession
 from magrounding.play.evaluate import REASSIGNED, TRUE_MANUAL
-from magrounding.play.run_folder import RunFolder, SeedFolder
-from magrounding.training.clock import TRAINING, Clock
+from magrounding.play.run_folder import RunFolder
+from magrounding.training.clock import Clock
 from magrounding.training.prefixes import prefixed, under
 from magrounding.training.rollout import FinishedEpisodes
 
 _STEADY = 10
 """Updates of an algorithm from which its speed is known; the first ones compile."""
-
-
-def position_of(folder: SeedFolder) -> Position:
-    """How far a seed is; one that was published has weights and no checkpoint."""
-    if folder.checkpoint.exists():
-        return Position(**read_record(folder.checkpoint)["position"])
-    return Position(finished=folder.has_weights())
-
-
-def is_finished(settings: RunConfig, folder: SeedFolder) -> bool:
-    """Return whether the whole curriculum of a seed is learnt; CheckpointError where its state is damaged."""
-    at = position_of(folder)
-    return folder.checkpoint.exists() and at.finished and at.stage + 1 == len(settings.stages)
 
 
 class SeedRun(RunState):
@@ -86,10 +71,6 @@ class SeedRun(RunState):
         self._last_save = self._last_tick = time.monotonic()
         self._rates: defaultdict[str, deque[float]] = defaultdict(lambda: deque(maxlen=4 * _STEADY))
 
-    @property
-    def _measure(self) -> str:
-        return self.segment.stage.measure
-
     def run(self) -> None:
         """Train all phases of all stages that are left.
 
@@ -99,14 +80,21 @@ class SeedRun(RunState):
         self._clock = Clock(self.at.spent)
         with ExitStack() as stack:
             for callback in self._callbacks:
-                stack.enter_context(self._told(callback))
+                callback.on_start(self)
+                stack.push(lambda _kind, error, _trace, on_end=callback.on_end: on_end(self, error))
             log = MetricsLog(self.folder, self.at.metrics_size, lambda line: self._tell("on_line", line))
             self._log = stack.enter_context(closing(log))
             if self.folder.checkpoint.exists():
                 self._tell("on_checkpoint")
-            self._evaluations = Evaluations(self.plan, self.seed, self._write_result, self.display, self._stop)
+            self._evaluations = Evaluations(self.plan, self.seed, self._write, self.display, self._stop)
             self._last_tick = time.monotonic()
-            while self._goes_on():
+            while True:
+                if self.at.unlearnt and self.settings.unlearnt == "stop":
+                    raise NotLearnt(self.at.unlearnt)
+                if self.at.finished:
+                    return
+                self.segment = self.plan.of_stage(self.settings.stages[self.at.stage])[self.at.phase]
+                self._measure = self.segment.stage.measure
                 beside = self._clock, self.folder, self.display
                 self.session = StageSession(self.segment, self.seed, self.device, *beside)
                 with closing(self.session):
@@ -114,27 +102,10 @@ class SeedRun(RunState):
                     self._train()
                     self._finish()
 
-    @contextmanager
-    def _told(self, callback: Callback) -> Iterator[None]:
-        """Tell a callback that the seed begins or goes on, and in the end that it ends."""
-        callback.on_start(self)
-        try:
-            yield
-        except BaseException as error:
-            callback.on_end(self, error)
-            raise
-        callback.on_end(self, None)
-
     def _tell(self, moment: str, *about: Any) -> None:
         """Tell all callbacks of a moment."""
         for callback in self._callbacks:
             getattr(callback, moment)(self, *about)
-
-    def _goes_on(self) -> bool:
-        """Return whether a phase is left; NotLearnt where the one before missed its gate, and the run stops there."""
-        if self.at.unlearnt and self.settings.unlearnt == "stop":
-            raise NotLearnt(self.at.unlearnt)
-        return not self.at.finished
 
     def _load(self) -> None:
         """Go on from an earlier process's checkpoint, if any; CheckpointError for another run's, or a damaged one."""
@@ -167,7 +138,7 @@ class SeedRun(RunState):
             games = unpack_session(under("session/", resumed), session, source)
         elif self._carried:
             # An optimiser's statistics are useless to another algorithm.
-            before = self.plan.segments[self.segment_index - 1].phase
+            before = self.plan.segments[self.plan.segments.index(self.segment) - 1].phase
             same = before.learner.algorithm == self.phase.learner.algorithm
             optimizer = same and self.settings.carry_optimizer
             unpack_learners(self._carried, session.learners, source, optimizer=optimizer)
@@ -185,19 +156,20 @@ class SeedRun(RunState):
 
     def _train(self) -> None:
         """Iterate until the phase is over."""
-        every = self.settings.evaluation.every
+        every, phase = self.settings.evaluation.every, self.phase
+        whole_run = phase.learner.schedule == "run"
         while True:
             if every and self.at.steps - self.at.evaluated_at >= every:
-                self._write_line()
                 self._save()
                 self._evaluate_within()
             if self._stop.requested:
-                self._write_line()
                 self._save()
                 self._stop.stop()
-            if self._promoted():
+            ramping = any(self.at.steps < ramp.end for ramp in phase.ramps.values())
+            minutes = (self.at.training_seconds - self.at.began_at) / 60
+            won = len(self._window), self._window_mean() or 0.0
+            if self.at.ended or phase.until.reached(self.at.steps, *won, minutes, self.at.reading, ramping=ramping):
                 return
-            whole_run = self.phase.learner.schedule == "run"
             games, losses = self.session.iterate(self.at.total_steps if whole_run else self.at.steps)
             self._count(games, losses)
             self._tell("on_update", losses)
@@ -209,7 +181,6 @@ class SeedRun(RunState):
     def _finish(self) -> None:
         """Choose the phase's best weights, write them, report on them, and step on to the next phase or stage."""
         session = self.session
-        self._write_line()
         self._save()
         if self.at.best > -math.inf and self.at.evaluated_at < self.at.steps:
             self._evaluate_within()
@@ -236,16 +207,16 @@ class SeedRun(RunState):
         self._tick()
         took = {
             "best_steps": self.at.best_steps,
-            "phase_seconds": round(self._training_seconds() - self.at.began_at, 2),
+            "phase_seconds": round(self.at.training_seconds - self.at.began_at, 2),
             "spent": {name: round(seconds, 2) for name, seconds in self.at.spent.items()},
         }
-        self._write_result("phase", took)
+        self._write("phase", took)
         self._carried, self._best = self._best, {}
         self.at = Position(
             stage=self.at.stage + (last_phase and not last_stage),
             phase=0 if last_phase else self.at.phase + 1,
             total_steps=self.at.total_steps,
-            began_at=self._training_seconds(),
+            began_at=self.at.training_seconds,
             seconds=self.at.seconds,
             spent=self.at.spent,
             finished=last_phase and last_stage,
@@ -255,8 +226,9 @@ class SeedRun(RunState):
 
     def _evaluate_within(self) -> None:
         """Evaluate within a phase; one set's games choose the best weights, those of others are only reported."""
-        results, name = self._evaluations.within(self.session), self.settings.evaluation.selection_set
-        result, wrong = results.get((name, TRUE_MANUAL)), results.get((name, REASSIGNED))
+        results, config = self._evaluations.within(self.session), self.settings.evaluation
+        chosen = config.selection_set, config.selection_play
+        result, wrong = (results.get((*chosen, manual)) for manual in (TRUE_MANUAL, REASSIGNED))
         if result is not None and result[self._measure] >= self._least(int(result["games"])):
             self._best = pack_learners(self.session.learners)
             self.at.best, self.at.best_steps = result[self._measure], self.at.steps
@@ -284,7 +256,7 @@ class SeedRun(RunState):
         self._games.append(games)
         self._losses.append(losses)
         for fault in self.session.new_faults():
-            self._write_result("fault", fault)
+            self._write("fault", fault)
         self._rates[self.phase.learner.algorithm].append(self._tick() / self.session.steps_per_update)
         self._show()
 
@@ -300,23 +272,12 @@ class SeedRun(RunState):
         self.at.seconds += seconds
         return seconds
 
-    def _training_seconds(self) -> float:
-        """Seconds of the seed spent on training: without evaluation, saving and compilation."""
-        return sum(self.at.spent.get(what, 0.0) for what in TRAINING)
-
-    def _promoted(self) -> bool:
-        at, phase, minutes = self.at, self.phase, (self._training_seconds() - self.at.began_at) / 60
-        if at.ended:
-            return True
-        ramping = any(at.steps < ramp.end for ramp in phase.ramps.values())
-        games, wins = len(self._window), self._window_mean() or 0.0
-        return phase.until.reached(at.steps, games, wins, minutes, at.reading, ramping=ramping)
-
     def _window_mean(self) -> float | None:
         return sum(self._window) / len(self._window) if self._window else None
 
-    def _line(self, kind: str) -> dict[str, Any]:
-        return {
+    def _write(self, kind: str, result: dict[str, Any]) -> dict[str, Any]:
+        """Write a line of metrics of a kind, and return it."""
+        line = {
             "kind": kind,
             "seed": self.seed,
             "stage": self.stage,
@@ -324,11 +285,9 @@ class SeedRun(RunState):
             "steps": self.at.steps,
             "total_steps": self.at.total_steps,
             "seconds": round(self.at.seconds, 2),
-            "training_seconds": round(self._training_seconds(), 2),
+            "training_seconds": round(self.at.training_seconds, 2),
+            **result,
         }
-
-    def _write_result(self, kind: str, result: dict[str, Any]) -> dict[str, Any]:
-        line = {**self._line(kind), **result}
         self._log.write(line)
         if kind == "evaluation":
             self._tell("on_evaluation", line)
@@ -338,10 +297,8 @@ class SeedRun(RunState):
         """One line of metrics about everything since the last."""
         if not self._losses:
             return
-        line = self._line("train")
         games = FinishedEpisodes.of(self._games, self.settings.agents)
-        line["games"] = len(games.won)
-        line["steps_per_second"] = self._speed
+        line: dict[str, Any] = {"games": len(games.won), "steps_per_second": self._speed}
         if len(games.won):
             line["win_rate"] = float(games.won.mean())
             line["score"] = float(games.score.mean())
@@ -353,7 +310,7 @@ class SeedRun(RunState):
             own = [losses[i] for losses in self._losses]
             for name in dict.fromkeys(name for each in own for name in each):  # not every update has every loss
                 line[f"learner_{i}/{name}"] = float(np.mean([each[name] for each in own if name in each]))
-        self._log.write(line)
+        self._write("train", line)
         self._games, self._losses = [], []
 
     def _show(self) -> None:
@@ -372,15 +329,16 @@ class SeedRun(RunState):
     def _seconds_left(self) -> float | None:
         """Seconds left at the speed of each algorithm so far, if no phase ends early; None where one is not known."""
         total = 0.0
-        for i, segment in enumerate(self.plan.segments[self.segment_index :]):
+        for i, segment in enumerate(self.plan.segments[self.plan.segments.index(self.segment) :]):
             steps, rates = segment.phase.until.steps, self._rates[segment.phase.learner.algorithm]
             if steps is None or len(rates) < _STEADY:
                 return None
             total += max(0, steps - (self.at.steps if i == 0 else 0)) * median(rates)
-        return total * (1 + self.at.spent.get("evaluation", 0.0) / self._training_seconds())
+        return total * (1 + self.at.spent.get("evaluation", 0.0) / self.at.training_seconds)
 
     def _save(self, *, within: bool = True) -> None:
-        """Write the checkpoint, of a state within a phase or between two."""
+        """Write the line of metrics that is due, and the checkpoint, of a state within a phase or between two."""
+        self._write_line()
         since = time.perf_counter()
         self._tick()
         self.at.metrics_size = self._log.sync()

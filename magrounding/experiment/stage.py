@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,19 +12,36 @@ import torch
 
 from magrounding.agents.building import build_policy, freeze
 from magrounding.agents.own_defaults import own_defaults
+from magrounding.errors import ConfigurationError, check_choice
 from magrounding.experiment.plan import Segment
 from magrounding.experiment.progress import Display
-from magrounding.experiment.sources import make_source
+from magrounding.play.actor import make_expert
+from magrounding.play.demonstrations import Demonstrations, find_demonstrations
 from magrounding.play.player import Player
+from magrounding.play.recording import RECORDING_SEED, record
 from magrounding.play.run_folder import SeedFolder
 from magrounding.threads import active_plan, map_agents
+from magrounding.training.algorithm import Teaching
 from magrounding.training.clock import Clock
-from magrounding.training.rollout import FinishedEpisodes, Rollout
+from magrounding.training.demonstration_source import DemonstrationSource
+from magrounding.training.ppo import PPOConfig
+from magrounding.training.rollout import FinishedEpisodes, Rollout, RolloutWorker
+from magrounding.training.teacher import Teacher
 
 HANGING_SECONDS = 60.0
 """Seconds without an answer after which a simulator's worker is replaced."""
+RECORDED_AT_ONCE = 64
+"""Games that an expert plays at once while it is recorded."""
 WEIGHTS, GAMES, ACTIONS, TEACHER, SEGMENTS = range(5)
 """Purposes of derived seeds."""
+
+
+def resolve_device(name: str) -> torch.device:
+    """The device that a name stands for; ConfigurationError for one that is not there."""
+    check_choice("device", name, ("auto", "cpu", "cuda"))
+    if name == "cuda" and not torch.cuda.is_available():
+        raise ConfigurationError("device 'cuda' was asked for, but torch sees no GPU: use 'auto' or 'cpu'")
+    return torch.device("cuda" if name != "cpu" and torch.cuda.is_available() else "cpu")
 
 
 def derive_seed(*path: int) -> int:
@@ -79,10 +98,38 @@ class StageSession:
             policy = self.learners[0 if settings.share_parameters else i].policy_of(i)
             generator = torch.Generator().manual_seed(derive_seed(seed, ACTIONS, *place, i))
             self.players.append(Player(policy, self.vec.spec, num_envs, generator, bf16=config.bf16))
-        parts = segment, self.vec, self.learners, self.players
-        beside = self.clock, folder, display or Display(quiet=True)
-        self.source, self.teacher = make_source(*parts, derive_seed(seed, TEACHER, *place), *beside)
+        self.teacher: Teacher | None = None
+        self.source = self._make_source(derive_seed(seed, TEACHER, *place), folder, display or Display(quiet=True))
         self.rollout: Rollout | None = None
+
+    def _make_source(
+        self, seed: int, folder: SeedFolder | None, display: Display
+    ) -> RolloutWorker | DemonstrationSource:
+        """Return what gives the phase's rollouts: demonstrations, or games that its agents play, perhaps labelled.
+
+        Demonstrations are the run's files, or games of the expert, which are recorded once and kept in `folder`.
+        """
+        settings, config, vec = self.settings, self.phase.learner, self.vec
+        teaching = config.teaching
+        common = config.unroll, self.clock, settings.team_reward
+        if teaching is not None:
+            shown = None
+            if settings.demonstrations:
+                shown = find_demonstrations(settings.demonstrations, vec)[1]
+            elif teaching.demonstrations:
+                since = time.perf_counter()
+                path = None if folder is None else folder.demonstrations(self.segment.stage.name)
+                shown = _recorded(self.segment, teaching, seed, path, display)
+                self.clock.add("teaching", since)
+            if shown is not None:
+                carry = teaching.carry_memory
+                return DemonstrationSource(shown, self.players, vec.num_envs, *common, carry_memory=carry)
+            self.teacher = Teacher(make_expert(vec, teaching.oracle), teaching.noise, seed)
+        cut = config.segment if isinstance(config, PPOConfig) else 0
+        games = vec.num_envs * (settings.agents if settings.share_parameters else 1)
+        shared = all(text.shared for text in vec.spec.texts)
+        passes = self.teacher is not None and shared and all(each.takes_passes(games) for each in self.learners)
+        return RolloutWorker(vec, self.players, *common, config.needs, self.teacher, cut, passes)
 
     @property
     def steps_per_update(self) -> int:
@@ -141,3 +188,20 @@ class StageSession:
 
     def close(self) -> None:
         self.vec.close()
+
+
+def _recorded(segment: Segment, teaching: Teaching, seed: int, path: Path | None, display: Display) -> Demonstrations:
+    """Games of the expert like the segment's: from the file at `path`, or else recorded, and written there."""
+    if path is not None and path.exists():
+        return Demonstrations.load(path)
+    games = teaching.demonstrations
+    how = {"num_threads": active_plan().world, "workers": segment.config.workers}
+    with (
+        closing(segment.games.make_vec(min(games, RECORDED_AT_ONCE), **how)) as recorded,
+        display.games("recording the expert", games) as advance,
+    ):
+        expert = make_expert(recorded, teaching.oracle)
+        shown = record(recorded, expert, games, RECORDING_SEED + seed, "the expert", on_progress=advance)
+    if path is not None:
+        shown.save(path)
+    return shown

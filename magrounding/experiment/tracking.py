@@ -22,10 +22,10 @@ import msgspec
 from msgspec import Meta
 
 from magrounding.errors import CheckpointError, ConfigurationError, MissingExtra
-from magrounding.experiment.callbacks import Callback, Position, RunState
+from magrounding.experiment.callbacks import Callback, RunState
+from magrounding.experiment.checkpoint import Position, position_of
 from magrounding.experiment.config import parse_config
 from magrounding.experiment.metrics import read_metrics
-from magrounding.experiment.seed_run import position_of
 from magrounding.experiment.trackers import DEFAULT
 from magrounding.play.run_folder import RunFolder, SeedFolder
 from magrounding.registry import load, tracker_entry

@@ -198,7 +198,7 @@ def test_phases_that_differ_in_what_a_resumed_run_is_asked_for(monkeypatch, caps
     line = ("--env", "ma_rtfm", "--out", tmp_path, "--resume", "learner.learning_rate=0.5")
     code, err = run(monkeypatch, capsys, *line)
     assert code == 2
-    assert "has learner.learning_rate 0.01, not 0.5" in err
+    assert "learner.learning_rate 0.01, not 0.5" in err
 
 
 def test_what_is_trained_is_said_with_the_path_for_the_other(monkeypatch, capsys, tmp_path):
@@ -222,7 +222,7 @@ def test_defaults_are_those_of_the_readme(monkeypatch):
     assert not train.requested(replace(arguments, agents=2)).share_parameters
     assert not train.requested(replace(arguments, agent="endi_dis_relread")).share_parameters
     assert not settings.demonstrations
-    assert train.run_folder(arguments) == Path(f"runs/ma_rtfm-{demo.agent}-3-demo")
+    assert train.default_folder(arguments) == Path(f"runs/ma_rtfm-{demo.agent}-3-demo")
 
 
 def test_options_of_networks_are_settings():

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from benchmarks import throughput
-from magrounding.cli import bench, speed
+from magrounding.cli import bench
 from magrounding.cli.bench import Arguments
 from magrounding.cli.command import CommandLine
 from magrounding.experiment.presets import find_preset
@@ -16,13 +16,13 @@ QUICK = Arguments(stage="s1", num_envs=8, seconds=0.05, threads=1, learner=None)
 
 def test_a_rate_is_steps_by_time_and_the_warm_up_is_not_counted(monkeypatch):
     passed = [0.0]
-    monkeypatch.setattr(speed.time, "perf_counter", lambda: passed[0])
+    monkeypatch.setattr(bench.time, "perf_counter", lambda: passed[0])
 
     def play():
         passed[0] += 0.25 if passed[0] else 8.0  # the first call compiles, say
         return 10
 
-    assert set(speed.rates_in_turn([play], seconds=10.0)) == {(40.0,)}
+    assert set(bench.rates_in_turn([play], seconds=10.0)) == {(40.0,)}
 
 
 def test_everything_is_measured_and_written(tmp_path, capsys):

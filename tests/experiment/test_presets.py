@@ -50,11 +50,10 @@ def test_every_preset_makes_settings_that_survive_their_file(tmp_path, name, env
         assert settings.num_learners == (1 if alone else settings.agents)
     assert replace(settings, share_parameters=False).evaluation == load(PRESETS[f"{name} for {env}"].preset).evaluation
     assert settings.stages == ENVS[env].curriculum
-    assert settings.max_envs >= 1
     for segment in settings.resolve().segments:
         assert segment.games.spec
-        phase = segment.phase
-        assert phase.until.steps or phase.until.win_rate
+        until = segment.phase.until
+        assert until.steps or until.win_rate
     assert not settings.imitates or has_expert(env)
 
 

@@ -16,7 +16,8 @@ from magrounding.cli import track as cli_track
 from magrounding.cli.command import CommandLine
 from magrounding.errors import CheckpointError, ConfigurationError
 from magrounding.experiment import curriculum
-from magrounding.experiment.callbacks import Position, RunState
+from magrounding.experiment.callbacks import RunState
+from magrounding.experiment.checkpoint import Position
 from magrounding.experiment.metrics import MetricsLog, read_metrics
 from magrounding.experiment.trackers.mlflow_run import accepted
 from magrounding.experiment.trackers.tensorboard_events import TensorBoard

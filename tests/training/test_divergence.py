@@ -19,9 +19,8 @@ from magrounding.cli.command import BAD_INPUT, run_command
 from magrounding.errors import CheckpointError, Diverged
 from magrounding.experiment import evaluate as evaluation
 from magrounding.experiment import seed_run
-from magrounding.experiment.checkpoint import pack_learners
+from magrounding.experiment.checkpoint import check_answers, pack_learners
 from magrounding.experiment.config import read_config
-from magrounding.experiment.divergence import check_answers
 from magrounding.experiment.presets import rtfm
 from magrounding.play.scripted import RandomTeam
 from magrounding.storage import read_json

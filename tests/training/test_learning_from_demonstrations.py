@@ -117,7 +117,7 @@ def taught(tmp_path):
 
 
 def test_a_run_learns_from_files_and_resumes_bit_for_bit(taught, tmp_path, monkeypatch, weak_oracle):
-    monkeypatch.setattr("magrounding.experiment.sources.make_expert", None)  # no oracle is asked
+    monkeypatch.setattr("magrounding.experiment.stage.make_expert", None)  # no oracle is asked
     whole, broken = tmp_path / "whole", tmp_path / "broken"
     learn(taught, whole)
     report = (whole / "report.md").read_text()

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from magrounding.experiment.checkpoint import is_finished
 from magrounding.experiment.config import RunConfig
 from magrounding.experiment.jobs.job import Job
-from magrounding.experiment.seed_run import is_finished
 from magrounding.play.run_folder import RunFolder, SeedFolder
 
 TRAIN = ("magrounding.cli.main", "train")

@@ -16,7 +16,7 @@ from magrounding.cli import train
 from magrounding.cli.command import CommandLine
 from magrounding.errors import CheckpointError, ConfigurationError
 from magrounding.experiment.beginning import PARTS
-from magrounding.experiment.seed_run import is_finished
+from magrounding.experiment.checkpoint import is_finished
 from magrounding.play.owner import RunOwner
 from magrounding.play.run_folder import RunFolder
 from magrounding.storage import write_json
