@@ -29,6 +29,7 @@ from magrounding.cli.options import (
     parse_env_options,
 )
 from magrounding.envs.make import Game
+from magrounding.machine import processor
 from magrounding.schema import Count, Natural, Positive, has, parsed
 from magrounding.storage import check_place, write_json
 from magrounding.threads import available_cores
