@@ -19,7 +19,6 @@ class TextTable:
     """Distinct texts in the order in which they were first shown; `names` are of the arrays that are read together."""
 
     def __init__(self, names: tuple[str, ...]) -> None:
-        self.names = names
         self._place: dict[int, int] = {}
         self._parts: dict[str, list[np.ndarray]] = {name: [] for name in names}
 

@@ -5,13 +5,13 @@ import pytest
 from tools.ways import measure
 
 BARS = {
-    ("option", "functions"): 102,  # 80 before callbacks, each of which is told of the run that holds the option
-    ("option", "files"): 28,  # 24 before seeds in processes of their own and trackers
-    ("option", "calls"): 300,  # each game is configured once: a preset is resolved when all that was typed is known
+    ("option", "functions"): 78,
+    ("option", "files"): 26,  # 24 before seeds in processes of their own and trackers
+    ("option", "calls"): 250,  # each game is configured once: a preset is resolved when all that was typed is known
     # 3,140 before signals, checked readers, bounded networks, owners of folders, amendments, jobs and trackers; 3,520
     # before sentences of files, which are parsed and checked as ours are; 3,580 before a trajectory went to its device
     # in one copy, from which minibatches are taken there.
-    ("gradient", "lines"): 3640,
+    ("gradient", "lines"): 3540,
     ("ppo", "files"): 4,
     ("ppo", "lines"): 1_020,  # 966 before passes were kept
     ("imitation", "files"): 4,

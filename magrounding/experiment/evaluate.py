@@ -128,16 +128,17 @@ class Evaluations:
                 where = {"set": name, "when": when, "play": play, "manual": text}
                 results[name, play, text] = self.write("evaluation", {**where, **played[alias]})
         for play in dict.fromkeys(play for _, play, _ in results):
-            self._say(session, play, {(name, text): each for (name, how, text), each in results.items() if how == play})
+            self._say(session, play, results)
         return results
 
-    def _say(self, session: StageSession, play: str, results: dict[tuple[str, str], Line]) -> None:
+    def _say(self, session: StageSession, play: str, results: dict[Place, Line]) -> None:
         """Show one line about a way of playing, for all sets and texts."""
         measure, segment = session.segment.stage.measure, session.segment
         what, show = ("wins", "{:.1%}".format) if measure == "win_rate" else ("scores", "{:.2f}".format)
         parts = [
             f"{name if text == TRUE_MANUAL else f'{name} ({text})'} {show(result[measure])}"
-            for (name, text), result in results.items()
+            for (name, how, text), result in results.items()
+            if how == play
         ]
         games, steps = max((result["games"], result["steps"]) for result in results.values())
         self.display.say(

@@ -88,6 +88,7 @@ def test_processes_are_for_simulators():
     batches, simulator = Game.of("ma_rtfm", {}), Game.of("babyai", {})
     assert (choose_workers(None, batches), choose_workers(0, batches)) == (0, 0)
     assert [choose_workers(number, simulator) for number in (None, 0, 3)] == [2, 0, 3]
-    for number, games in ((2, batches), (-1, simulator)):
-        with pytest.raises(ConfigurationError):
-            choose_workers(number, games)
+    with pytest.raises(ConfigurationError):
+        choose_workers(2, batches)
+    with pytest.raises(ConfigurationError):
+        choose_workers(-1, simulator)
