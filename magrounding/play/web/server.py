@@ -33,7 +33,6 @@ HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cache-Control": "no-store",
-    "Server": NAME,
 }
 _STATUS = {"foreign_origin": 403, "foreign_host": 403, "no_game": 404, "no_page": 404, "not_over": 409, "too_big": 413}
 _STATUS |= {"too_fast": 429, "quota": 429, "slow": 408, "full": 503, "busy": 503, "lost": 500, "internal": 500}
@@ -254,6 +253,7 @@ class _Connection:
 
 
 async def _add_headers(request: web.Request, response: web.StreamResponse) -> None:
+    response.headers["Server"] = NAME  # aiohttp has named its version
     for name, value in HEADERS.items():
         response.headers.setdefault(name, value)
 

@@ -56,7 +56,7 @@ async def flood(port, count):
 
 async def page(session, port):
     async with session.get(f"http://127.0.0.1:{port}/") as answer:
-        return answer.status, answer.headers["Server"], await answer.text()
+        return answer.status
 
 
 EAGER = {"connections_per_second": 1e6}
@@ -68,7 +68,7 @@ def test_unfinished_requests_give_way_to_one_that_is_whole(limits):
         async with serving(**limits) as (gate, port), ClientSession() as session:
             async with session.ws_connect(f"http://127.0.0.1:{port}/socket") as socket:
                 writers = await flood(port, 60)
-                assert (await page(session, port))[0] == 200
+                assert await page(session, port) == 200
                 assert gate.count <= 8
                 await socket.send_str("still here")  # what lasts is not closed to make room
                 assert await socket.receive_str() == "still here"
@@ -81,7 +81,7 @@ def test_unfinished_requests_give_way_to_one_that_is_whole(limits):
 def test_a_flood_of_new_connections_is_refused_at_the_door():
     async def run():
         async with serving(address_people=1, connections_per_second=0.0) as (gate, port), ClientSession() as session:
-            assert (await page(session, port))[0] == 200
+            assert await page(session, port) == 200
             for _ in range(20):
                 reader, writer = await asyncio.open_connection("127.0.0.1", port)
                 writer.close()
@@ -92,7 +92,7 @@ def test_a_flood_of_new_connections_is_refused_at_the_door():
                 assert await reader.read() == b""
             writer.close()
             assert gate.count <= 1
-            assert (await page(session, port))[0] == 200  # by the connection that it has
+            assert await page(session, port) == 200  # by the connection that it has
 
     asyncio.run(run())
 

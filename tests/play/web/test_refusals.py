@@ -131,6 +131,7 @@ def test_pages_are_sealed_and_no_file_is_reached_by_a_path():
                 assert page.status == 200
                 assert page.headers["Content-Security-Policy"].startswith("default-src 'none'; script-src 'self'")
                 assert page.headers["X-Content-Type-Options"] == "nosniff"
+                assert page.headers["Server"] == "magrounding"
                 text = await page.text()
                 assert "://" not in text.replace("http://www.w3.org/2000/svg", "")
                 assert "whatever" not in text
