@@ -1,20 +1,10 @@
-"""This machine: its processor and its memory; a request for more is refused instead of ending in a killed process."""
+"""Memory of this machine: a request for more is refused in a sentence instead of ending in a killed process."""
 
 from __future__ import annotations
 
 import os
-import platform
-from pathlib import Path
 
 from magrounding.errors import ConfigurationError
-
-
-def processor() -> str:
-    """The name of this machine's processor."""
-    info = Path("/proc/cpuinfo")
-    lines = info.read_text().splitlines() if info.exists() else []
-    names = (line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
-    return next(names, platform.processor())
 
 
 def machine_memory() -> int:

@@ -35,7 +35,6 @@ LONGEST = (
     "test_learning.py",
     "test_tables.py",
     "test_hub.py",
-    "test_ways.py",
     "test_sweep.py",
     "test_equality.py",
     "test_segmenting.py",

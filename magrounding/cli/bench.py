@@ -29,7 +29,6 @@ from magrounding.cli.options import (
     parse_env_options,
 )
 from magrounding.envs.make import Game
-from magrounding.machine import processor
 from magrounding.schema import Count, Natural, Positive, has, parsed
 from magrounding.storage import check_place, write_json
 from magrounding.threads import available_cores
@@ -346,7 +345,7 @@ def creation_cost(env: str, options: Mapping[str, Any]) -> dict[str, float]:
 
 def machine() -> dict[str, Any]:
     """Describe the machine that the numbers were measured on."""
-    from magrounding.agents.weights import versions  # torch, which a world's own memory has nothing of
+    from magrounding.experiment.rows import processor, versions  # torch, which a world's own memory has nothing of
 
     return {
         "system": platform.platform(),

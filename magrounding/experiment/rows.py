@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import platform
 import subprocess
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -19,7 +20,6 @@ from magrounding.experiment.plan import Segment
 from magrounding.experiment.results import TEXT, RunResults
 from magrounding.experiment.statistics import mean_interval
 from magrounding.experiment.tables import NUMBERS, Summary
-from magrounding.machine import processor
 from magrounding.registry import is_simulator
 from magrounding.storage import json_text, write_atomic
 
@@ -90,6 +90,14 @@ def match_rows(results: Results) -> Iterator[dict[str, Any]]:
     for name, games in results.games.items():
         own = {"lineup": name, "metric": results.measure, "games": len(games)}
         yield {**own, **mean_interval(results.outcomes(name))._asdict()}
+
+
+def processor() -> str:
+    """The name of this machine's processor."""
+    info = Path("/proc/cpuinfo")
+    lines = info.read_text().splitlines() if info.exists() else []
+    names = (line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
+    return next(names, platform.processor())
 
 
 def _short(value: Any) -> Any:

@@ -161,7 +161,6 @@ def test_a_person_plays_through_a_pipe(tmp_path):
 def test_q_stops_and_nothing_finished_is_nothing_written(monkeypatch, capsys, tmp_path):
     out = tmp_path / "mine.npz"
     assert run(monkeypatch, out, *OF_S1, "--player", "keyboard", typed="ss\nQ\nss\n") == 2
-    assert "no game was played to its end" in capsys.readouterr().err
     assert not out.exists()
     timed_out = "ss\nss\nss\nq\n"
     assert run(monkeypatch, out, *OF_S1, "--player", "keyboard", "env.max_cycles=2", typed=timed_out) == 0

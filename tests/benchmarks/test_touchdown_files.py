@@ -73,7 +73,6 @@ def test_a_file_that_would_execute_something_is_refused(published, capsys):
     torch.save({"feats": Evil(folder / "ran"), "panoid_to_idx": {}}, folder / "evil.pt")
     assert zipfile.is_zipfile(folder / "evil.pt")
     assert main(arguments(folder, features="evil.pt")) == 2
-    assert "is no file of tensors and names alone" in capsys.readouterr().err
     assert not (folder / "ran").exists()
     assert not (folder / "city").exists()
 

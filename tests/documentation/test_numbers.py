@@ -1,7 +1,5 @@
 """Numbers on pages are those of files of results (`tools.results`)."""
 
-import json
-
 import pytest
 
 from magrounding.experiment.config import make_config
@@ -61,8 +59,3 @@ def test_a_row_is_stale_when_its_command_trains_something_else():
     assert not results.is_stale({**trained, "command": COMMAND})
     assert results.is_stale({**trained, "command": COMMAND + " network.width=7"})
     assert results.is_stale({"command": COMMAND}), "what it trained is not known"
-
-
-def test_a_line_of_a_file_is_a_row(files):
-    lines = (files / "a" / "report.rows.json").read_text().splitlines()
-    assert json.loads(lines[2].rstrip(","))["value"] == 0.5

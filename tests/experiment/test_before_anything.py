@@ -75,7 +75,6 @@ def test_an_evaluation_that_could_not_be_written_is_not_played(tmp_path, monkeyp
     monkeypatch.setattr(evaluate, "evaluate_runs", lambda *_: pytest.fail("games are played"))
     line = ("--pretrained", "any", "--out", str(tmp_path / "file" / "out"))
     assert CommandLine("magrounding evaluate", line).run(evaluate) == 2
-    assert "cannot be written" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(("env", "limits"), [("messenger", {"s1": 4, "s2": 64, "s3": 128}), ("ma_rtfm", {"s1": 80})])

@@ -44,23 +44,19 @@ def test_a_text_loses_its_mark_and_nothing_else(tmp_path):
 
 class TestTouchdown:
     def test_files_of_windows_are_the_same_city(self, small_city):
-        before = [
-            files.read_nodes(small_city / files.NODES),
-            files.read_links(small_city / files.LINKS),
-            files.read_routes(small_city / "train.json"),
-            files.read_words(small_city),
-            files.read_panoramas(small_city)[0],
-        ]
+        def read():
+            return [
+                files.read_nodes(small_city / files.NODES),
+                files.read_links(small_city / files.LINKS),
+                files.read_routes(small_city / "train.json"),
+                files.read_words(small_city),
+                files.read_panoramas(small_city)[0],
+            ]
+
+        before = read()
         for name in (files.NODES, files.LINKS, files.PANOIDS, files.WORDS, "train.json"):
             as_windows_writes(small_city / name)
-        after = [
-            files.read_nodes(small_city / files.NODES),
-            files.read_links(small_city / files.LINKS),
-            files.read_routes(small_city / "train.json"),
-            files.read_words(small_city),
-            files.read_panoramas(small_city)[0],
-        ]
-        assert after == before
+        assert read() == before
         mg.make("touchdown", data=str(small_city)).reset(seed=0)
 
     def test_a_route_may_say_anything(self, small_city):
