@@ -7,7 +7,7 @@ import pytest
 
 from benchmarks import reading
 from magrounding.cli.command import CommandLine
-from magrounding.experiment import segmenting, shared_runs
+from magrounding.experiment import segmenting
 
 RUN = "pretrained:ma_rtfm-s6-2agents"
 
@@ -16,7 +16,6 @@ RUN = "pretrained:ma_rtfm-s6-2agents"
 def fast(monkeypatch):
     monkeypatch.setattr(segmenting, "GAMES", 32)
     monkeypatch.setattr(segmenting, "ROUNDS", 1)
-    monkeypatch.setattr(shared_runs, "GAMES", 8)
     variants = {name: replace(variant, steps=2) for name, variant in reading.VARIANTS.items()}
     monkeypatch.setattr(reading, "VARIANTS", variants)
 

@@ -41,6 +41,7 @@ FOLDER_OF_A_RUN = {
     "config.json",
     "metrics.jsonl",
     "report.md",
+    "report.rows.json",
     "curves.png",
     "baselines.json",
     "checkpoint.safetensors",

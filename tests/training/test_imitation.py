@@ -10,7 +10,7 @@ import torch
 from magrounding.agents.policy import COSTS_TO_GO, LABELS
 from magrounding.envs.rtfm.oracle import Oracle, RolloutOracle
 from magrounding.errors import ConfigurationError
-from magrounding.experiment import sources
+from magrounding.experiment import stage
 from magrounding.experiment.stage import StageSession
 from magrounding.training.algorithm import Teaching
 from magrounding.training.clock import Clock
@@ -156,7 +156,7 @@ def test_what_an_algorithm_says_of_its_teacher(monkeypatch):
     assert not CONFIG.teaching.costs_to_go
     assert ImpalaConfig().teaching is None
     made = []
-    monkeypatch.setattr(sources, "Teacher", lambda expert, noise, *_: made.append((type(expert), noise)))
+    monkeypatch.setattr(stage, "Teacher", lambda expert, noise, *_: made.append((type(expert), noise)))
     for learner in (Kickstart(), NeedsLabels()):
         settings = tiny_settings(phases=phases_of(60, learner))
         StageSession(settings.resolve().segments[0], 0, torch.device("cpu")).close()
