@@ -225,16 +225,22 @@ def rows(filled: Filled) -> Iterator[dict[str, Any]]:
     """Every number of the table, in both ways of playing, with the paper's, and what it is a number of."""
     for row in filled.table.rows:
         for column, cell in row.cells.items():
-            place = {"row": row.id, "column": column, "stage": cell.stage, "set": cell.evaluation_set or TRAINING}
+            place = {
+                "row": row.id,
+                "label": row.label,
+                "column": column,
+                "stage": cell.stage,
+                "set": cell.evaluation_set or TRAINING,
+            }
             if (run := filled.run(row, cell)) is None:
                 continue
-            paper = cell.paper and {"published": cell.paper.mean, "published std": cell.paper.std}
+            paper = dict(zip(("published", "published std"), cell.paper or (), strict=False))
             for play in PLAYS:
                 if found := filled.reached(row, cell, play):
                     of = statistics_of(list(found.values())).to_dict()
                     of |= {"value": of.pop("mean"), "values": [each.value for each in found.values()]}
                     made = {**conditions(run, run.plan.of_stage(cell.stage)[-1]), **learns(run.settings)}
-                    yield {**place, "play": play, "metric": filled.metric, **of, **made, **(paper or {})}
+                    yield {**place, "play": play, "metric": filled.metric, **of, **made, **paper}
 
 
 def figure(filled: Filled) -> bytes | None:
