@@ -234,12 +234,12 @@ def rows(filled: Filled) -> Iterator[dict[str, Any]]:
             }
             if (run := filled.run(row, cell)) is None:
                 continue
+            made = conditions(run, run.plan.of_stage(cell.stage)[-1]) | learns(run.settings)
             paper = dict(zip(("published", "published std"), cell.paper or (), strict=False))
             for play in PLAYS:
                 if found := filled.reached(row, cell, play):
                     of = statistics_of(list(found.values())).to_dict()
                     of |= {"value": of.pop("mean"), "values": [each.value for each in found.values()]}
-                    made = {**conditions(run, run.plan.of_stage(cell.stage)[-1]), **learns(run.settings)}
                     yield {**place, "play": play, "metric": filled.metric, **of, **made, **paper}
 
 

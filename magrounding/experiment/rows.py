@@ -54,7 +54,8 @@ def learns(settings: RunConfig) -> dict[str, Any]:
 def conditions(run: RunResults, segment: Segment) -> dict[str, Any]:
     """The entries of a row that say how the weights after a phase came about."""
     network, place = run.settings.make_network(), (segment.stage.name, segment.phase.name)
-    taught = segment.phase.learner.teaching
+    until = run.plan.segments[: run.plan.segments.index(segment) + 1]
+    taught = next(filter(None, (each.phase.learner.teaching for each in reversed(until))), None)
     teacher = taught and (taught.oracle or ("oracle" if run.plan.entry.oracle else "expert"))
     steps, seconds = run.took(*place, "total_steps"), run.took(*place, "training_seconds")
     known = "learnt" if network.depends_on_names else "by identity"
@@ -101,7 +102,7 @@ def processor() -> str:
 
 
 def _short(value: Any) -> Any:
-    return [*map(_short, value)] if isinstance(value, list) else round(value, 4) if isinstance(value, float) else value
+    return [*map(_short, value)] if isinstance(value, list) else round(value, 6) if isinstance(value, float) else value
 
 
 def _commit() -> str | None:
