@@ -1,3 +1,3 @@
 """The version of the package, which packing and CITATION.cff follow."""
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
