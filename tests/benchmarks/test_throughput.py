@@ -49,7 +49,6 @@ def test_two_ways_of_workers_are_measured_in_turn(tmp_path, capsys):
     assert own > 0
     assert beside > 0
     assert 0 < ratio["slowest"] <= ratio["median"] <= ratio["fastest"]
-    assert "workers=1 by 0 " in capsys.readouterr().out
 
 
 def test_the_learner_is_measured_with_the_settings_asked_for(monkeypatch):

@@ -122,7 +122,7 @@ def run_command(line: str, words: list[str], short: bool) -> None:
 def shortened(words: list[str], options: str) -> list[str]:
     """The words of a command with these options in the place of its own."""
     pairs = shlex.split(options)
-    given = {word.partition("=")[0] for word in pairs}
+    given = {word.partition("=")[0] for word in pairs if word.startswith("--") or "=" in word}
     kept, skip = [], False
     for word in words:
         skip = word.partition("=")[0] in given or (skip and not word.startswith("--") and "=" not in word)
