@@ -39,7 +39,7 @@ def test_everything_is_measured_and_written(tmp_path, capsys):
     assert len(capsys.readouterr().out.splitlines()) == 4
 
 
-def test_two_ways_of_workers_are_measured_in_turn(tmp_path, capsys):
+def test_two_ways_of_workers_are_measured_in_turn(tmp_path):
     pytest.importorskip("minigrid", reason="the extra `babyai` is absent: minigrid")
     options = replace(QUICK, env="babyai", stage=None, num_envs=2, workers=0, beside_workers=1)
     results = bench.run(options, CommandLine("magrounding bench", ()))
