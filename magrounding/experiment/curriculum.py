@@ -1,6 +1,6 @@
 """The curriculum: one run of several seeds, from its settings to its report.
 
-Phases end in `SeedRun._promoted`; a gate that is missed stops a seed in `SeedRun._goes_on`.
+`SeedRun.run` goes from phase to phase and stops a seed at a gate that is missed; `SeedRun._train` ends phases.
 """
 
 from __future__ import annotations

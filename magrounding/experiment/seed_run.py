@@ -8,6 +8,7 @@ from collections import defaultdict, deque
 from collections.abc import Sequence
 from contextlib import ExitStack, closing
 from dataclasses import asdict
+from functools import partial
 from statistics import median
 from typing import Any
 
@@ -81,7 +82,7 @@ class SeedRun(RunState):
         with ExitStack() as stack:
             for callback in self._callbacks:
                 callback.on_start(self)
-                stack.push(lambda _kind, error, _trace, on_end=callback.on_end: on_end(self, error))
+                stack.push(partial(self._end, callback))
             log = MetricsLog(self.folder, self.at.metrics_size, lambda line: self._tell("on_line", line))
             self._log = stack.enter_context(closing(log))
             if self.folder.checkpoint.exists():
@@ -101,6 +102,10 @@ class SeedRun(RunState):
                     self._enter()
                     self._train()
                     self._finish()
+
+    def _end(self, callback: Callback, _kind: Any, error: BaseException | None, _trace: Any) -> None:
+        """Tell a callback that the seed ends; whatever it returns, an error goes on."""
+        callback.on_end(self, error)
 
     def _tell(self, moment: str, *about: Any) -> None:
         """Tell all callbacks of a moment."""

@@ -56,7 +56,7 @@ def test_callbacks_are_told_in_order_and_of_errors(tmp_path):
     )
 
     def note(moment):
-        return lambda self, run, *about: told.append((moment, run.at.total_steps, about))
+        return lambda self, run, *about: told.append((moment, run.at.total_steps, about)) or True
 
     moments = ("on_start", "on_phase", "on_update", "on_checkpoint", "on_end")
     noted = type("Noted", (Callback,), {moment: note(moment) for moment in moments})()
