@@ -8,6 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from magrounding.agents.policy import Policy
 from magrounding.brief import brief
 from magrounding.envs.published import PublishedResults
 from magrounding.errors import CheckpointError
@@ -51,6 +52,11 @@ class RunResults:
     @property
     def plan(self) -> Plan:
         return self.settings.resolve()
+
+    @cached_property
+    def network(self) -> Policy:
+        """One of the run, untrained."""
+        return self.settings.make_network()
 
     @property
     def rows(self) -> Any:
@@ -179,8 +185,7 @@ def published_tables(
     plans = plan.entry.evaluation
     sources = plans.published, plans.published_others, plans.published_ablations
     own, others, ablations = (load(each) if each else () for each in sources)
-    # Papers' maps have another size, but on sets that have one; their walks end at the goal by themselves.
-    changed = set(filter(plan.config.env_options.get, ("size", "manual_stop")))
+    changed = set(filter(plan.config.env_options.get, plans.other_games))
 
     def known(results: PublishedResults) -> PublishedResults:
         return {at: found for at, found in results.items() if changed.issubset(plans.sets_of(at[0])[at[1]])}

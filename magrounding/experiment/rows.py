@@ -53,15 +53,15 @@ def learns(settings: RunConfig) -> dict[str, Any]:
 
 def conditions(run: RunResults, segment: Segment) -> dict[str, Any]:
     """The entries of a row that say how the weights after a phase came about."""
-    network, place = run.settings.make_network(), (segment.stage.name, segment.phase.name)
+    place = segment.stage.name, segment.phase.name
     until = run.plan.segments[: run.plan.segments.index(segment) + 1]
     taught = next(filter(None, (each.phase.learner.teaching for each in reversed(until))), None)
     teacher = taught and (taught.oracle or ("oracle" if run.plan.entry.oracle else "expert"))
     steps, seconds = run.took(*place, "total_steps"), run.took(*place, "training_seconds")
-    known = "learnt" if network.depends_on_names else "by identity"
+    known = "learnt" if run.network.depends_on_names else "by identity"
     return {
         "learnt by": segment.learnt_by,
-        "teacher": f"{teacher}, with reasons" if taught and REASONS & network.needs else teacher or "none",
+        "teacher": f"{teacher}, with reasons" if taught and REASONS & run.network.needs else teacher or "none",
         "words": "dealt" if run.settings.network.get("names") == "dealt" else known,
         "sentences": run.config.get(TEXT) or ("the simulator's" if is_simulator(run.plan.games.config) else "ours"),
         "steps": steps and round(steps.mean),

@@ -19,7 +19,7 @@ ENVS = (
         game="magrounding.single.alfworld:ALFWorld",
         text_view="magrounding.single.alfworld.text_view:ALFWorldText",
         evaluation=EvaluationPlan(
-            sets=by_split(SPLITS),
+            by_split(SPLITS),
             rules_text="goal",
             published="magrounding.single.alfworld.entry:ALFWORLD",
             reading_set="test",

@@ -45,7 +45,7 @@ ENVS = (
         curriculum=("GoToLocal",),
         text_view="magrounding.single.babyai.text_view:BabyAIText",
         evaluation=EvaluationPlan(
-            sets=by_split(SPLITS),
+            by_split(SPLITS),
             rules_text="goal",
             published="magrounding.single.babyai.entry:BABYAI",
             reading_set="test",

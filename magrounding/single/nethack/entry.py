@@ -21,7 +21,7 @@ ENVS = (
         curriculum=(SILG,),
         text_view="magrounding.single.nethack.text_view:NetHackText",
         evaluation=EvaluationPlan(
-            sets=by_split(SPLITS),
+            by_split(SPLITS),
             rules_text="goal",
             published="magrounding.single.nethack.entry:NETHACK",
             reading_set="test",

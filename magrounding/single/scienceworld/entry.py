@@ -12,7 +12,7 @@ ENVS = (
         stages=TASKS,
         curriculum=("find-non-living-thing",),
         evaluation=EvaluationPlan(
-            sets=by_split(SPLITS),
+            by_split(SPLITS),
             rules_text="task",
             reading_set="test",
             max_envs=8,

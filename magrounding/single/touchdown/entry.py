@@ -18,9 +18,10 @@ ENVS = (
         game="magrounding.single.touchdown:Touchdown",
         text_view="magrounding.single.touchdown.text_view:TouchdownText",
         evaluation=EvaluationPlan(
-            sets=by_split(SPLITS),
+            by_split(SPLITS),
             rules_text="goal",
             published="magrounding.single.touchdown.entry:TOUCHDOWN",
+            other_games=("manual_stop",),  # SILG's walks end at the goal by themselves
             reading_set="test",
             max_envs=64,
         ),
