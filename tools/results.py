@@ -43,7 +43,7 @@ ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
 STALE = "†"
 _END = "<!-- / -->"
-_ONE = re.compile(r"(<!-- \{result\} (.*?) -->)(.*?)<!-- / -->")
+_ONE = re.compile(r"(<!-- \{result\} (.*?) -->).*?<!-- / -->")
 _MANY = re.compile(r"(<!-- \{results\} (.*?)\n(.*?)\n-->\n).*?<!-- / -->", re.DOTALL)
 _STALE = re.compile(r"(<!-- \{stale\} -->).*?<!-- / -->")
 _PUBLISHED = re.compile(r"<!-- \{published\} .*? -->.*?<!-- / -->", re.DOTALL)
@@ -106,7 +106,7 @@ def find(words: str) -> dict[str, Any]:
     last = rows[-1] if rows else {}
     if len({(row.get("stage"), row.get("set"), row.get("row"), row.get("play")) for row in rows}) != 1:
         raise Missing(f"{words!r} names {len(rows)} rows, not one")
-    return {**content["about"], **last}
+    return {**last, **content["about"]}  # a row's preset may have another name than the one that was asked for
 
 
 def shown(row: Mapping[str, Any], entry: str = "value") -> str:
@@ -194,7 +194,7 @@ def stale() -> str:
     """The files of which a number is stale."""
     names = [str(path.relative_to(RESULTS)).removesuffix(ENDING) for path in sorted(RESULTS.rglob(f"*{ENDING}"))]
     return ", ".join(
-        f"`{name}`" for name in names if any(is_stale({**read(name)["about"], **row}) for row in read(name)["rows"])
+        f"`{name}`" for name in names if any(is_stale({**row, **read(name)["about"]}) for row in read(name)["rows"])
     )
 
 

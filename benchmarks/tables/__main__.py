@@ -161,11 +161,8 @@ def _train(wanted: Sequence[tuple[Table, Row]], arguments: Arguments, command: s
     if arguments.side_by_side:
         threads = arguments.threads_of_job(arguments.threads)
         waiting = Waiting(jobs, seeds, arguments.out, arguments.device, command, threads)
-        check_outcomes(
-            run_jobs(
-                waiting.ready(), arguments.places(arguments.out, arguments.threads), Display(), ended=waiting.ended
-            )
-        )
+        places = arguments.places(arguments.out, arguments.threads)
+        check_outcomes(run_jobs(waiting.ready(), places, Display(), ended=waiting.ended))
         return
     for i, job in enumerate(jobs, 1):
         for seed in seeds:

@@ -225,15 +225,10 @@ def rows(filled: Filled) -> Iterator[dict[str, Any]]:
     """Every number of the table, in both ways of playing, with the paper's, and what it is a number of."""
     for row in filled.table.rows:
         for column, cell in row.cells.items():
-            place = {
-                "row": row.id,
-                "label": row.label,
-                "column": column,
-                "stage": cell.stage,
-                "set": cell.evaluation_set or TRAINING,
-            }
             if (run := filled.run(row, cell)) is None:
                 continue
+            place = {"row": row.id, "label": row.label, "column": column, "stage": cell.stage}
+            place["set"] = cell.evaluation_set or TRAINING
             made = conditions(run, run.plan.of_stage(cell.stage)[-1]) | learns(run.settings)
             paper = dict(zip(("published", "published std"), cell.paper or (), strict=False))
             for play in PLAYS:

@@ -59,3 +59,9 @@ def test_a_row_is_stale_when_its_command_trains_something_else():
     assert not results.is_stale({**trained, "command": COMMAND})
     assert results.is_stale({**trained, "command": COMMAND + " network.width=7"})
     assert results.is_stale({"command": COMMAND}), "what it trained is not known"
+
+
+def test_the_preset_of_a_table_is_the_one_that_was_asked_for(files):
+    row = {"row": "x", "preset": "its own", "metric": "win_rate", "value": 1.0}
+    write_rows(files / "b" / "report.md", [row], preset="asked")
+    assert results.find("b x")["preset"] == "asked"
