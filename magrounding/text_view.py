@@ -139,7 +139,7 @@ class TextView:
 
     def held(self, ids: Sequence[int]) -> str:
         """Return what is held, given the ids of an inventory."""
-        return TextView.name(self, tuple(ids))
+        return " ".join(self.word(i) for i in ids if i != PAD) or NOTHING
 
     def sign(self, occupant: Occupant) -> str:
         """Return the sign of an occupant on the map; "" for one that any free sign will do for."""

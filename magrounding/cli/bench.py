@@ -345,7 +345,8 @@ def creation_cost(env: str, options: Mapping[str, Any]) -> dict[str, float]:
 
 def machine() -> dict[str, Any]:
     """Describe the machine that the numbers were measured on."""
-    from magrounding.experiment.rows import processor, versions  # torch, which a world's own memory has nothing of
+    from magrounding.agents.weights import versions  # torch, which a world's own memory has nothing of
+    from magrounding.experiment.rows import processor
 
     return {
         "system": platform.platform(),

@@ -42,9 +42,10 @@ def run(arguments: Arguments, line: CommandLine) -> None:
     commands = {}
     for command, module in MODULES.items():
         taken = import_module(module).Arguments
+        known = options_of(taken).items()
+        kinds = {name: named.get(name, option.type) for name, option in known}
         every = [
-            (name, named.get(name, option.type), *[option.default] * (not option.required))
-            for name, option in options_of(taken).items()
+            (name, kinds[name]) if option.required else (name, kinds[name], option.default) for name, option in known
         ]
         commands[command] = make_dataclass(command.title(), every, kw_only=True)
     printed = StringIO()

@@ -131,7 +131,7 @@ class Summary:
 
     def table(self) -> Table:
         """A row for each group: its key, and its statistics in full."""
-        rows = ((*key, *self._of(key).to_dict().values()) for key in self._groups)
+        rows = ((*key, *map(self._of(key).to_dict().get, NUMBERS)) for key in self._groups)
         return Table((*self._by, *NUMBERS), tuple(rows))
 
     def _compute(self, key: tuple[Any, ...]) -> Statistics:

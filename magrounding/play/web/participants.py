@@ -225,9 +225,10 @@ class Participants:
         """Store what is late, and where the disk refuses it for so long, put it into a folder that the log names."""
         until = time.monotonic() + seconds
         with suppress(KeyboardInterrupt):  # Ctrl-C once more: it is not waited for
-            while self.late and time.monotonic() < until:
+            while self.late:
                 with suppress(Refusal):
                     self.store_late()
+                if not self.late or time.monotonic() >= until:
                     break
                 time.sleep(0.5)
         with self._lock:
