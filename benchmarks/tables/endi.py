@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from benchmarks.tables.layout import PAPER, QUICK, REASONS, Row, Table
+from benchmarks.tables.layout import QUICK, REASONS, Row, Table
 from magrounding.envs.messenger.entry import MA_MESSENGER
 from magrounding.envs.published import PublishedResult, PublishedResults
 from magrounding.envs.rtfm.entry import MA_RTFM, MA_RTFM_ABLATIONS
@@ -31,7 +31,7 @@ def _rows(env: str, columns: Columns, published: Mapping[str, PublishedResults])
     rows = []
     for readers, ending, on, presets in (
         ({"relread": "relread, no division"}, "_relread", " on relread", QUICK),
-        ({**own, "sir": "SILG (SIR)"}, grounding, "", PAPER),
+        ({**own, "sir": "SILG (SIR)"}, grounding, "", REASONS),
     ):
         agents = {agent: (agent, label) for agent, label in readers.items()}
         agents |= {agent + ending: (agent, label + on) for agent, label in _VARIANTS.items()}
@@ -137,7 +137,8 @@ ENDI: tuple[Table, ...] = (
         columns=tuple(_S1),
         rows=(
             Row.of("qmix", "QMIX", _S1, ("s1",), _QMIX, _WITHOUT_LANGUAGE),
-            Row.of("qmix_relread", "QMIX with relread as its network", _S1, ("s1",), _QMIX),
+            Row.of("qmix_relread", "QMIX on relread, which reads", _S1, ("s1",), _QMIX),
+            Row.of("qmix_blind", "the same network, every text empty", _S1, ("s1",), _QMIX),
         ),
     ),
 )

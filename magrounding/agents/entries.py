@@ -4,6 +4,7 @@ from magrounding.registry import AgentEntry
 
 _TXT2PI = "magrounding.agents.txt2pi:make_txt2pi"
 _SIR = "magrounding.agents.sir.network:Sir"
+_QMIX_RELREAD = "magrounding.agents.qmix:QmixRelread"
 _DRRN = "magrounding.agents.drrn.network:Drrn"
 _SIR_PARTS = ("state", "local_conv", "entity_attn", "bert")
 
@@ -33,5 +34,6 @@ AGENTS = (
         "emma_game_id", "magrounding.agents.emma.network:GameId", env_options={"game_id": True}, built_on="emma"
     ),
     AgentEntry("qmix", "magrounding.agents.qmix:QmixAgent", algorithm="qmix"),
-    AgentEntry("qmix_relread", "magrounding.agents.qmix:QmixRelread", built_on="relread", algorithm="qmix"),
+    AgentEntry("qmix_relread", _QMIX_RELREAD, built_on="relread", algorithm="qmix"),
+    AgentEntry("qmix_blind", _QMIX_RELREAD, {"blind": True}, built_on="relread", algorithm="qmix"),
 )

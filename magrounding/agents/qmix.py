@@ -1,7 +1,7 @@
 """QMIX (Rashid et al. 2018): agent networks and mixers.
 
 An agent network is convolutions over the grid and a GRU without text, or, which neither paper has, relread's body: a
-Q-network that reads.
+Q-network that reads, and the same network with empty texts, which shows how much reading adds.
 """
 
 from __future__ import annotations
@@ -197,8 +197,19 @@ class QmixAgent(QNetwork):
         return self.look(square.permute(0, 2, 3, 1))
 
 
+@dataclass(frozen=True)
+class QmixRelreadConfig(RelreadConfig):
+    """Options of relread, and one more.
+
+    Attributes:
+        blind: every text is empty to it.
+    """
+
+    blind: bool = False
+
+
 class QmixRelread(QNetwork):
-    """Action values by the body of relread, without memory.
+    """Action values by the body of relread, without memory; things are known by their own words, too.
 
     Its two heads become those of a dueling network (Wang et al. 2016, eq. 9): Q = V + A − mean A.
 
@@ -206,21 +217,25 @@ class QmixRelread(QNetwork):
         ConfigurationError: an environment that it is not made for, or the option motion, which takes a memory.
     """
 
-    defaults = RelreadConfig()
+    defaults = QmixRelreadConfig()
     looks_at = ("grid", "position", "inventory", "action_mask", "teammates")
     accepts = Relread.accepts
 
-    def __init__(self, spec: EnvSpec, config: RelreadConfig) -> None:
+    def __init__(self, spec: EnvSpec, config: QmixRelreadConfig) -> None:
         super().__init__(spec)
         if config.motion:
             raise ConfigurationError("qmix_relread remembers nothing, so it sees no motion: set its option motion to 0")
         self.config = config = config.for_world(spec)
         self.reader = Relread(spec, config)
-        self.depends_on_names = self.reader.depends_on_names
-        self.word_rows = within("reader", self.reader.word_rows)
-        self.agent = nn.Linear(spec.num_agents, config.hidden, bias=False)
+        self.words = nn.Embedding(spec.vocabulary_size, config.features, padding_idx=0)
+        self.words.weight.data.mul_(0.01)  # words unseen in training stay near 0
+        rows = within("reader", self.reader.word_rows) if len(spec.words) == spec.vocabulary_size else None
+        self.word_rows = None if rows is None else {**rows, "words.weight": spec.words}
+        self.agent = nn.Linear(spec.num_agents + config.features, config.hidden, bias=False)
 
     def encode(self, name: str, ids: Mapping[str, Tensor]) -> TextEncoding:
+        if self.config.blind:
+            ids = {field: torch.zeros_like(text) for field, text in ids.items()}
         return self.reader.encode(name, ids)
 
     def relate_words(self, text: TextEncoding, subjects: Tensor, names: Tensor) -> Tensor:
@@ -243,8 +258,10 @@ class QmixRelread(QNetwork):
     ) -> tuple[Tensor, Tensor]:
         observation, text, document = inputs
         things = self.reader.find(observation)
-        features = self.reader.relate(things, text, document)
-        advantage, value = self.reader.decide(observation, things, features, self.agent(who))
+        known = self.words(things.words.long()).sum(2)
+        features = self.reader.relate(things, text, document) + known[:, :-1] * things.exists.unsqueeze(2)
+        beside = self.agent(torch.cat((who, known[:, -1]), 1))
+        advantage, value = self.reader.decide(observation, things, features, beside)
         q = value.unsqueeze(1) + advantage - advantage.mean(1, keepdim=True)
         return mask_logits(q.float(), observation["action_mask"]), hidden
 

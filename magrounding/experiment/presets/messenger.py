@@ -133,3 +133,5 @@ QUICK_MA_MESSENGER = replace(
     },
     team_reward=0.5,
 )
+
+QUICK_MA_EMMA = _for_emma(QUICK_MA_MESSENGER)
