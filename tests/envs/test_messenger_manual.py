@@ -39,6 +39,19 @@ def test_counts_of_triples_and_that_games_use_them_all():
     assert 0.22 < np.mean([tuple(row) in single for row in entities[:, 1:4, KIND].tolist()]) < 0.28
 
 
+def test_the_share_of_fixed_roles_is_adjustable_and_names_other_documents():
+    vec, _, entities = games("train", stage="s2", fixed_roles=0.0)
+    assert {tuple(row) for row in entities[:, 1:4, KIND].tolist()} == set(map(tuple, triples("many").tolist()))
+    usual, _, _ = games("train", stage="s2")
+    vec.adjust(fixed_roles=1.0)
+    _, never = vec.reset(seed=7)
+    assert {tuple(row) for row in entities[:, 1:4, KIND].tolist()} == set(map(tuple, triples("single").tolist()))
+    _, often = usual.reset(seed=7)
+    same = (usual.world._games.entities == entities).all((1, 2))
+    assert same.any()
+    assert ((never.document == often.document) == same).all()
+
+
 def test_no_role_of_an_entity_is_both_trained_and_held_out():
     def pairs(*names):
         return {(kind, role) for name in names for triple in triples(name).tolist() for role, kind in enumerate(triple)}

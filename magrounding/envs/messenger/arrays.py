@@ -57,11 +57,12 @@ class Rules(NamedTuple):
         pools: a sentence is any of those that say "immovable" and those that are silent, and `says_nothing` counts not.
         pick_up: reward for taking a message, the taker's own.
         adds_up: every hostile contact of a step costs 1; else all of them together.
-        mixed: every fourth game takes its triple from the second table.
+        mixed: a share of the games, `fixed_roles`, take their triples from the second table.
         reassigned: every sentence states another role.
         game_id: the manual is the symbols of enemy, message and goal.
         salt: of document keys.
         omission: how often a description is left out that the game does not need.
+        fixed_roles: how often entities of a game never change roles, where `mixed`.
     """
 
     agents: int
@@ -81,6 +82,7 @@ class Rules(NamedTuple):
     game_id: bool
     salt: int
     omission: float
+    fixed_roles: float
 
 
 class Tables(NamedTuple):
@@ -117,6 +119,8 @@ class Views(NamedTuple):
     teammates: np.ndarray
 
 
+FIXED_ROLES = 0.25
+"""Share of the games of `train` whose entities never change roles."""
 ENTITIES = tuple("airplane mage dog bird fish scientist thief ship ball robot queen sword".split())
 ROLES = ("enemy", "message", "goal")
 MOVEMENTS = ("chasing", "fleeing", "immovable", "unknown")

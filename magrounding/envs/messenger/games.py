@@ -17,6 +17,7 @@ from magrounding.envs.messenger.arrays import (
     ALLY_ID,
     ALLY_WITH_MESSAGE_ID,
     CHASING,
+    FIXED_ROLES,
     FLEEING,
     IMMOVABLE,
     ME_ID,
@@ -147,6 +148,7 @@ class MessengerGame(WorldOptions):
             says where to go: the description of the message where agents begin without one, and that of the goal where
             they begin with one or have to bring it there. The enemy's is not, nor those of decoys, nor the false one:
             what no description makes a message or a goal is to be kept away from. 0: whole manuals.
+        fixed_roles: share of the games of `train` whose entities never change roles.
 
     Raises:
         ConfigurationError: an option out of its range, a layout or an omission of symbols (`game_id`), or more agents
@@ -154,7 +156,7 @@ class MessengerGame(WorldOptions):
     """
 
     implementation: ClassVar[str] = "magrounding.envs.messenger.world:MessengerWorld"
-    adjustable: ClassVar[tuple[str, ...]] = ("omission",)
+    adjustable: ClassVar[tuple[str, ...]] = ("omission", "fixed_roles")
 
     agents: Count = 1
     split: Annotated[str, OneOf(SPLITS)] = "train"
@@ -164,6 +166,7 @@ class MessengerGame(WorldOptions):
     game_id: bool = False
     layout: Annotated[str, OneOf(LAYOUTS)] = STATEMENTS
     omission: Share = 0.0
+    fixed_roles: Share = FIXED_ROLES
 
     def __post_init__(self) -> None:
         super().__post_init__()

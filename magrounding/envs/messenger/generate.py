@@ -12,6 +12,7 @@ from magrounding.seeding import LAYOUT, NUM_STREAMS, TASK, TEXT, below, hash64, 
 _OMISSION = 1 << 12
 """Counter from which the key of these draws is made; nothing else of an episode draws there."""
 _PARTS = 1 << 20
+"""Parts of a probability."""
 
 
 @njit(inline="always")  # called in one place
@@ -26,7 +27,7 @@ def start_games(first, last, rules, tables, games, manual, out):
         scalars[arrays.STEP] = 0
         scalars[arrays.DRAWS] = 0
         scalars[arrays.OUTCOME] = RUNNING
-        _draw_task(keys[TASK], rules, tables, scalars, entities)
+        unusual = _draw_task(keys[TASK], rules, tables, scalars, entities)
         if tables.starts.shape[0]:
             start = tables.starts[below(keys[LAYOUT], 0, tables.starts.shape[0])]
             for e in range(entities.shape[0]):
@@ -36,16 +37,20 @@ def start_games(first, last, rules, tables, games, manual, out):
             _place(keys[LAYOUT], rules.agents, tables.cells, entities)
         omitted = _abridge(keys[TEXT], rules, scalars)
         _write_manual(keys, rules, tables, entities, omitted, manual[b])
-        out.document[b] = document_key(keys[TEXT], 0, rules.salt + (omitted << 8))
+        out.document[b] = document_key(keys[TEXT], 0, rules.salt + (omitted << 8) + (unusual << 7))
         for a in range(rules.agents):
             out.alive[b, a] = True
 
 
 @inner_njit
 def _draw_task(key, rules, tables, scalars, entities):
-    """Kinds, roles and movements; agents with or without messages."""
-    n = rules.agents
-    triples = tables.other_triples if rules.mixed and below(key, 0, 4) == 0 else tables.triples
+    """Kinds, roles and movements; agents with or without messages.
+
+    Returns whether the usual share of games with fixed roles would have made another game.
+    """
+    n, drawn = rules.agents, below(key, 0, _PARTS)
+    fixed = rules.mixed and drawn < rules.fixed_roles * _PARTS
+    triples = tables.other_triples if fixed else tables.triples
     triple = triples[below(key, 1, triples.shape[0])]
     movement = tables.movements[below(key, 2, tables.movements.shape[0])]
     scalars[arrays.WITH_MESSAGE] = below(key, 3, 10) < rules.begins_with_message
@@ -59,6 +64,7 @@ def _draw_task(key, rules, tables, scalars, entities):
             entities[e, arrays.KIND] = triple[part - 2 if is_decoy else part]
             entities[e, arrays.ROLE] = arrays.ENEMY if is_decoy else part
             entities[e, arrays.MOVEMENT] = movement[part]
+    return rules.mixed and fixed != (drawn < arrays.FIXED_ROLES * _PARTS)
 
 
 @inner_njit

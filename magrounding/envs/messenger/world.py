@@ -75,7 +75,7 @@ def _make_rules(game: MessengerGame) -> arrays.Rules:
     corpus = find_corpus(game.corpus).digest  # a folder may hold other files tomorrow
     layout = () if game.layout == STATEMENTS else (game.layout,)  # documents are named as when there was no other
     options = game.agents, game.split, game.limit, game.manual, corpus, game.game_id, *layout
-    later = added(game, "agents split max_cycles manual corpus game_id layout omission stage")
+    later = added(game, "agents split max_cycles manual corpus game_id layout omission fixed_roles stage")
     return arrays.Rules(
         agents=game.agents,
         decoys=int(stage.decoys),
@@ -94,4 +94,5 @@ def _make_rules(game: MessengerGame) -> arrays.Rules:
         game_id=game.game_id,
         salt=salt_of(stage, _STAGE, *options, *later),
         omission=float(game.omission),
+        fixed_roles=float(game.fixed_roles),
     )
