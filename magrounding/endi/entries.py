@@ -17,7 +17,7 @@ def _endi(id: str, grounding: str) -> AgentEntry:
     policy, options = "magrounding.endi.agent:make_endi", _ENDI[id]
     if grounding == "txt2pi":
         return AgentEntry(id, policy, options, built_on=grounding)
-    part = "emma" if grounding == "emma" else ""
+    part = {"emma": "emma", "relread": "reader"}[grounding]
     return AgentEntry(f"{id}_{grounding}", policy, {**options, "grounding": grounding}, built_on=grounding, part=part)
 
 
