@@ -82,7 +82,12 @@ def test_only_the_presets_own_agent_is_frozen():
     assert {"value", "value_attention"} < learns
     assert not any(phase.frozen for _, phase in make_config("messenger", "relread", preset="paper").walk())
     assert any(phase.frozen for _, phase in make_config("messenger", preset="quick").walk())
-    assert not any(phase.frozen for _, phase in make_config("messenger", "endi_dis_relread", preset="quick").walk())
+    alone, several = (
+        {name for _, phase in make_config(env, f"endi_dis_{on}", preset="quick").walk() for name in phase.frozen}
+        for env, on in (("messenger", "relread"), ("ma_messenger", "emma"))
+    )
+    assert "reader.symbols" in alone
+    assert several == {"emma.symbols", "emma.key", "emma.reader"}
 
 
 @pytest.mark.parametrize(

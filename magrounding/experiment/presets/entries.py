@@ -71,7 +71,8 @@ _OF_AGENTS = (
     *(("quick", env, "sir:QUICK", _SIR) for env in ("rtfm", "ma_rtfm")),
     ("quick", "messenger", "messenger:QUICK_EMMA", ("emma",)),
     ("quick", "messenger", "sir:QUICK_MESSENGER", ("sir_entity_attn", "sir_all")),
-    ("quick", "ma_messenger", "messenger:QUICK_MA_EMMA", ("emma", *(f"{id}_emma" for id in _ENDI))),
+    ("quick", "ma_messenger", "messenger:QUICK_MA_EMMA", ("emma",)),
+    ("quick", "ma_messenger", "messenger:QUICK_MA_ENDI_EMMA", tuple(f"{id}_emma" for id in _ENDI)),
     ("quick_rl", "messenger", "messenger:QUICK_RL_EMMA", ("emma",)),
 )
 """Presets for some agents, which have settings of their own there."""

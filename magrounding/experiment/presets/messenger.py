@@ -105,12 +105,17 @@ QUICK_MESSENGER = replace(
 )
 
 
-def _for_emma(preset: RunConfig) -> RunConfig:
-    """A preset without options of relread, with the whole contrastive loss wherever it has some, and with gates."""
+def _for_emma(preset: RunConfig, frozen: tuple[str, ...] = ()) -> RunConfig:
+    """A preset without options of relread, with the whole contrastive loss wherever it has some, and with gates.
+
+    `frozen` are its parts that ground symbols, where a phase leaves those as they are.
+    """
 
     def adapt(phase: Phase) -> Phase:
         weights = {**phase.learner.weights, **(_CONTRAST if phase.learner.weights[CONTRAST] else {})}
-        return replace(phase, frozen=(), gate=READS, learner=replace(phase.learner, weights=weights))
+        return replace(
+            phase, frozen=frozen if phase.frozen else (), gate=READS, learner=replace(phase.learner, weights=weights)
+        )
 
     return replace(preset, network={}, unlearnt="stop").with_phases(adapt)
 
@@ -139,11 +144,17 @@ QUICK_MA_MESSENGER = replace(
     team_reward=0.5,
 )
 
+_EMMA_GROUNDS = ("symbols", "key", "reader")
+
 QUICK_MA_EMMA = replace(
-    _for_emma(QUICK_MA_MESSENGER),
+    _for_emma(QUICK_MA_MESSENGER, _EMMA_GROUNDS),
     about=(
         "EMMA of a quarter of its widths, by imitation of the oracle, and PPO after it in S1, both with a loss of "
         "contrast that grounds symbols: minutes on two CPU cores; weights are chosen on the games of `val`."
     ),
     network={"width": 64, "embedding": 64, "maps": 32, "mask_pad": True},
+)
+
+QUICK_MA_ENDI_EMMA = replace(
+    QUICK_MA_EMMA, phases=_for_emma(QUICK_MA_MESSENGER, tuple(f"emma.{part}" for part in _EMMA_GROUNDS)).phases
 )
