@@ -137,7 +137,7 @@ def run(arguments: Arguments, line: CommandLine) -> None:
     worlds = [_world(arguments, name, controls, asked, models) for name in items(arguments.worlds)]
     check_place(arguments.out / f"{NAME}.json")
     found: dict[str, dict[str, Results]] = {}
-    with closing(models), using(plan_threads(1, arguments.games)), Display(quiet=arguments.quiet) as display:
+    with models, using(plan_threads(1, arguments.games)), Display(quiet=arguments.quiet) as display:
         for world in worlds:
             found[world.name] = {}
             for control, lineups in world.lineups.items():

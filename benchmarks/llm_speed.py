@@ -15,7 +15,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from contextlib import closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -90,7 +89,7 @@ def measure(arguments: Arguments, url: str, number: int) -> dict[str, Any]:
     agents = len(arguments.players.split(","))
     options |= {"agents": agents} if arguments.env.startswith("ma_") else {}
     lineup = Lineup.parse(arguments.players, agents, models)
-    with tempfile.TemporaryDirectory() as folder, closing(models):
+    with tempfile.TemporaryDirectory() as folder, models:
         began = time.perf_counter()
         found = play_match(arguments.env, options, [lineup], games, Path(folder), seed=number * arguments.games)
         seconds = time.perf_counter() - began

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+from pkgutil import iter_modules
+
+from magrounding import extensions
 from magrounding.agents.entries import AGENTS
 from magrounding.endi.entries import AGENTS as ENDI_AGENTS
 from magrounding.envs.messenger.entry import ENVS as MESSENGER
 from magrounding.envs.rtfm.entry import ENVS as RTFM
 from magrounding.experiment.presets.entries import PRESETS
-from magrounding.experiment.trackers.entries import TRACKERS
-from magrounding.registry import register_agent, register_algorithm, register_env, register_preset, register_tracker
+from magrounding.registry import register_agent, register_algorithm, register_env, register_preset
 from magrounding.single.alfworld.entry import ENVS as ALFWORLD
 from magrounding.single.babyai.entry import ENVS as BABYAI
 from magrounding.single.nethack.entry import ENVS as NETHACK
@@ -18,7 +21,7 @@ from magrounding.training.entries import ALGORITHMS
 
 
 def register_builtin() -> None:
-    """Register all environments, agents, algorithms, presets and trackers of the package; none is imported for it."""
+    """Register what the core and each extension have; nothing of it is imported but the lists."""
     for env in (*RTFM, *MESSENGER, *BABYAI, *ALFWORLD, *SCIENCEWORLD, *NETHACK, *TOUCHDOWN):
         register_env(env)
     for agent in (*AGENTS, *ENDI_AGENTS):
@@ -27,5 +30,5 @@ def register_builtin() -> None:
         register_algorithm(algorithm)
     for preset in PRESETS:
         register_preset(preset)
-    for tracker in TRACKERS:
-        register_tracker(tracker)
+    for extension in iter_modules(extensions.__path__, f"{extensions.__name__}."):
+        import_module(f"{extension.name}.entries").register()

@@ -1,5 +1,8 @@
 """Registry of environments, agents, algorithms, presets and trackers, by id. It has no entries of its own.
 
+Extensions (`magrounding/extensions`) enter here what the core must not import: the core has places for a `Part`, looks
+up what is there by name, and does without where nothing is.
+
 Those of the package are registered by `magrounding.builtin`; those of other packages by `register_env` and its sisters,
 called by functions that run before the first look-up: the entry points of installed packages in the group
 `magrounding`, and what the environment variable MAGROUNDING_REGISTER names.
@@ -251,7 +254,39 @@ class TrackerEntry:
     tracker: str
 
 
-Entry = TypeVar("Entry", EnvEntry, AgentEntry, AlgorithmEntry, PresetEntry, TrackerEntry)
+@dataclass(frozen=True)
+class CommandEntry:
+    """One command of the program `magrounding`.
+
+    Attributes:
+        id: its name.
+        about: what it does, a line of `magrounding --help`.
+        module: has its `Arguments` and `run`.
+        behind: the command behind which `--help` lists it.
+        starting: what is said before it is imported, where its reader waits for an answer.
+    """
+
+    id: str
+    about: str
+    module: str
+    behind: str = ""
+    starting: str = ""
+
+
+@dataclass(frozen=True)
+class Part:
+    """What an extension puts where the core has a place for it.
+
+    Attributes:
+        id: its name there.
+        code: entry point of it; what that is, is said of the place.
+    """
+
+    id: str
+    code: str
+
+
+Entry = TypeVar("Entry", EnvEntry, AgentEntry, AlgorithmEntry, PresetEntry, TrackerEntry, Part)
 
 
 class Registry(Mapping[str, Entry], Generic[Entry]):
@@ -299,11 +334,31 @@ AGENTS: Registry[AgentEntry] = Registry("agent", AgentEntry)
 ALGORITHMS: Registry[AlgorithmEntry] = Registry("algorithm", AlgorithmEntry)
 PRESETS: Registry[PresetEntry] = Registry("preset", PresetEntry)
 TRACKERS: Registry[TrackerEntry] = Registry("tracker", TrackerEntry)
+COMMANDS: dict[str, CommandEntry] = {}
+"""Name → command of an extension; no registry, so that help looks for no other packages."""
+PLAYERS: Registry[Part] = Registry("kind of player", Part)
+"""Kinds of players that line-ups name as KIND:SOURCE: a class as `teams.lineup.AskedPlayers`."""
+SEGMENTS: Registry[Part] = Registry("way to find statements", Part)
+"""What finds the statements of relread's manuals: (EnvSpec) → `agents.relread.statements.Statements`."""
+PREPARATIONS: Registry[Part] = Registry("preparation", Part)
+"""What is learnt before the first phase of each stage: a function of an `experiment.stage.StageSession`."""
+WORKERS: Registry[Part] = Registry("kind of workers", Part)
+"""Workers of simulators that are named KIND:NUMBER: a class that does as `simulators.local_workers.LocalWorkers`; its
+`check(workers)` raises what stands in the way of starting some."""
+TEAMS: Registry[Part] = Registry("trained team", Part)
+"""Teams that come with an extension: the path of the folder."""
+SERVICES: Registry[Part] = Registry("extension's part", Part)
+"""What the core asks for by name: "cluster", "keyboard", "terminal" and "tracking", each said where it is used."""
 
 
 env_entry, agent_entry, algorithm_entry, tracker_entry = ENVS.find, AGENTS.find, ALGORITHMS.find, TRACKERS.find
 register_agent, register_algorithm, register_preset = AGENTS.add, ALGORITHMS.add, PRESETS.add
 register_tracker = TRACKERS.add
+
+
+def service(name: str) -> Any:
+    """The part of an extension by its name in SERVICES; RegistrationError where no extension has it."""
+    return load(SERVICES.find(name).code)
 
 
 def register_env(entry: EnvEntry) -> None:

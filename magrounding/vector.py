@@ -237,3 +237,20 @@ def action_numbers(actions: Mapping[str, SupportsIndex], agents: Sequence[str], 
             raise InvalidAction(f"action {actions[agent]!r} of {agent} is not an integer in [0, {num_actions})")
         numbers.append(number)
     return numbers
+
+
+class CallOrder:
+    """Base of games, one or many, that refuse calls before `reset` and after `close`."""
+
+    _begun = _closed = False
+
+    def _require_open(self) -> None:
+        """Raise CallOrderError after `close`."""
+        if self._closed:
+            raise CallOrderError("the env is closed: make another")
+
+    def _require_start(self, what: str) -> None:
+        """Raise CallOrderError before `reset` and after `close`."""
+        self._require_open()
+        if not self._begun:
+            raise CallOrderError(f"call reset() before {what}()")

@@ -5,7 +5,6 @@ from magrounding.registry import AgentEntry
 _TXT2PI = "magrounding.agents.txt2pi:make_txt2pi"
 _SIR = "magrounding.agents.sir.network:Sir"
 _QMIX_RELREAD = "magrounding.agents.qmix:QmixRelread"
-_DRRN = "magrounding.agents.drrn.network:Drrn"
 _SIR_PARTS = ("state", "local_conv", "entity_attn", "bert")
 
 AGENTS = (
@@ -25,10 +24,6 @@ AGENTS = (
     AgentEntry("sir", _SIR),
     *(AgentEntry(f"sir_{part}", _SIR, {part: True}, built_on="sir") for part in _SIR_PARTS),
     AgentEntry("sir_all", _SIR, dict.fromkeys(_SIR_PARTS, True), built_on="sir"),
-    AgentEntry("drrn", _DRRN, algorithm="drrn"),
-    AgentEntry("drrn_bow", _DRRN, {"reader": "bag"}, built_on="drrn", algorithm="drrn"),
-    AgentEntry("drrn_bc", _DRRN, built_on="drrn"),
-    AgentEntry("lge", "magrounding.agents.lge:Lge", built_on="drrn", algorithm="lge"),
     AgentEntry("emma", "magrounding.agents.emma.network:Emma"),
     AgentEntry(
         "emma_game_id", "magrounding.agents.emma.network:GameId", env_options={"game_id": True}, built_on="emma"

@@ -1,9 +1,8 @@
-"""Gradient steps: each one is bounded, and refused where loss or gradient are infinite; and what may be kept."""
+"""Gradient steps: each one is bounded, and refused where loss or gradient are infinite."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 
 import torch
 from torch import Tensor, nn
@@ -45,10 +44,3 @@ def gradient_step(optimizer: torch.optim.Optimizer, loss: Tensor, clip: float = 
         raise Diverged(f"{found}, so the step was not taken")
     optimizer.step()
     return norm
-
-
-def check_finite(tensors: Mapping[str, Tensor], what: str) -> None:
-    """Raise Diverged where a number of some tensors is not finite: `what` they are is never kept so."""
-    for name, tensor in tensors.items():
-        if tensor.is_floating_point() and not tensor.isfinite().all():
-            raise Diverged(f"{what} {name} are not finite, so they were not saved")

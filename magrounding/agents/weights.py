@@ -14,8 +14,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load, save
 from torch import Tensor, nn
 
-from magrounding.agents.gradient_step import check_finite
-from magrounding.errors import CheckpointError
+from magrounding.errors import CheckpointError, Diverged
 from magrounding.storage import ARRAYS, read_json, require_bytes, write_atomic, write_json
 from magrounding.version import __version__
 
@@ -101,3 +100,10 @@ def _load_file(path: Path, record: Mapping[str, Any]) -> Weights:
             f"{path} is truncated, altered or of another moment than its {STATE_FILE}; resume the run, or restore it"
         )
     return parse_tensors(data, path)
+
+
+def check_finite(tensors: Mapping[str, Tensor], what: str) -> None:
+    """Raise Diverged where a number of some tensors is not finite: `what` they are is never kept so."""
+    for name, tensor in tensors.items():
+        if tensor.is_floating_point() and not tensor.isfinite().all():
+            raise Diverged(f"{what} {name} are not finite, so they were not saved")

@@ -157,7 +157,7 @@ def learner_speed(options: Arguments) -> list[dict[str, Any]]:
     round (an unroll of every game, an update of every agent) after its time; there are at least two rounds of each.
     """
     from magrounding.agents.transfer import Transfers, counted
-    from magrounding.experiment.callbacks import prepare_segmenters
+    from magrounding.experiment.callbacks import prepare
     from magrounding.experiment.stage import StageSession, resolve_device
     from magrounding.threads import plan_threads, using
     from magrounding.training.clock import TRAINING
@@ -170,7 +170,7 @@ def learner_speed(options: Arguments) -> list[dict[str, Any]]:
 
     def session(changes: Asked) -> StageSession:
         made = StageSession(assign_paths(settings, changes).resolve().segments[0], 0, device)
-        prepare_segmenters(made)
+        prepare(made)
         made.start()
         return made
 

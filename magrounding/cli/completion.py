@@ -31,7 +31,7 @@ class Arguments:
 
 def run(arguments: Arguments, line: CommandLine) -> None:
     """Print tyro's script of all commands."""
-    from magrounding.cli.main import MODULES, NAME
+    from magrounding.cli.main import NAME, commands
 
     named: dict[str, Any] = {
         "env": Literal[tuple(ENVS)],
@@ -39,19 +39,19 @@ def run(arguments: Arguments, line: CommandLine) -> None:
         "preset": Literal[tuple(entry.name for entry in PRESETS.values())],
         "pretrained": tuple[Literal[tuple(pretrained_names())], ...],
     }
-    commands = {}
-    for command, module in MODULES.items():
-        taken = import_module(module).Arguments
+    words = {}
+    for command, entry in commands().items():
+        taken = import_module(entry.module).Arguments
         known = options_of(taken).items()
         kinds = {name: named.get(name, option.type) for name, option in known}
         every = [
             (name, kinds[name]) if option.required else (name, kinds[name], option.default) for name, option in known
         ]
-        commands[command] = make_dataclass(command.title(), every, kw_only=True)
+        words[command] = make_dataclass(command.title(), every, kw_only=True)
     printed = StringIO()
     # Defaults are none of the names, which tyro warns of; SystemExit is how it ends after it has printed.
     with redirect_stdout(printed), suppress(SystemExit), catch_warnings(action="ignore"):
-        tyro.extras.subcommand_cli_from_dict(commands, prog=NAME, args=["--tyro-print-completion", arguments.shell])
+        tyro.extras.subcommand_cli_from_dict(words, prog=NAME, args=["--tyro-print-completion", arguments.shell])
     for each in printed.getvalue().splitlines():
         # bash reads the answers line by line, and would offer the second line of a help text as a word.
         print(each.replace("\\n", " ") if each.startswith("COMPLETION_SPEC") else each)

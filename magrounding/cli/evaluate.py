@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import closing, nullcontext
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -22,8 +22,7 @@ from magrounding.experiment.stage import resolve_device
 from magrounding.experiment.tables import say
 from magrounding.experiment.zero_shot import EvaluatedRun, ZeroShot, open_runs, zero_shot
 from magrounding.play.evaluate import PLAYS
-from magrounding.play.language_models.endpoint import EndpointFailed
-from magrounding.play.lineup import Lineup, keep_calls
+from magrounding.play.lineup import CALLS_FILE, Lineup, keep_calls
 from magrounding.play.owner import owned
 from magrounding.pretrained import PREFIX, find_run
 from magrounding.schema import Count
@@ -92,7 +91,7 @@ def run(arguments: Arguments, line: CommandLine) -> None:
 
 
 def evaluate_runs(arguments: Arguments) -> ZeroShot:
-    """Play all games; EndpointFailed where a language model has given up all games of a set."""
+    """Play all games; NoReply where a language model has given up all games of a set."""
     plays = PLAYS if arguments.play == "both" else (check_choice("way to --play", arguments.play, (*PLAYS, "both")),)
     sources = [*arguments.run, *(PREFIX + name.removeprefix(PREFIX) for name in arguments.pretrained)]
     if not sources:
@@ -111,8 +110,8 @@ def evaluate_runs(arguments: Arguments) -> ZeroShot:
     if any(lineup.people for lineup in lineups):
         raise ConfigurationError("an evaluation has no person at it: people play with `magrounding play`")
     if arguments.out is not None:
-        keep_calls(lineups, arguments.out)
-    with closing(models), using(threads), Display(quiet=arguments.quiet) as display:
+        keep_calls((player for lineup in lineups for player in lineup.players), arguments.out / CALLS_FILE)
+    with models, using(threads), Display(quiet=arguments.quiet) as display:
         runs = open_runs(folders, arguments.stage, names_of("--seeds", arguments.seeds), device)
         sets = names_of("--splits", arguments.splits)
         runs = [replace(_in_games(each, options, arguments.workers, sets), display=display) for each in runs]
@@ -120,9 +119,6 @@ def evaluate_runs(arguments: Arguments) -> ZeroShot:
         met = [run for run in runs if run is not other] or runs  # with itself where there is no other
         pairs = [(one, other, seed_pairs(one, other)) for one in met if other is not None]
         results = zero_shot(runs, sets, arguments.episodes, plays, lineups)
-        for name, failures in models.given_up.items():
-            if len(failures) >= arguments.episodes:
-                raise EndpointFailed(f"no game of {name} came to its end: {next(iter(failures.values()))}")
         together = [score for pair in pairs for score in cross_play(*pair, results.sets, arguments.episodes, plays)]
         return replace(results, together=together)
 

@@ -6,6 +6,7 @@ A command's own arguments inherit from these; one whose help differs is defined 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -17,10 +18,11 @@ from magrounding.cli.options import Paths, assignments, parse_env_options
 from magrounding.envs.make import Game
 from magrounding.errors import ConfigurationError, check_choice
 from magrounding.play.evaluate import GREEDY, PLAYS
-from magrounding.play.language_models.models import read_models
-from magrounding.play.language_models.player import LanguageModels
-from magrounding.registry import EnvEntry, env_entry
+from magrounding.registry import PLAYERS, EnvEntry, env_entry, load
 from magrounding.schema import Count, Natural
+
+_LLM = "llm"
+"""Kind of the players that language models are."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,10 +121,14 @@ class LanguageModelArguments:
     llm_parallel: Annotated[int, Meta(ge=1, le=4096)] = 16
     """Calls of language models under way at once, at most."""
 
-    def language_models(self, *, ask_facts: bool = False) -> LanguageModels:
-        """Return what players may name; ConfigurationError for a file that makes none, or a number below 1."""
-        models = {} if self.llm is None else read_models(self.llm)
-        return LanguageModels(models, self.llm_parallel, ask_facts=ask_facts)
+    def language_models(self, *, ask_facts: bool = False) -> Any:
+        """Return what players may name (`play.lineup.AskedPlayers`), a context; ConfigurationError for a file of none.
+
+        Without the extension that has them, it is an empty context.
+        """
+        if self.llm is None and _LLM not in PLAYERS:
+            return nullcontext()
+        return load(PLAYERS.find(_LLM).code).read(self.llm, self.llm_parallel, ask_facts)
 
 
 @dataclass(frozen=True, kw_only=True)

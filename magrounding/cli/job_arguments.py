@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from magrounding.cli.command import flags
 from magrounding.errors import ConfigurationError
-from magrounding.experiment.jobs.cluster import RayPlaces
+from magrounding.registry import service
 from magrounding.schema import Natural, NonNegative, Positive
 from magrounding.threads import divide_cores
 
@@ -40,11 +41,11 @@ class JobsArguments:
         self._address()
         return threads or max(1, int(self.cpus_per_job))
 
-    def places(self, shared: Path, threads: int | None = None) -> int | RayPlaces:
+    def places(self, shared: Path, threads: int | None = None) -> Any:
         """Return the places for `run_jobs`, of jobs with so many `threads` (--threads) that write below `shared`."""
         if self.cluster is None:
             return divide_cores(self.jobs or 0, threads)[0]
-        return RayPlaces(self._address(), shared, self.cpus_per_job, self.gpus_per_job, self.jobs or 0)
+        return service("cluster")(self._address(), shared, self.cpus_per_job, self.gpus_per_job, self.jobs or 0)
 
     def repeated(self) -> tuple[str, ...]:
         """The same arguments as words, for the command that goes on."""

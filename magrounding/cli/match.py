@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -68,7 +67,7 @@ def run(arguments: Arguments, line: CommandLine) -> None:
     check_place(folder / f"{NAME}.json")
     workers = choose_workers(arguments.workers, games)
     plan = plan_threads(1, arguments.games)
-    with closing(models), using(plan), Display(quiet=arguments.quiet) as display:
+    with models, using(plan), Display(quiet=arguments.quiet) as display:
         results = play_match(games.id, games.options, lineups, arguments.games, folder, seed, greedy, workers, display)
     report = match_report(results, f"{NAME}.png", str(line))
     write_json(folder / f"{NAME}.json", to_json(results, str(line), versions()))

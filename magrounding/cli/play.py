@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 
 from magrounding.cli.command import CommandLine
 from magrounding.cli.game_arguments import ActionArguments, EvaluationArguments, LanguageModelArguments
-from magrounding.errors import ConfigurationError, needed
-from magrounding.play.language_models.calls import CALLS_FILE, Calls
-from magrounding.play.lineup import Lineup
+from magrounding.errors import needed
+from magrounding.play.lineup import CALLS_FILE, Lineup, keep_calls
 from magrounding.play.owner import owned
 from magrounding.play.saved_games import EpisodeWriter
 from magrounding.play.session import Session
@@ -49,19 +48,19 @@ def run(arguments: Arguments, line: CommandLine) -> None:
     terminal = find_terminal()
     if arguments.out is not None:
         check_place(arguments.out)
-        models.calls = Calls(arguments.out.with_suffix(f".{CALLS_FILE}"), resume=False)
+        keep_calls(lineup.players, arguments.out.with_suffix(f".{CALLS_FILE}"), resume=False)
     own = (
         nullcontext() if arguments.out is None else owned(arguments.out, f"the play of {arguments.out.name}", file=True)
     )
     with (
         own,
         using(ThreadPlan()),
-        closing(models),
+        models,
         closing(Session(games.id, games.options, lineup, arguments.seed, greedy)) as session,
     ):
         file = None if arguments.out is None else EpisodeWriter(arguments.out, session.header)
         before = 0 if file is None else len(file.episodes)
-        run_terminal(terminal(session, lambda played: file and file.write([played.saved()]), arguments.seconds))
+        terminal(session, lambda played: file and file.write([played.saved()]), arguments.seconds).run()
     if file is not None:
         kept = len(file.episodes) - before
         played = f"{arguments.out}: {kept} game{'s' if kept > 1 else ''} more"
@@ -73,10 +72,3 @@ def find_terminal() -> type[Terminal]:
     with needed("playing at the terminal", "play"):
         from magrounding.play.terminal import Terminal
     return Terminal
-
-
-def run_terminal(app: Terminal) -> None:
-    """Show a terminal until people leave it; ConfigurationError where it ended with an error."""
-    app.run()
-    if app.return_code:
-        raise ConfigurationError("the terminal ended with an error, see above")

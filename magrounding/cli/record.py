@@ -5,9 +5,6 @@ from __future__ import annotations
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-
-import numpy as np
 
 from magrounding.cli.command import CommandLine
 from magrounding.cli.game_arguments import LearningArguments, QuietArguments, WorkerArguments
@@ -16,21 +13,20 @@ from magrounding.envs.make import make_vec
 from magrounding.errors import CheckpointError, ConfigurationError, check_choice
 from magrounding.experiment.config import RunConfig, read_config
 from magrounding.experiment.progress import Display
-from magrounding.play.action_names import letters_of
 from magrounding.play.actor import make_expert
 from magrounding.play.demonstrations import Demonstrations
 from magrounding.play.loading import load_team
 from magrounding.play.owner import new_file
-from magrounding.play.recording import RECORDING_SEED, StopRecording, record
+from magrounding.play.recording import RECORDING_SEED, record
 from magrounding.play.saved_games import ReplayActor, read_episodes, replayed
 from magrounding.pretrained import find_run
+from magrounding.registry import service
 from magrounding.storage import user_path
 from magrounding.threads import plan_threads, using
 
 ROWS = 256
 """Episodes that a program plays at once; of a simulator, as many as an evaluation of it has."""
 ORACLE, KEYBOARD, RUN, SAVED = "oracle", "keyboard", "run", "saved"
-STOP = "q"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,7 +68,7 @@ def _recorded(arguments: Arguments) -> Demonstrations:
     rows = 1 if person else min(arguments.games, entry.evaluation.max_envs or ROWS)
     with using(plan_threads(1, ROWS)), closing(games.make_vec(rows, workers=0 if person else workers)) as vec:
         if person:
-            player, played_by = Keyboard(vec), "a person"
+            player, played_by = service("keyboard")(vec), "a person"
         elif trained is not None:
             team = load_team(source, stage=arguments.named_stage)
             player, played_by = team.for_games(vec), f"{trained.agent} of {source}"
@@ -107,37 +103,3 @@ def _trained(arguments: Arguments, source: str) -> RunConfig:
             f"the run in {source} plays {settings.env} with {settings.agents} agents, not {arguments.env} with {agents}"
         )
     return settings
-
-
-class Keyboard:
-    """Actor: a person who plays all agents of one game at the terminal, a line a step, and reads what each sees."""
-
-    def __init__(self, vec: Any) -> None:
-        self._vec, self._names, self._num_agents = vec, vec.spec.actions.names, vec.num_agents
-        self._letters = letters_of(self._names, STOP)
-
-    def act(self, obs: Any, memory: None, info: Any, greedy: bool = True) -> tuple[np.ndarray, None]:
-        """Show the game and ask for a letter for each living agent; StopRecording at q or the end of the input."""
-        if info["done"][0]:
-            print(f"\nThe game is {'won' if info['won'][0] else 'lost'}.")
-        living = np.flatnonzero(info["alive"][0]).tolist()
-        for agent in living:
-            print(f"\nAGENT {agent}\n\n{self._vec.describe(0, agent)}\n")
-        names = ", ".join(f"{letter} {self._names[action]}" for letter, action in self._letters.items())
-        prompt = f"a letter for each of agents {', '.join(map(str, living))} ({names}; {STOP} to stop): "
-        while True:
-            try:
-                letters = "".join(input(prompt).lower().split())
-            except (EOFError, KeyboardInterrupt):
-                print()
-                raise StopRecording from None
-            if letters == STOP:
-                raise StopRecording
-            chosen, mask = [self._letters.get(letter, -1) for letter in letters], obs["action_mask"][0]
-            if len(chosen) == len(living) and all(
-                action >= 0 and mask[agent, action] for agent, action in zip(living, chosen, strict=True)
-            ):
-                actions = np.zeros((1, self._num_agents), np.int64)
-                actions[0, living] = chosen
-                return actions, None
-            print(f"expected {len(living)} letters of actions that are possible there, got {letters!r}")

@@ -8,9 +8,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from magrounding.agents.building import build_policy
+from magrounding.agents.relread.statements import EDGES, LEARNT, ROWS
 from magrounding.agents.running_text.assumptions import parse_assumptions
 from magrounding.agents.running_text.edges import Edges
-from magrounding.agents.running_text.segments import EDGES, LEARNT, ROWS, SEGMENTS, Delexicalised, Segmenter
+from magrounding.agents.running_text.segments import SEGMENTS, Delexicalised, Segmenter
 from magrounding.agents.weights import fit_weights, save_weights
 from magrounding.cli.command import CommandLine
 from magrounding.cli.options import chosen_team

@@ -19,9 +19,7 @@ from magrounding.cli.command import CommandLine, items
 from magrounding.cli.game_arguments import LanguageModelArguments
 from magrounding.cli.options import ENV, Paths, assignments
 from magrounding.errors import ConfigurationError, check_choice, needed
-from magrounding.play.language_models.calls import CALLS_FILE, Calls
-from magrounding.play.language_models.player import LanguageModels
-from magrounding.play.lineup import HUMAN, PlayerSpec
+from magrounding.play.lineup import CALLS_FILE, HUMAN, AskedPlayers, PlayerSpec, keep_calls
 from magrounding.registry import ENVS, env_entry
 from magrounding.schema import Count
 from magrounding.threads import ThreadPlan, using
@@ -103,13 +101,13 @@ def make_server(arguments: Arguments) -> Server:
     from magrounding.play.web.offers import Offers
 
     envs = tuple(env_entry(env).id for env in arguments.env) or tuple(ENVS)
-    models = arguments.language_models()
+    players = parse_players(arguments.player, arguments.language_models())
     if arguments.out is not None:
-        models.calls = Calls(arguments.out / CALLS_FILE, resume=False)
+        keep_calls(players.values(), arguments.out / CALLS_FILE, resume=False)
     offers = Offers(
         envs,
         replace(Limits(), games=arguments.games, steps=arguments.steps, address_people=arguments.people_per_address),
-        parse_players(arguments.player, models),
+        players,
         parse_fixed(arguments.paths, envs),
         arguments.standin,
     )
@@ -155,7 +153,7 @@ async def listen(server: Server, arguments: Arguments) -> None:
         await stop.wait()
 
 
-def parse_players(texts: Sequence[str], models: LanguageModels) -> dict[str, PlayerSpec]:
+def parse_players(texts: Sequence[str], models: AskedPlayers | None) -> dict[str, PlayerSpec]:
     """Return name → player of every NAME=PLAYER, language models those of `models`; or ConfigurationError."""
     players = {}
     for text in texts:

@@ -26,9 +26,9 @@ from magrounding.experiment.reports.sweep import REPORT_FILE, write_report
 from magrounding.experiment.sweep.axis import MOST_POINTS, Axis, grid, one_by_one, parse_axes, random_points, size_of
 from magrounding.experiment.sweep.jobs import SweepJobs
 from magrounding.experiment.sweep.record import GRID, OPTUNA, RANDOM, Point, Sweep, SweepFolder, measured
-from magrounding.experiment.tracking import lacking
 from magrounding.play.owner import owned
 from magrounding.play.run_folder import RunFolder
+from magrounding.registry import SERVICES, service
 from magrounding.schema import flat
 
 _SHOWN_EVERY = 100
@@ -153,8 +153,8 @@ def _begin(arguments: Arguments, command: str, settings: RunConfig, run: RunFold
 
 def _say_lacking(folder: SweepFolder, sweep: Sweep, display: Display) -> None:
     """Say which trackers failed: what the processes of points say of them is not shown."""
-    runs = [folder.run(number) for number in range(len(sweep.points))]
-    without = [(tracker, run.path) for run in runs if run.holds_run for tracker in lacking(run)]
+    runs = [folder.run(number) for number in range(len(sweep.points))] if "tracking" in SERVICES else []
+    without = [(tracker, run.path) for run in runs if run.holds_run for tracker in service("tracking").lacking(run)]
     for tracker in dict.fromkeys(tracker for tracker, _ in without):
         names = ", ".join(path.name for each, path in without if each == tracker)
         display.say(

@@ -15,7 +15,6 @@ from magrounding.agents.policy import WORD_ATTENTION
 from magrounding.cli.command import CommandLine
 from magrounding.cli.game_arguments import ActionArguments, QuietArguments
 from magrounding.cli.options import Paths, assignments, parse_env_options
-from magrounding.cli.play import find_terminal, run_terminal
 from magrounding.cli.replay import actions_in_words, check_number, ending, render_mode, show_film
 from magrounding.errors import ConfigurationError, check_choice
 from magrounding.experiment.config import read_config
@@ -26,6 +25,7 @@ from magrounding.play.saved_games import SavedLineup, read_episodes
 from magrounding.play.session import MANUAL, Session
 from magrounding.play.team import Team, TeamMemory
 from magrounding.pretrained import PREFIX, find_run
+from magrounding.registry import service
 from magrounding.schema import Count, Natural
 from magrounding.spec import FixedActions
 from magrounding.storage import check_place
@@ -33,8 +33,6 @@ from magrounding.threads import ThreadPlan, using
 
 if TYPE_CHECKING:
     from pettingzoo import ParallelEnv
-
-    from magrounding.play.terminal import Terminal
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,7 +86,7 @@ def run(arguments: Arguments, line: CommandLine) -> None:
 
 
 def _open_saved(arguments: Arguments, path: Path) -> None:
-    terminal = find_terminal()
+    terminal = service("terminal")()
     header, episodes = read_episodes(path)
     check_number(path, episodes, arguments.game)
     with using(ThreadPlan()):
@@ -98,7 +96,7 @@ def _open_saved(arguments: Arguments, path: Path) -> None:
 
 
 def _watch_run(arguments: Arguments, run: str, greedy: bool) -> None:
-    terminal = find_terminal() if arguments.terminal else None
+    terminal = service("terminal")() if arguments.terminal else None
     plan = read_config(find_run(run)).resolve()
     settings, entry = plan.config, plan.entry
     trained = arguments.stage or settings.stages[-1]
@@ -125,9 +123,9 @@ def _watch_run(arguments: Arguments, run: str, greedy: bool) -> None:
     )
 
 
-def _show_on(terminal: type[Terminal], session: Session, arguments: Arguments) -> None:
+def _show_on(terminal: Any, session: Session, arguments: Arguments) -> None:
     with closing(session):
-        run_terminal(terminal(session, pause=arguments.milliseconds / 1000, paused=True))
+        terminal(session, pause=arguments.milliseconds / 1000, paused=True).run()
 
 
 def play_game(

@@ -13,30 +13,13 @@ from magrounding.errors import CallOrderError, check_choice
 from magrounding.registry import ENVS
 from magrounding.spec import EnvSpec
 from magrounding.text_view import Happened, find_text_view
-from magrounding.vector import DeepCopied, Observation, action_numbers
+from magrounding.vector import CallOrder, DeepCopied, Observation, action_numbers
 
 FRAMES_PER_SECOND = 4
 Shown = tuple[dict[str, Observation], dict[str, dict[str, Any]]]
 """Observations and infos, by agent."""
 Stepped = tuple[dict[str, Observation], dict[str, float], dict[str, bool], dict[str, bool], dict[str, dict[str, Any]]]
 """Observations, rewards, terminations, truncations and infos, by agent."""
-
-
-class CallOrder:
-    """Base of games, one or many, that refuse calls before `reset` and after `close`."""
-
-    _begun = _closed = False
-
-    def _require_open(self) -> None:
-        """Raise CallOrderError after `close`."""
-        if self._closed:
-            raise CallOrderError("the env is closed: make another")
-
-    def _require_start(self, what: str) -> None:
-        """Raise CallOrderError before `reset` and after `close`."""
-        self._require_open()
-        if not self._begun:
-            raise CallOrderError(f"call reset() before {what}()")
 
 
 class GameEnv(DeepCopied, CallOrder, ParallelEnv[str, Observation, SupportsIndex], ABC):

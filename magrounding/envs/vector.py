@@ -16,12 +16,21 @@ from magrounding.capabilities import (
     Relate,
     require_capability,
 )
-from magrounding.envs.game_env import CallOrder
 from magrounding.envs.world import BatchedWorld
 from magrounding.errors import ConfigurationError
 from magrounding.spec import SCORES
 from magrounding.text_view import describe_row
-from magrounding.vector import DeepCopied, Info, Observation, StepResult, alone, check_actions, check_count, row_seeds
+from magrounding.vector import (
+    CallOrder,
+    DeepCopied,
+    Info,
+    Observation,
+    StepResult,
+    alone,
+    check_actions,
+    check_count,
+    row_seeds,
+)
 
 
 class WorldVectorEnv(DeepCopied, CallOrder, HasState, HasSnapshots, HasPlaces, HasFacts, HasTextView):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import time
 from argparse import ArgumentParser
 from collections.abc import Mapping
 from itertools import chain
@@ -16,10 +15,9 @@ from magrounding.experiment.checkpoint import Position
 from magrounding.experiment.phase import Phase
 from magrounding.experiment.plan import Plan, Segment
 from magrounding.experiment.progress import Display
-from magrounding.experiment.segmenting import learn_segments_of, segmenters_of
-from magrounding.experiment.stage import SEGMENTS, StageSession, derive_seed
+from magrounding.experiment.stage import StageSession
 from magrounding.play.run_folder import RunFolder
-from magrounding.registry import agent_entry
+from magrounding.registry import PREPARATIONS, agent_entry, load
 
 
 class RunState:
@@ -91,25 +89,18 @@ class Callback:
         """The seed ends: it is finished, or stops by an error, of which Ctrl-C is one (KeyboardInterrupt)."""
 
 
-class SegmentLearning(Callback):
-    """Networks that find statements in running text learn it before the first phase of each stage."""
+class Preparation(Callback):
+    """Networks learn what is learnt before the first phase of each stage."""
 
     def on_phase(self, run: RunState) -> None:
         if run.at.phase == run.at.updates == 0:
-            prepare_segmenters(run.session)
+            prepare(run.session)
 
 
-def prepare_segmenters(session: StageSession) -> None:
-    """Let what finds statements in a stage's running text learn it, the same in all networks."""
-    since, networks = time.perf_counter(), [each.module for each in session.learners]
-    segmenters = segmenters_of([*networks, *(player.policy for player in session.players)])
-    if segmenters:
-        stage = session.segment.stage
-        seed = derive_seed(session.seed, SEGMENTS, stage.index)
-        learnt = learn_segments_of(type(segmenters[0]), stage, seed).state_dict()
-        for each in segmenters:
-            each.load_state_dict(learnt)
-        session.clock.add("teaching", since)
+def prepare(session: StageSession) -> None:
+    """Call all of `registry.PREPARATIONS`."""
+    for each in PREPARATIONS.values():
+        load(each.code)(session)
 
 
 class Ramps(Callback):

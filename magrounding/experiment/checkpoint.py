@@ -20,9 +20,8 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor
 
-from magrounding.agents.gradient_step import check_finite
 from magrounding.agents.policy import evaluating
-from magrounding.agents.weights import check_origin, fit_weights, parse_tensors, versions
+from magrounding.agents.weights import check_finite, check_origin, fit_weights, parse_tensors, versions
 from magrounding.errors import CheckpointError, Diverged
 from magrounding.experiment.config import RunConfig
 from magrounding.experiment.stage import StageSession

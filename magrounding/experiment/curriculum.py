@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections import ChainMap
 from collections.abc import Collection, Sequence
 from contextlib import nullcontext
 from pathlib import Path
@@ -19,9 +20,9 @@ from magrounding.experiment.progress import Display
 from magrounding.experiment.reports.run import write_report
 from magrounding.experiment.seed_run import SeedRun
 from magrounding.experiment.stage import resolve_device
-from magrounding.experiment.tracking import Sender, tracking_of
 from magrounding.play.owner import RunOwner
 from magrounding.play.run_folder import RunFolder, entry_of
+from magrounding.registry import SERVICES, service
 from magrounding.schema import Count
 from magrounding.threads import plan_threads, using
 
@@ -89,18 +90,19 @@ def run_curriculum(
     demonstrators = check_run(settings)  # what cannot work comes to light before anything is written
     if not resume:
         run.refuse_foreign()
-    tracking = tracking_of(began, trackers, project)
+    tracked = trackers or "tracking" in SERVICES  # trackers that are named without that extension are an error
+    senders = [service("tracking").of(began, trackers, project, shown.say)] if tracked else []
     several = len(settings.seeds) > 1
     with nullcontext() if seeds and several else RunOwner(run):
         if resume:
             go_on(settings, run)
         else:
-            about = {"command": command, "demonstrators": demonstrators, PARTS: plan.parts, **tracking.to_dict()}
-            begin(settings, run, about)
+            about = {"command": command, "demonstrators": demonstrators, PARTS: plan.parts}
+            begin(settings, run, dict(ChainMap(about, *(sender.begun for sender in senders))))
         if not seeds:
             run.remove_partial(below=not several)
         with StopRequest() as stop, using(plan), shown:
-            beside = Sender(tracking, shown.say, shown.say), *callbacks
+            beside = *senders, *callbacks
             unlearnt: list[str] = []
             for seed in chosen:
                 own = RunFolder(run.seed(seed, len(settings.seeds)).path)

@@ -17,7 +17,7 @@ from magrounding.experiment.plan import Plan
 from magrounding.experiment.progress import Display
 from magrounding.experiment.stage import StageSession
 from magrounding.experiment.tables import AFTER, WITHIN
-from magrounding.play.actor import Actor, has_expert, make_expert
+from magrounding.play.actor import Actor, NoReply, has_expert, make_expert
 from magrounding.play.evaluate import (
     GREEDY,
     PLAYS,
@@ -192,7 +192,7 @@ def play_baselines(
     """Let the players `compared`, then line-ups, play an evaluation set of this `name`; return player → summary.
 
     The random player plays those of the games that `EvaluationPlan.baseline_games` says. Of language models there is
-    also what they replied (`calls.totals_of`), where their calls are kept.
+    also what they replied (`Lineup.call_totals`), where their calls are kept.
     """
     display = display or Display(quiet=True)
     fewer, found = env_entry(game.id).evaluation.baseline_games(games), {}
@@ -207,6 +207,9 @@ def play_baselines(
     for lineup in lineups:
         here = replace(lineup, name=f"{lineup.name}, {name}")  # by which its calls are found
         summary = played(here.name, partial(here.build_actor, seed=REPORT_SEED), games)
+        failures = here.asked.given_up.get(here.name, {}) if here.asked else {}
+        if failures and len(failures) >= games:
+            raise NoReply(f"no game of {here.name} came to its end: {next(iter(failures.values()))}")
         found[lineup.name] = {**summary, **here.call_totals()}
     return found
 

@@ -19,12 +19,11 @@ from magrounding.envs.make import make_vec
 from magrounding.errors import CheckpointError, ConfigurationError
 from magrounding.experiment.progress import Display
 from magrounding.experiment.statistics import Interval, resampled
+from magrounding.play.actor import NoReply
 from magrounding.play.episodes import Episodes
 from magrounding.play.evaluate import GREEDY, SAMPLED
 from magrounding.play.events import count_events
-from magrounding.play.language_models.calls import totals_of
-from magrounding.play.language_models.endpoint import EndpointFailed
-from magrounding.play.lineup import Lineup, keep_calls
+from magrounding.play.lineup import CALLS_FILE, Lineup, keep_calls
 from magrounding.play.owner import owned
 from magrounding.play.saved_games import EpisodeWriter, Header, Recorder, SavedEpisode
 from magrounding.registry import env_entry
@@ -102,14 +101,14 @@ def play_match(
         for lineup, path in zip(lineups, paths, strict=True):
             if not path.exists():
                 lineup.build_actor(vec, seed)  # who cannot play is refused before anything is written
-        calls = keep_calls(lineups, folder)
+        keep_calls((player for lineup in lineups for player in lineup.players), folder / CALLS_FILE)
         for lineup, path in zip(lineups, paths, strict=True):
             players = list(map(str, lineup.players))
             file = EpisodeWriter(path, Header.of(vec, players, GREEDY if greedy else SAMPLED))
             if [episode.seed for episode in file.episodes] != list(range(seed, seed + len(file.episodes))):
                 raise CheckpointError(f"{folder} holds games of other seeds: name another folder with --out")
             with (display or Display(quiet=True)).games(lineup.name, games) as advance:
-                if lineup.language_models:
+                if lineup.asked:
                     left = range(seed + len(file.episodes), seed + games)
                     with closing(play_apart(lineup, env, options, left, greedy, rows)) as played:
                         for episode in played:
@@ -124,7 +123,7 @@ def play_match(
             found[lineup.name] = file.episodes[:games]
         measure = "score" if vec.spec.outcome == SCORE else "won"
     events = {name: count_events(env, options, played) for name, played in found.items()}
-    totals = {each.name: totals_of(calls.of(each.name)) for each in lineups if each.language_models}
+    totals = {each.name: each.call_totals() for each in lineups if each.asked}
     return Results(env, dict(options), found, measure, events, totals)
 
 
@@ -196,7 +195,7 @@ def _play_once(lineup: Lineup, vec: VectorEnv, seed: int, greedy: bool) -> Recor
     while episodes.rows.size:
         try:
             actions = np.where(episodes.info.alive, episodes.choose(), 0)
-        except EndpointFailed as failed:
+        except NoReply as failed:
             if vec.num_envs > 1:
                 raise
             recorder.stop(0, episodes.info, str(failed))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -13,7 +13,6 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
 from rich.table import Column
 
-from magrounding.play.evaluate import ProgressCallback
 from magrounding.signals import JOB
 from magrounding.storage import json_text, write_atomic
 
@@ -99,7 +98,7 @@ class Display:
             self._progress.remove_task(self._rows.pop(row))
 
     @contextmanager
-    def games(self, what: str, total: int) -> Iterator[ProgressCallback]:
+    def games(self, what: str, total: int) -> Iterator[Callable[[int], object]]:
         """Show a bar for so many games as long as they are played; the callback advances it."""
         task = self._progress.add_task(what, total=total, numbers="")
 

@@ -19,7 +19,7 @@ from torch import Tensor
 from magrounding.agents.weights import save_weights
 from magrounding.errors import CheckpointError
 from magrounding.experiment.beginning import initial_policies
-from magrounding.experiment.callbacks import Callback, Divergence, Ramps, RunState, SegmentLearning
+from magrounding.experiment.callbacks import Callback, Divergence, Preparation, Ramps, RunState
 from magrounding.experiment.checkpoint import (
     Position,
     load_checkpoint,
@@ -62,7 +62,7 @@ class SeedRun(RunState):
     ) -> None:
         super().__init__(plan, run_folder, seed, display)
         self.device, self._stop = device, stop
-        self._callbacks = Divergence(), SegmentLearning(), Compilation(), Ramps(), *callbacks
+        self._callbacks = Divergence(), Preparation(), Compilation(), Ramps(), *callbacks
         self._window: deque[float] = deque()
         self._best: dict[str, Tensor] = {}  # weights and optimiser statistics of the phase's best evaluation
         self._carried: dict[str, Tensor] = {}  # those of the previous phase

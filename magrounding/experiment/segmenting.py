@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from functools import partial
@@ -10,14 +11,16 @@ import numpy as np
 import torch
 from torch import nn
 
+from magrounding.agents.relread.statements import ROWS
 from magrounding.agents.running_text.assumptions import ENGLISH
 from magrounding.agents.running_text.edges import Edges
 from magrounding.agents.running_text.edges_learning import Renderings, learn_edges
-from magrounding.agents.running_text.segments import ROWS, STOPS, Delexicalised, Segmenter, Stops
+from magrounding.agents.running_text.segments import STOPS, Delexicalised, Segmenter, Stops
 from magrounding.agents.running_text.segments_learning import exactness, learn_segments
 from magrounding.capabilities import HasFacts, find_capability
 from magrounding.errors import ConfigurationError, check_choice
 from magrounding.experiment.plan import Stage
+from magrounding.experiment.stage import SEGMENTS, StageSession, derive_seed
 from magrounding.registry import env_entry
 from magrounding.spec import EnvSpec
 from magrounding.vector import VectorEnv
@@ -66,6 +69,19 @@ def learn_segments_of(
     spec, manuals, maps = _known(stage, seed, statements, {})
     places, _ = _seen(stage, spec, maps, np.zeros(spec.vocabulary_size, np.bool_), seed)
     return learn_segments(spec, manuals, places, seed)
+
+
+def prepare_segmenters(session: StageSession) -> None:
+    """Let what finds statements in a stage's running text learn it, the same in all networks."""
+    since, networks = time.perf_counter(), [each.module for each in session.learners]
+    segmenters = segmenters_of([*networks, *(player.policy for player in session.players)])
+    if segmenters:
+        stage = session.segment.stage
+        seed = derive_seed(session.seed, SEGMENTS, stage.index)
+        learnt = learn_segments_of(type(segmenters[0]), stage, seed).state_dict()
+        for each in segmenters:
+            each.load_state_dict(learnt)
+        session.clock.add("teaching", since)
 
 
 def first_game(seed: int) -> int:

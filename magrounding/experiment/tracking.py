@@ -16,7 +16,7 @@ from pathlib import Path
 from queue import SimpleQueue
 from threading import Thread
 from traceback import format_exception_only
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 import msgspec
 from msgspec import Meta
@@ -100,6 +100,31 @@ class Sender(Callback):
     say: Callable[[str], object]
     note: Callable[[str], object]
     patience: float | None = PATIENCE
+
+    @classmethod
+    def of(
+        cls,
+        config: Mapping[str, Any],
+        trackers: Sequence[str] | None,
+        project: str | None,
+        say: Callable[[str], object],
+    ) -> Self:
+        """The sender of a run that is trained, by the content of its `config.json` so far, see `tracking_of`."""
+        return cls(tracking_of(config, trackers, project), say, say)
+
+    @property
+    def begun(self) -> dict[str, Any]:
+        """What `config.json` keeps of it."""
+        return self.tracking.to_dict()
+
+    @staticmethod
+    def lacking(run: RunFolder) -> tuple[str, ...]:
+        """Trackers of a run that do not have all of its finished seeds; TensorBoard's files are the run's own."""
+        config = run.config()
+        asked = [each for each in tracking_of(config, None, None).trackers if each not in DEFAULT]
+        folders = run.of_seeds(parse_config(config).seeds).values()
+        finished = [folder for folder in folders if folder.checkpoint.exists() and position_of(folder).finished]
+        return tuple(each for each in asked if any(each not in _remembered(folder).complete for folder in finished))
 
     def on_start(self, run: RunState) -> None:
         tracking, known = self.tracking, _remembered(run.folder)
@@ -214,15 +239,6 @@ def numbers(line: Mapping[str, Any]) -> dict[str, float]:
         for name, x in line.items()
         if isinstance(x, float) and math.isfinite(x)
     }
-
-
-def lacking(run: RunFolder) -> tuple[str, ...]:
-    """Trackers of a run that do not have everything of its finished seeds; TensorBoard's files are the run's own."""
-    config = run.config()
-    asked = [each for each in tracking_of(config, None, None).trackers if each not in DEFAULT]
-    folders = run.of_seeds(parse_config(config).seeds).values()
-    finished = [folder for folder in folders if folder.checkpoint.exists() and position_of(folder).finished]
-    return tuple(each for each in asked if any(each not in _remembered(folder).complete for folder in finished))
 
 
 def _remembered(folder: SeedFolder) -> _Remembered:

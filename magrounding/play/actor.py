@@ -7,10 +7,14 @@ from typing import Any, Protocol
 import numpy as np
 
 from magrounding.capabilities import Expert, require_capability
-from magrounding.errors import ConfigurationError, check_choice
+from magrounding.errors import ConfigurationError, MagroundingError, check_choice
 from magrounding.registry import env_entry, load
 from magrounding.spec import EXPERT, EnvSpec
 from magrounding.vector import VectorEnv
+
+
+class NoReply(MagroundingError):
+    """A player that is asked, such as a language model, has given no move, and its game ends."""
 
 
 class Actor(Protocol):

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -21,13 +21,12 @@ from magrounding.brief import brief
 from magrounding.errors import ConfigurationError, InvalidAction, did_you_mean
 from magrounding.play.action_names import action_name
 from magrounding.play.actor import begin_memory, make_expert
-from magrounding.play.language_models.calls import CALLS_FILE, Calls, totals_of
-from magrounding.play.language_models.player import LanguageModels, LanguageTeam, ModelPlayer
 from magrounding.play.loading import load_team
 from magrounding.play.script import Script, ScriptedTeam
 from magrounding.play.scripted import OverlapTeam, random_team
 from magrounding.play.team import Team, mixed_team
 from magrounding.pretrained import PREFIX
+from magrounding.registry import PLAYERS, load
 from magrounding.spec import CHOICES, EnvSpec
 from magrounding.vector import VectorEnv, observation_of
 from magrounding.vocabulary import plain_text
@@ -38,11 +37,43 @@ PRETRAINED = PREFIX.removesuffix(":")
 KINDS = HUMAN, ORACLE, RANDOM, OVERLAP, RUN, PRETRAINED, SCRIPT, LLM
 """Players that can be typed."""
 LLM_KEY = LLM, "", "", 0
+CALLS_FILE = "calls.jsonl"
+"""File of what language models were asked, in a folder."""
 GRAMMAR = (
     f"{RUN}:DIR, {RUN}:DIR@STAGE, {PREFIX}NAME, {ORACLE}, {ORACLE}:NAME, {RANDOM}, {OVERLAP}, "
     f"{SCRIPT}:FILE, {LLM}:NAME, {LLM}:MODEL@URL or, in `play`, {HUMAN}"
 )
 """The players of an agent that can be named."""
+
+
+class AskedPlayers(Protocol):
+    """Players that are asked together, such as language models (`registry.PLAYERS`).
+
+    Attributes:
+        parallel: how many questions are under way at once, at most.
+        stopped: no more is asked; questions fail.
+        given_up: line-up → (seed, episode) → the failure for which its game was given up.
+    """
+
+    parallel: int
+    stopped: bool
+    given_up: dict[str, dict[tuple[int, int], str]]
+
+    def player(self, source: str) -> Any:
+        """The player of a name; it has these players as `models`."""
+        ...
+
+    def team(self, players: Mapping[int, Any], vec: VectorEnv, seed: int, lineup: str, *, ends_games: bool) -> Any:
+        """The actor of some agents; `play.actor.NoReply` is raised where one gives no reply and that ends its game."""
+        ...
+
+    def keep_calls(self, players: Sequence[Any], file: Path, resume: bool) -> None:
+        """Keep what some players are asked from now on in a file, see `keep_calls`."""
+        ...
+
+    def call_totals(self, lineup: str) -> dict[str, Any]:
+        """Add up what a line-up was asked; JSON-able."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -55,7 +86,7 @@ class PlayerSpec:
             the script's file, the language model as it was typed, or the name of the function.
         stage: whose weights of a run; the last stage's where it is empty.
         actor: of PYTHON: a function (see `FunctionTeam`), or an Actor; or a team of a run that is loaded already; of
-            LLM: its `ModelPlayer`.
+            LLM: what `AskedPlayers.player` returned.
     """
 
     __repr__ = brief
@@ -74,7 +105,7 @@ class PlayerSpec:
         return LLM_KEY if self.kind == LLM else (self.kind, self.source, self.stage, id(self.actor))
 
     @classmethod
-    def parse(cls, player: Any, models: LanguageModels | None = None) -> PlayerSpec:
+    def parse(cls, player: Any, models: AskedPlayers | None = None) -> PlayerSpec:
         """Return the player that a text names, or of a function or an Actor; ConfigurationError for anything else.
 
         `models` are those that the text may name.
@@ -88,7 +119,8 @@ class PlayerSpec:
         if kind not in KINDS or bool(source) != needs_source or (colon and not source):
             raise ConfigurationError(f"a player is {GRAMMAR}, got {player!r}{did_you_mean(kind, KINDS)}")
         if kind == LLM:
-            return cls(kind, source, actor=(models or LanguageModels()).player(source))
+            known = load(PLAYERS.find(LLM).code)
+            return cls(kind, source, actor=(models or known()).player(source))
         folder, _, stage = source.rpartition("@") if kind == RUN and "@" in source else (source, "", "")
         return cls(kind, folder, stage)
 
@@ -137,18 +169,19 @@ class Lineup:
     _teams: dict[Any, Team] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @classmethod
-    def parse(cls, players: str | Sequence[Any], num_agents: int, models: LanguageModels | None = None) -> Lineup:
+    def parse(cls, players: str | Sequence[Any], num_agents: int, models: AskedPlayers | None = None) -> Lineup:
         """Return a line-up of one player for each of n agents, or one for all of them.
 
         Players are typed, separated by commas; or a list of such texts, functions (see `FunctionTeam`) and actors.
         `models` are those that may be named. Another number of players, or one that is none, is a ConfigurationError.
         """
-        models = models or LanguageModels()
         typed = [part for part in players.split(",") if part.strip()] if isinstance(players, str) else list(players)
         if len(typed) not in (1, num_agents):
             raise ConfigurationError(
                 f"a line-up has one player for all agents, or one for each of the {num_agents}, got {players!r}"
             )
+        if models is None and LLM in PLAYERS:
+            models = load(PLAYERS[LLM].code)()
         specs = tuple(PlayerSpec.parse(each, models) for each in typed)
         return cls(specs * num_agents if len(specs) == 1 else specs, ",".join(map(str, specs)))
 
@@ -158,14 +191,18 @@ class Lineup:
         return tuple(agent for agent, player in enumerate(self.players) if player.kind == HUMAN)
 
     @property
-    def language_models(self) -> tuple[ModelPlayer, ...]:
+    def language_models(self) -> tuple[Any, ...]:
         """Language models among the players, each once."""
         return tuple(dict.fromkeys(player.actor for player in self.players if player.kind == LLM))
 
+    @property
+    def asked(self) -> AskedPlayers | None:
+        """What its language models share; None without any."""
+        return next((player.models for player in self.language_models), None)
+
     def call_totals(self) -> dict[str, Any]:
-        """Return what its language models were asked (`totals_of`); nothing without any."""
-        models = self.language_models
-        return totals_of(models[0].models.calls.of(self.name)) if models else {}
+        """Return what its language models were asked; nothing without any."""
+        return self.asked.call_totals(self.name) if self.asked else {}
 
     def build_actor(self, vec: VectorEnv, seed: int) -> Any:
         """Build the Actor of all agents for a vector env, with the seed of its draws; teams are loaded once.
@@ -177,9 +214,9 @@ class Lineup:
         """
         order = [player.key for player in self.players]
         actors: dict[Any, Any] = {}
-        if self.language_models:
-            asked = {agent: player.actor for agent, player in enumerate(self.players) if player.kind == LLM}
-            actors[LLM_KEY] = LanguageTeam(asked, vec, seed, self.name, ends_games=self.ends_games)
+        if self.asked:
+            models = {agent: player.actor for agent, player in enumerate(self.players) if player.kind == LLM}
+            actors[LLM_KEY] = self.asked.team(models, vec, seed, self.name, ends_games=self.ends_games)
         for player in self.players:
             if player.key not in actors:
                 agents = [k for k, key in enumerate(order) if key == player.key]
@@ -238,17 +275,14 @@ class MixedActor:
         return [aux[k][agent] for agent, k in enumerate(self._plays)]
 
 
-def keep_calls(lineups: Iterable[Lineup], folder: Path) -> Calls:
-    """Keep the calls of all language models of some line-ups in a folder; without any, nothing is read or written.
+def keep_calls(players: Iterable[PlayerSpec], file: Path, *, resume: bool = True) -> None:
+    """Keep the calls of all language models among some players in a file; without any, nothing is read or written.
 
-    CheckpointError where one had other options when it was asked before.
+    With `resume` what the file has is not asked again; a CheckpointError where one had other options then.
     """
-    asked = {player: None for lineup in lineups for player in lineup.language_models}
-    calls = Calls(folder / CALLS_FILE if asked else None)
-    for player in asked:
-        calls.check(player.name, player.settings_hash)
-        player.models.calls = calls
-    return calls
+    asked = tuple(dict.fromkeys(player.actor for player in players if player.kind == LLM))
+    if asked:
+        asked[0].models.keep_calls(asked, file, resume)
 
 
 MoveFunction = Callable[[dict[str, np.ndarray], dict[str, int], dict[str, Any]], Any]

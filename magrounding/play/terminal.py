@@ -85,13 +85,18 @@ class Terminal(App[None]):
         self._keys = self._letters | {name: action for action, name in enumerate(names) if name in _ARROWS}
 
     def run(self, *args: Any, **options: Any) -> None:
-        """Show the game until people leave it; ConfigurationError without a terminal, which would be waited for."""
+        """Show the game until people leave it.
+
+        ConfigurationError without a terminal, which would be waited for, or where it ended with an error.
+        """
         if not (_is_terminal(sys.__stdin__) and _is_terminal(sys.__stderr__)):  # textual's own
             raise ConfigurationError(
                 "a game is shown at a terminal, and input or error output is a file or a pipe here: call it without "
                 "redirection, or let agents play with `magrounding match`"
             )
         super().run(*args, **options)
+        if self.return_code:
+            raise ConfigurationError("the terminal ended with an error, see above")
 
     def compose(self) -> ComposeResult:
         with Horizontal():

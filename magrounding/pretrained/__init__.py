@@ -10,6 +10,7 @@ from pathlib import Path
 
 from magrounding.errors import ConfigurationError, check_choice
 from magrounding.pretrained.hub import HUB, download_team
+from magrounding.registry import TEAMS, load
 from magrounding.storage import user_data, user_path
 
 PREFIX = "pretrained:"
@@ -34,7 +35,8 @@ def _users_folder() -> Path:
 def _teams() -> dict[str, Path]:
     """Name → folder; of two teams of one name the package's counts."""
     folders = _users_folder(), Path(__file__).parent
-    return {path.parent.name: path.parent for folder in folders for path in folder.glob(f"[!.]*/{ABOUT_FILE}")}
+    found = {path.parent.name: path.parent for folder in folders for path in folder.glob(f"[!.]*/{ABOUT_FILE}")}
+    return found | {each.id: load(each.code) for each in TEAMS.values()}
 
 
 def find_run(source: str | PathLike[str]) -> Path:

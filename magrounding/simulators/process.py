@@ -15,18 +15,15 @@ from numpy.typing import ArrayLike
 
 from magrounding.capabilities import HasHalves
 from magrounding.errors import CallOrderError, ConfigurationError, MagroundingError
+from magrounding.registry import WORKERS, load
 from magrounding.simulators.arena import Arena, View
 from magrounding.simulators.faults import Failure, Fault, SimulatorError
 from magrounding.simulators.local_workers import LocalHandle, LocalWorkers
-from magrounding.simulators.ray_workers import RayHandle, RayWorkers, ray_count
 from magrounding.simulators.simulator_env import SimulatorVectorEnv
 from magrounding.simulators.spaces import equal_spec
 from magrounding.simulators.worker import RESET, STEP_BOTH, STEP_GROUP, Recipe
 from magrounding.spec import EnvSpec
 from magrounding.vector import Info, Observation, StepResult, alone, check_actions, check_count, check_rows
-
-Handle = LocalHandle | RayHandle
-Workers = LocalWorkers | RayWorkers
 
 MAX_FAILURES = 5
 """Failures of one worker, without a finished step between them, after which it is no longer replaced."""
@@ -43,16 +40,16 @@ class WorkerPool:
     """The workers of a batch; garbage collection and the end of this process end them.
 
     Args:
-        workers: not yet started; the pool closes them.
+        workers: not yet started; the pool closes them. Those of an extension do as LocalWorkers do.
         timeout: seconds without an answer after which a worker counts as hung.
 
     Raises:
         SimulatorError: a worker that does not start; what make_env raises is raised as it is.
     """
 
-    def __init__(self, workers: Workers, timeout: float) -> None:
+    def __init__(self, workers: LocalWorkers, timeout: float) -> None:
         self.faults: list[Fault] = []
-        self.workers: Sequence[Handle] = workers.handles
+        self.workers: Sequence[LocalHandle] = workers.handles
         self._all: Any = workers
         self._timeout = timeout
         self._finalizer = weakref.finalize(self, _end, workers, os.getpid())
@@ -66,7 +63,7 @@ class WorkerPool:
         """Return the arrays that workers write; call it before the first command to any of them."""
         return self._all.arena(self.spec)
 
-    def answered(self, tickets: Mapping[Handle, int]) -> list[Handle]:
+    def answered(self, tickets: Mapping[LocalHandle, int]) -> list[LocalHandle]:
         """Wait until every worker has answered its ticket; return those started anew, whose episodes are lost.
 
         Raises:
@@ -101,13 +98,13 @@ class WorkerPool:
             raise failure.error
         return equal_spec(worker.spec for worker in self.workers)
 
-    def _begin(self, workers: Sequence[Handle]) -> dict[Handle, Failure]:
+    def _begin(self, workers: Sequence[LocalHandle]) -> dict[LocalHandle, Failure]:
         """Start workers together; return those that failed to, and why."""
         return self._wait({worker: worker.start() for worker in workers}, _START_SECONDS + self._timeout)
 
-    def _wait(self, tickets: Mapping[Handle, int], seconds: float) -> dict[Handle, Failure]:
+    def _wait(self, tickets: Mapping[LocalHandle, int], seconds: float) -> dict[LocalHandle, Failure]:
         """Wait until every worker has answered its ticket; return those that failed to within `seconds`, and why."""
-        failures: dict[Handle, Failure] = {}
+        failures: dict[LocalHandle, Failure] = {}
         deadline = time.monotonic() + seconds
         while waiting := [each for each in tickets if each.answered < tickets[each] and each not in failures]:
             ready = self._all.ready(waiting, deadline - time.monotonic())
@@ -118,7 +115,7 @@ class WorkerPool:
                     failures[worker] = failure
         return failures
 
-    def _note_failure(self, worker: Handle, failure: Failure) -> None:
+    def _note_failure(self, worker: LocalHandle, failure: Failure) -> None:
         worker.end()
         error = failure.error
         if isinstance(error, MagroundingError) and not isinstance(error, SimulatorError):
@@ -149,7 +146,14 @@ def shares_of(halves: tuple[slice, slice], workers: int) -> list[tuple[slice, sl
     return list(zip(*shares, strict=True))
 
 
-def _end(workers: Workers, owner: int) -> None:
+def others(workers: str) -> tuple[int, Any]:
+    """Return K and the class of workers "KIND:K" of an extension; K is 0 of a text that names none."""
+    kind, _, count = workers.partition(":")
+    named = kind in WORKERS and count.isascii() and count.isdecimal()
+    return (int(count), load(WORKERS[kind].code)) if named else (0, None)
+
+
+def _end(workers: LocalWorkers, owner: int) -> None:
     if os.getpid() != owner:  # a fork of the owner has the handles, but the workers are not its own
         return
     for worker in workers.handles:
@@ -188,7 +192,7 @@ class ProcessVectorEnv(SimulatorVectorEnv, HasHalves):
         half = num_envs - num_envs // 2
         halves = slice(0, half), slice(half, num_envs)
         self.groups = halves if num_envs > 1 else halves[:1]
-        count, kind = (workers, LocalWorkers) if isinstance(workers, int) else (ray_count(workers), RayWorkers)
+        count, kind = (workers, LocalWorkers) if isinstance(workers, int) else others(workers)
         self._pool = WorkerPool(kind(recipe, shares_of(halves, min(count, num_envs))), timeout)
         self.spec, self.faults = self._pool.spec, self._pool.faults
         self.num_agents = self.spec.num_agents
@@ -199,8 +203,8 @@ class ProcessVectorEnv(SimulatorVectorEnv, HasHalves):
         self._episode = np.zeros(num_envs, np.int64)  # the last one that was started in each row
         self._rows = {(0,): halves[0], (1,): halves[1], _BOTH: slice(0, num_envs)}
         self._views = {g: View(self._shown, rows, (id, self.spec), copy=copy) for g, rows in self._rows.items()}
-        self._tickets: dict[int, dict[Handle, int]] = {}  # by group, of steps that are being played
-        self._lost: set[tuple[Handle, int]] = set()  # by worker and group: episodes whose loss is yet to be shown
+        self._tickets: dict[int, dict[LocalHandle, int]] = {}  # by group, of steps that are being played
+        self._lost: set[tuple[LocalHandle, int]] = set()  # by worker and group: episodes whose loss is yet to be shown
 
     @property
     def pids(self) -> list[int]:
@@ -317,7 +321,7 @@ class ProcessVectorEnv(SimulatorVectorEnv, HasHalves):
         self._episode[rows] = shown.episode[rows]
         return self._views[groups].after(self._arena.final_observation, self._fault[rows])
 
-    def _settle(self, tickets: dict[Handle, int]) -> None:
+    def _settle(self, tickets: dict[LocalHandle, int]) -> None:
         """Wait for answers; where a worker was replaced, start the next episodes and note what is lost."""
         arena, pool = self._arena, self._pool
         replaced = pool.answered(tickets)

@@ -14,12 +14,13 @@ import traceback
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from importlib.util import find_spec
 from typing import Any
 
 import cloudpickle
 import numpy as np
 
-from magrounding.errors import ConfigurationError, MagroundingError
+from magrounding.errors import ConfigurationError, MagroundingError, MissingExtra
 from magrounding.ray_cluster import RAY, RayConnection, own_variables
 from magrounding.simulators.arena import Arena
 from magrounding.simulators.faults import Failure, pack_error
@@ -228,6 +229,12 @@ class RayWorkers:
 
     own_arena: Arena
 
+    @staticmethod
+    def check(workers: str) -> None:
+        """Raise MissingExtra where Ray is not installed."""
+        if find_spec(RAY) is None:
+            raise MissingExtra(f"workers {workers}", RAY)
+
     def __init__(self, recipe: Recipe, shares: Sequence[tuple[slice, slice]]) -> None:
         packed, self._num_envs, count = cloudpickle.dumps(recipe), recipe.num_envs, len(shares)
         self._connection = RayConnection(
@@ -262,12 +269,6 @@ class RayWorkers:
 
     def close(self) -> None:
         self._connection.close()
-
-
-def ray_count(workers: str) -> int:
-    """Return K of "ray:K"; -1 of any other text."""
-    kind, _, count = workers.partition(":")
-    return int(count) if kind == RAY and count.isascii() and count.isdecimal() else -1
 
 
 def _reason(error: Exception) -> str:

@@ -10,12 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from magrounding.capabilities import Expert, HasState, HasTextView, require_capability
-from magrounding.envs.game_env import CallOrder
 from magrounding.simulators.arena import Arena
 from magrounding.simulators.worker import LABEL, STATE
 from magrounding.spec import EnvSpec
 from magrounding.text_view import describe_row
-from magrounding.vector import Info, Observation, StepResult, check_flags, check_rows, row_seeds
+from magrounding.vector import CallOrder, Info, Observation, StepResult, check_flags, check_rows, row_seeds
 
 
 class SimulatorVectorEnv(CallOrder, HasState, Expert, HasTextView):

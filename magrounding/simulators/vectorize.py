@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from importlib.util import find_spec
 from numbers import Real
 from types import MappingProxyType
 from typing import Any
 
-from magrounding.errors import ConfigurationError, MissingExtra, check_bool
+from magrounding.errors import ConfigurationError, check_bool
 from magrounding.plain import plain
-from magrounding.ray_cluster import RAY
-from magrounding.simulators.process import ProcessVectorEnv
-from magrounding.simulators.ray_workers import ray_count
+from magrounding.simulators.process import ProcessVectorEnv, others
 from magrounding.simulators.serial import SerialVectorEnv
 from magrounding.simulators.worker import Recipe
 from magrounding.spec import EnvSpec
@@ -86,10 +83,10 @@ def check_workers(workers: int | str, timeout: float = TIMEOUT) -> int | str:
         raise ConfigurationError(f"timeout must be a number of seconds above 0, got {timeout!r}")
     if not isinstance(workers, str):
         return check_count("workers", workers, 0, MAX_WORKERS)
-    if not 1 <= ray_count(workers) <= MAX_WORKERS:
+    count, kind = others(workers)
+    if not 1 <= count <= MAX_WORKERS:
         raise ConfigurationError(
             f"workers are a number of processes, or ray:K for K up to {MAX_WORKERS} actors of Ray, got {workers!r}"
         )
-    if find_spec(RAY) is None:  # said before anything is written; a batch that is made would say it later
-        raise MissingExtra(f"workers {workers}", RAY)
+    kind.check(workers)  # before anything is written; a batch that is made would say it later
     return workers

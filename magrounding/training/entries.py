@@ -7,6 +7,4 @@ ALGORITHMS = (
     AlgorithmEntry("ppo", "magrounding.training.ppo:PPOConfig"),
     AlgorithmEntry("imitation", "magrounding.training.imitation:ImitationConfig"),
     AlgorithmEntry("qmix", "magrounding.training.qmix:QmixConfig", own_agents=True),
-    AlgorithmEntry("lge", "magrounding.training.lge:LgeLearnerConfig", own_agents=True),
-    AlgorithmEntry("drrn", "magrounding.training.drrn:DrrnLearnerConfig", own_agents=True),
 )

@@ -10,8 +10,8 @@ import magrounding as mg
 from magrounding.agents.building import make_policy
 from magrounding.agents.document_policy import Inputs
 from magrounding.agents.policy import ATTENTION
+from magrounding.agents.relread.statements import make_statements
 from magrounding.agents.running_text import segments_kernels
-from magrounding.agents.running_text.edges import make_segments
 from magrounding.agents.running_text.segments import SEGMENTS, Segmenter
 from magrounding.agents.running_text.segments_learning import exactness, learn_segments, punctuation_of, render
 from magrounding.experiment.segmenting import _shown, places_shown
@@ -116,7 +116,7 @@ def test_stops_cut_behind_each_full_stop_and_nowhere_else():
     spec = games(rows=1)[0].spec
     one, two, stop, why = 40, 41, spec.words.index("."), spec.words.index("?")
     manual = torch.tensor([[[one, why, two, stop, two, 0], [stop, one, one, 0, 0, 0], [0] * 6], [[one] + [0] * 5] * 3])
-    pieces = make_segments("stops", spec)(manual)
+    pieces = make_statements("stops", spec)(manual)
     assert pieces.ids[0].tolist() == [[one, why, two, stop], [two, 0, 0, 0], [stop, 0, 0, 0], [one, one, 0, 0]]
     assert pieces.row_of.int().argmax(2).tolist() == [[0, 0, 1, 1], [0, 1, 2, 0]]
     assert pieces.row_of.sum(2).tolist() == [[1, 1, 1, 1], [1, 1, 1, 0]]

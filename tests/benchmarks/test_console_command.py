@@ -40,7 +40,7 @@ def test_help_of_train_waits_for_no_torch():
 def test_help_is_a_line_for_each_command_and_imports_none():
     done = help_without({"torch", "tyro", "matplotlib", "minigrid"})
     listed = [line.split(maxsplit=1) for line in done.stdout.splitlines() if line.startswith("    ")]
-    assert [name for name, _ in listed] == list(console.COMMANDS)
+    assert [name for name, _ in listed] == list(console.commands())
     assert all(about.endswith(".") for _, about in listed)
 
 

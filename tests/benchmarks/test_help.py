@@ -6,12 +6,12 @@ from importlib import import_module
 import pytest
 
 from magrounding.cli.command import CommandLine
-from magrounding.cli.main import COMMANDS, MODULES
+from magrounding.cli.main import commands
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("name", commands())
 def test_no_default_is_none_and_none_is_said_twice(name, monkeypatch, capsys):
-    command = import_module(MODULES[name])
+    command = import_module(commands()[name].module)
     monkeypatch.setenv("COLUMNS", "400")
     with pytest.raises(SystemExit) as end:
         CommandLine(f"magrounding {name}", ("--help",)).run(command)

@@ -44,4 +44,4 @@ def test_bash_completes_commands_and_options(monkeypatch, capsys, tmp_path):
 def test_zsh_gets_a_script_of_all_commands(monkeypatch, capsys):
     text = script(monkeypatch, capsys, "zsh")
     assert text.startswith("#compdef magrounding")
-    assert all(name in text for name in console.COMMANDS)
+    assert all(name in text for name in console.commands())

@@ -8,13 +8,13 @@ import pytest
 import tyro
 
 from magrounding.cli.command import CommandLine
-from magrounding.cli.main import MODULES
+from magrounding.cli.main import commands
 from magrounding.errors import ConfigurationError
 
 
-@pytest.mark.parametrize("name", MODULES)
+@pytest.mark.parametrize("name", commands())
 def test_no_option_takes_what_is_no_number(name):
-    arguments = import_module(MODULES[name]).Arguments
+    arguments = import_module(commands()[name].module).Arguments
     hints = get_type_hints(arguments, include_extras=True)
     needed = [each.name for each in fields(arguments) if each.default is MISSING]
     positional = [each for each in needed if tyro.conf.Positional in getattr(hints[each], "__metadata__", ())]

@@ -6,12 +6,12 @@ from importlib import import_module
 import pytest
 
 from magrounding.cli.command import FORMER, PATHS, CommandLine
-from magrounding.cli.main import MODULES
+from magrounding.cli.main import commands
 from magrounding.errors import ConfigurationError
 
 
 def parse(name, *words):
-    return CommandLine(name, words).parse(import_module(MODULES[name]).Arguments)
+    return CommandLine(name, words).parse(import_module(commands()[name].module).Arguments)
 
 
 @pytest.mark.parametrize(
@@ -32,9 +32,9 @@ def test_a_path_is_no_value_of_a_flag_and_no_flag_takes_it(name, words, others):
     assert {each: getattr(found, each) for each in others} == others
 
 
-@pytest.mark.parametrize("name", MODULES)
+@pytest.mark.parametrize("name", commands())
 def test_a_flag_of_before_is_refused_with_its_path(name):
-    known = {f"--{each.name.replace('_', '-')}" for each in fields(import_module(MODULES[name]).Arguments)}
+    known = {f"--{each.name.replace('_', '-')}" for each in fields(import_module(commands()[name].module).Arguments)}
     for flag in FORMER.keys() - known if "--paths" in known else ():
         with pytest.raises(ConfigurationError) as refused:
             parse(name, flag, "1")

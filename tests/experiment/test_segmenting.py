@@ -15,8 +15,8 @@ from magrounding.cli.command import CommandLine
 from magrounding.envs.make import make_vec
 from magrounding.errors import ConfigurationError
 from magrounding.experiment import segmenting
-from magrounding.experiment.callbacks import prepare_segmenters
 from magrounding.experiment.checkpoint import pack_learners, pack_session, unpack_learners, unpack_session
+from magrounding.experiment.segmenting import prepare_segmenters
 from magrounding.experiment.stage import StageSession
 from magrounding.play.evaluate import evaluate
 from magrounding.play.loading import load_team

@@ -5,7 +5,7 @@ import os
 import sys
 import threading
 from contextlib import closing
-from functools import partial
+from functools import partial, partialmethod
 from typing import ClassVar
 
 import msgspec
@@ -21,7 +21,7 @@ from magrounding.experiment.checkpoint import Position
 from magrounding.experiment.metrics import MetricsLog, read_metrics
 from magrounding.experiment.trackers.mlflow_run import accepted
 from magrounding.experiment.trackers.tensorboard_events import TensorBoard
-from magrounding.experiment.tracking import Sender, Tracking, lacking, track, tracking_of
+from magrounding.experiment.tracking import Sender, Tracking, track, tracking_of
 from magrounding.play.run_folder import METRICS_FILE, RunFolder, SeedFolder
 from magrounding.registry import Registry, TrackerEntry
 from magrounding.storage import json_text, read_json
@@ -174,7 +174,7 @@ def test_a_killed_run_shows_no_step_twice(tmp_path, monkeypatch):
 @pytest.mark.parametrize("tracker", ["RefusesStart", "RefusesLog", "RefusesClose", "Deaf", "wandb"])
 def test_a_tracker_that_fails_stops_no_run(tracker, tmp_path, monkeypatch, capsys):
     if tracker == "Deaf":
-        monkeypatch.setattr(curriculum, "Sender", partial(Sender, patience=0.0))
+        monkeypatch.setattr(Sender, "__init__", partialmethod(Sender.__init__, patience=0.0))
     monkeypatch.setitem(sys.modules, "wandb", None)
     run = tmp_path / "run"
     others = ["Kept"] if tracker != "Deaf" else []
@@ -182,7 +182,7 @@ def test_a_tracker_that_fails_stops_no_run(tracker, tmp_path, monkeypatch, capsy
     (said,) = [each for each in capsys.readouterr().out.splitlines() if each.startswith("tracker ")]
     assert said.endswith(f"magrounding track {run} --tracker {tracker}")
     assert (run / "report.md").exists()
-    assert lacking(RunFolder(run)) == (tracker,)
+    assert Sender.lacking(RunFolder(run)) == (tracker,)
     if others:
         assert expected(run) == [step for step, _ in shown()]
 

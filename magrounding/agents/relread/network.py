@@ -31,9 +31,8 @@ from magrounding.agents.relread.motion import (
     track,
     tracks_before,
 )
+from magrounding.agents.relread.statements import AUTO, EDGES, LEARNT, ROWS, make_statements
 from magrounding.agents.remapping import within
-from magrounding.agents.running_text.edges import make_segments
-from magrounding.agents.running_text.segments import AUTO, EDGES, LEARNT, ROWS, Delexicalised
 from magrounding.schema import Count, Natural, Options
 from magrounding.spec import FACTS, EnvSpec
 
@@ -102,10 +101,11 @@ class Relread(DocumentPolicy):
         self.reader = ManualReader(
             spec.vocabulary_size, config.similarity, config.meaning, config.motion, spec.words, phrases=config.phrases
         )
-        self.segments = make_segments(config.segments, spec)
-        self.depends_on_names = self.reader.knows_words or isinstance(self.segments, Delexicalised)
+        self.segments = make_statements(config.segments, spec)
+        self.depends_on_names = self.reader.knows_words
         self.word_rows = within("reader", self.reader.word_rows)
-        if isinstance(self.segments, Delexicalised):
+        if self.segments is not None:
+            self.depends_on_names |= self.segments.depends_on_names
             own = within("segments", self.segments.word_rows)
             self.word_rows = None if own is None or self.word_rows is None else {**self.word_rows, **own}
         no_entity = among((*spec.grid.scenery_ids, *spec.grid.avatar_ids), spec.vocabulary_size)

@@ -18,21 +18,10 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from magrounding.agents.relread.statements import EDGES, Pieces
 from magrounding.agents.running_text.edges_kernels import BOUND, Scorer, groups_of, pieces_from
-from magrounding.agents.running_text.segments import (
-    EDGES,
-    ROWS,
-    SEGMENTS,
-    STOPS,
-    Cuts,
-    Delexicalised,
-    Pieces,
-    Segmenter,
-    Stops,
-    array_of,
-    fixed,
-)
-from magrounding.errors import ConfigurationError, check_choice
+from magrounding.agents.running_text.segments import Delexicalised, array_of, fixed
+from magrounding.errors import ConfigurationError
 from magrounding.spec import EnvSpec
 
 SIGNS = 384
@@ -215,12 +204,3 @@ _READ: WeakValueDictionary[bytes, _Read] = WeakValueDictionary()
 def _forget(module: nn.Module, _keys: object) -> None:
     if isinstance(module, Edges):
         module.forget()
-
-
-def make_segments(kind: str, spec: EnvSpec) -> Cuts | Edges | None:
-    """Build what finds the statements of manuals, one of SEGMENTS; None for rows."""
-    if check_choice("way to find statements", kind, SEGMENTS) == ROWS:
-        return None
-    if kind == STOPS:
-        return Stops(spec)
-    return Edges(spec) if kind == EDGES else Segmenter(spec)

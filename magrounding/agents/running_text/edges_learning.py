@@ -21,9 +21,10 @@ from torch.nn.utils.rnn import pad_sequence
 
 from magrounding.agents.gradient_step import gradient_step
 from magrounding.agents.language import Words
+from magrounding.agents.relread.statements import EDGES, LEARNT
 from magrounding.agents.running_text.assumptions import ENGLISH, MADE_UP, SHARE, made_up
 from magrounding.agents.running_text.edges import MOST_PIECES, USUAL_SHAPE, Edges, Shape, related, signs_of
-from magrounding.agents.running_text.segments import EDGES, LEARNT, STOPS
+from magrounding.agents.running_text.segments import STOPS
 from magrounding.agents.running_text.segments_learning import check_statements, count_words
 from magrounding.errors import ConfigurationError
 from magrounding.spec import EnvSpec

@@ -7,9 +7,7 @@ stops; a `Segmenter` has learned to cut (see `segments_learning`). None joins a 
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from abc import abstractmethod
 
 import numpy as np
 import torch
@@ -17,13 +15,13 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from magrounding.agents.language import TextEncoder, Words
+from magrounding.agents.relread.statements import EDGES, LEARNT, ROWS, Pieces, Statements
 from magrounding.agents.running_text.segments_kernels import Cutter, Recurrence, ends_of_pieces, pieces_of
 from magrounding.errors import ConfigurationError
 from magrounding.spec import EnvSpec
 
-ROWS, STOPS, LEARNT, EDGES = SEGMENTS = ("rows", "stops", "learnt", "edges")
-AUTO = "auto"
-"""ROWS; where a manual is a single row, EDGES if it claims facts of names on the map, else LEARNT."""
+STOPS = "stops"
+SEGMENTS = ROWS, STOPS, LEARNT, EDGES
 STOP = "."
 """The word that ends a sentence. A question mark does not: it stands inside of statements as well."""
 EMBEDDING, UNITS = 24, 16
@@ -34,14 +32,7 @@ _GATES = ("weight_ih", "bias_ih", "weight_hh", "bias_hh")
 _NO_SHAPE = torch.iinfo(torch.int64).max
 
 
-class Pieces(NamedTuple):
-    """Statements of U manuals."""
-
-    ids: Tensor  # [U, P, L] word ids, 0 is padding
-    row_of: Tensor  # [U, P, S] bool, the manual's rows that each has words from; none for padding
-
-
-class Cuts(nn.Module, ABC):
+class Cuts(Statements):
     """Base of readers that cut the rows of a manual into pieces; a piece ends with each row."""
 
     @abstractmethod
@@ -49,13 +40,12 @@ class Cuts(nn.Module, ABC):
         """Return [U, S, L] bool, the last word of each piece of texts [U, S, L]."""
 
     def forward(self, manual: Tensor) -> Pieces:
-        """Return the pieces of manual [U, S, L]."""
         texts = array_of(manual)
         ids, rows = (torch.from_numpy(each).to(manual.device) for each in pieces_of(texts, self.ends(texts)))
         return Pieces(ids, rows.unsqueeze(2) == torch.arange(manual.shape[1], device=manual.device))
 
 
-class Delexicalised(nn.Module, ABC):
+class Delexicalised(Statements):
     """Base of readers of names by class, not by identity, so that unseen names are read like any.
 
     Weights are learned before reinforcement, which does not change them.
@@ -68,10 +58,9 @@ class Delexicalised(nn.Module, ABC):
 
     Attributes:
         letters: [V] class of each word; 0: a function word.
-        word_rows: see `Policy.word_rows`.
     """
 
-    word_rows: Mapping[str, Sequence[str]] | None
+    depends_on_names = True
 
     def __init__(self, spec: EnvSpec, words: nn.Module, classes: int, embedding: int, units: int) -> None:
         super().__init__()

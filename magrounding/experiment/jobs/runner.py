@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, wait
+from contextlib import AbstractContextManager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from magrounding.errors import CheckpointError
 from magrounding.experiment.interrupt import StopRequest
@@ -14,16 +15,13 @@ from magrounding.experiment.jobs.process import LocalPlaces
 from magrounding.experiment.progress import Display
 from magrounding.storage import read_json
 
-if TYPE_CHECKING:
-    from magrounding.experiment.jobs.cluster import RayPlaces
-
 _LOOK_SECONDS = 0.5
 """Seconds between two looks at the progress of jobs."""
 
 
 def run_jobs(
     jobs: Iterable[Job],
-    places: int | RayPlaces,
+    places: int | AbstractContextManager[Any],
     display: Display,
     *,
     ended: Callable[[Outcome], Iterable[Job] | None] | None = None,
@@ -33,7 +31,7 @@ def run_jobs(
 
     Args:
         jobs: in the order in which they begin; each is asked for when there is a place for it.
-        places: so many processes of this machine (`threads.divide_cores`), or a cluster.
+        places: so many processes of this machine (`threads.divide_cores`), or a cluster, which does as `LocalPlaces`.
         display: has a row for each job that runs.
         ended: called as a job ends; jobs that it returns, as those that had to wait for it, are run too.
         stops: asked again and again for each job that runs; one for which it is true saves its state and ends.

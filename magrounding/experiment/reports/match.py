@@ -13,7 +13,7 @@ from magrounding.experiment.plots import SCORES, WIN_RATES, Scale, beside, draw_
 from magrounding.experiment.reports.run import listed
 from magrounding.experiment.statistics import RESAMPLES, Interval, mean_interval
 from magrounding.experiment.tables import HOW_TO_READ, Cell, Table, code, page, percent, shown, with_interval
-from magrounding.play.language_models.endpoint import EndpointFailed
+from magrounding.play.actor import NoReply
 from magrounding.play.saved_games import SavedEpisode
 from magrounding.registry import env_entry
 
@@ -61,10 +61,10 @@ def endings(games: Sequence[SavedEpisode]) -> dict[str, int]:
 
 
 def check_replies(games: Mapping[str, Sequence[SavedEpisode]]) -> None:
-    """Raise EndpointFailed for a line-up of which every game was ended, as it got no reply."""
+    """Raise NoReply for a line-up of which every game was ended, as it got no reply."""
     for name, played in games.items():
         if all(game.ended_by for game in played):
-            raise EndpointFailed(f"no game of {name} came to its end: {played[0].ended_by}; {_MEND}")
+            raise NoReply(f"no game of {name} came to its end: {played[0].ended_by}; {_MEND}")
 
 
 def calls_text(calls: Mapping[str, Mapping[str, Any]], games: Mapping[str, Sequence[SavedEpisode]]) -> str:

@@ -20,7 +20,6 @@ from magrounding.errors import CheckpointError
 from magrounding.schema import Natural, NonNegative
 from magrounding.storage import LINES, naming, require_bytes, write_atomic
 
-CALLS_FILE = "calls.jsonl"
 MOVE, FACT = "move", "fact"
 """Kinds of questions."""
 Count64 = Annotated[int, Meta(ge=0, le=2**62)]

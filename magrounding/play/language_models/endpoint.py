@@ -18,7 +18,8 @@ from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from magrounding.errors import ConfigurationError, MagroundingError, needed
+from magrounding.errors import ConfigurationError, needed
+from magrounding.play.actor import NoReply
 from magrounding.play.language_models.models import LIMIT, NAMED, NEW_LIMIT, SYSTEM, LanguageModel
 from magrounding.play.language_models.prompts import JSON, answer_of, kept, was_cut
 from magrounding.storage import json_text, parse_json
@@ -69,7 +70,7 @@ _HIDDEN = "[key]"
 _LATE = "no whole reply came in time"
 
 
-class EndpointFailed(MagroundingError):
+class EndpointFailed(NoReply):
     """A call whose tries all failed; the sentence says how the last one did.
 
     Attributes:

@@ -6,17 +6,19 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence, Set
 from concurrent.futures import wait
+from contextlib import AbstractContextManager
 from functools import partial
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from magrounding.capabilities import HasFacts, find_capability
 from magrounding.errors import ConfigurationError, check_choice
-from magrounding.play.language_models.calls import FACT, MOVE, Call, Calls
+from magrounding.play.language_models.calls import FACT, MOVE, Call, Calls, totals_of
 from magrounding.play.language_models.dialogue import Dialogue, instructions, legal_mask, no_op, outcome
 from magrounding.play.language_models.endpoint import WINDOW, Endpoint, EndpointFailed, Message, in_thread
-from magrounding.play.language_models.models import LanguageModel
+from magrounding.play.language_models.models import LanguageModel, read_models
 from magrounding.play.language_models.prompts import Prompt, read_move
 from magrounding.spec import MASK
 from magrounding.storage import digest
@@ -27,7 +29,7 @@ STATED = "said"
 """Polarity of a claim that is neither denied nor retracted."""
 
 
-class LanguageModels:
+class LanguageModels(AbstractContextManager["LanguageModels"]):
     """The language models that line-ups may name, and what they share.
 
     Args:
@@ -57,6 +59,11 @@ class LanguageModels:
         self._players: dict[str, ModelPlayer] = {}
         self.given_up: dict[str, dict[tuple[int, int], str]] = {}
 
+    @classmethod
+    def read(cls, file: Path | None, parallel: int, ask_facts: bool) -> LanguageModels:
+        """Those of a file (.toml), if any; ConfigurationError for one that makes none."""
+        return cls({} if file is None else read_models(file), parallel, ask_facts=ask_facts)
+
     def player(self, source: str) -> ModelPlayer:
         """Return the player "NAME", of the file, or "MODEL@URL".
 
@@ -78,6 +85,26 @@ class LanguageModels:
                 "llm:MODEL@http://127.0.0.1:8080/v1"
             )
         return self._models[check_choice("language model", source, tuple(self._models))]
+
+    def team(
+        self, players: Mapping[int, ModelPlayer], vec: VectorEnv, seed: int, lineup: str, *, ends_games: bool
+    ) -> LanguageTeam:
+        """Return the actor of some agents."""
+        return LanguageTeam(players, vec, seed, lineup, ends_games=ends_games)
+
+    def keep_calls(self, players: Sequence[ModelPlayer], file: Path, resume: bool) -> None:
+        """Keep the calls of some players in a file; CheckpointError where one had other options before."""
+        calls = Calls(file, resume=resume)
+        for player in players:
+            calls.check(player.name, player.settings_hash)
+            player.models.calls = calls
+
+    def call_totals(self, lineup: str) -> dict[str, Any]:
+        """Add up the calls of a line-up (`totals_of`)."""
+        return totals_of(self.calls.of(lineup))
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def close(self) -> None:
         """Close all connections."""

@@ -16,9 +16,9 @@ from magrounding.cli import match as command
 from magrounding.cli.command import CommandLine
 from magrounding.errors import CheckpointError
 from magrounding.experiment.match import play_match
-from magrounding.play.language_models.calls import CALLS_FILE, Calls
+from magrounding.play.language_models.calls import Calls
 from magrounding.play.language_models.player import LanguageModels
-from magrounding.play.lineup import Lineup
+from magrounding.play.lineup import CALLS_FILE, Lineup
 from magrounding.play.saved_games import read_episodes, replayed
 from tests.full import in_full
 from tests.play.language_models.served import FAULTS, Served, file_of, last_legal, model, serving

@@ -16,10 +16,10 @@ import pytest
 
 from magrounding.experiment.match import play_match
 from magrounding.experiment.reports.match import match_report
-from magrounding.play.language_models.calls import CALLS_FILE, MOVE, Calls
+from magrounding.play.language_models.calls import MOVE, Calls
 from magrounding.play.language_models.models import LanguageModel
 from magrounding.play.language_models.player import LanguageModels
-from magrounding.play.lineup import Lineup
+from magrounding.play.lineup import CALLS_FILE, Lineup
 from magrounding.play.saved_games import read_episodes, replayed
 
 pytest.importorskip("httpx2")

@@ -8,10 +8,9 @@ import pytest
 import magrounding as mg
 from magrounding.cli import serve
 from magrounding.experiment.match import play_apart
-from magrounding.play.language_models.calls import CALLS_FILE
 from magrounding.play.language_models.endpoint import EndpointFailed
 from magrounding.play.language_models.player import LanguageModels
-from magrounding.play.lineup import Lineup
+from magrounding.play.lineup import CALLS_FILE, Lineup
 from tests.play.language_models.served import Served, file_of, model, serving
 from tests.play.language_models.test_endpoint import KEY
 

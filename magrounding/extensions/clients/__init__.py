@@ -1,0 +1,1 @@
+"""Clients: adapters for other libraries' learners, one a file."""

@@ -1,0 +1,5 @@
+"""Programs import adapters by themselves: nothing is entered."""
+
+
+def register() -> None:
+    """Enter nothing."""

@@ -1,0 +1,1 @@
+"""Clusters: Ray, Slurm, and sweeps over options."""

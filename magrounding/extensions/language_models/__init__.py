@@ -1,0 +1,1 @@
+"""Language models as players, and games as environments for training them."""

@@ -1,0 +1,1 @@
+"""People who play, at a terminal or in a browser, and studies with them."""

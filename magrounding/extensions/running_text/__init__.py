@@ -1,0 +1,1 @@
+"""Running text: what finds the statements of manuals whose rows are not statements."""

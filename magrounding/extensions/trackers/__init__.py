@@ -1,0 +1,1 @@
+"""Trackers: services that show curves of runs, one a file."""
