@@ -85,18 +85,18 @@ $(VENV)/.installed-browser: $(VENV)/.installed
 test-browser: $(VENV)/.installed-browser
 	@command -v chromium chromium-browser google-chrome > /dev/null || apt-get install --yes --no-install-recommends chromium || { \
 		echo "The tests drive a chromium, and none is installed: on Debian and Ubuntu, apt install chromium"; exit 1; }
-	$(BIN)/python -m pytest -rs tests/play/web $(ARGS)
+	$(BIN)/python -m pytest -rs tests/extensions/people/web $(ARGS)
 
 $(VENV)/.installed-ray: $(VENV)/.installed
 	$(PIP) --editable ".[all,dev,ray]"
 	@touch $@
 
 test-ray: $(VENV)/.installed-ray
-	$(BIN)/python -m pytest -rs tests/experiment/jobs tests/simulators/test_ray_workers.py $(ARGS)
+	$(BIN)/python -m pytest -rs tests/experiment/jobs tests/extensions/cluster/test_ray_workers.py $(ARGS)
 
 fuzz: setup
 	MAGROUNDING_FUZZ_DRAWS=10000 $(BIN)/python -m pytest -rP tests/test_fuzz.py tests/simulators/test_foreign_fuzz.py $(ARGS)
-	MAGROUNDING_FUZZ_MESSAGES=100000 $(BIN)/python -m pytest -rP tests/play/web/test_hostile_clients.py $(ARGS)
+	MAGROUNDING_FUZZ_MESSAGES=100000 $(BIN)/python -m pytest -rP tests/extensions/people/web/test_hostile_clients.py $(ARGS)
 
 # Several environments: AgileRL pins tensordict 0.13 and PettingZoo below 1.27, TorchRL 0.11 wants tensordict 0.11, and
 # verifiers and OpenEnv each bring a hundred packages.
@@ -109,14 +109,14 @@ $(VENV)-%/.installed: pyproject.toml
 	@touch $@
 
 test-clients: $(CLIENTS:%=%/.installed)
-	for each in $(CLIENTS); do $$each/bin/python -m pytest tests/adapters $(ARGS) || exit; done
+	for each in $(CLIENTS); do $$each/bin/python -m pytest tests/extensions/clients $(ARGS) || exit; done
 
 # An environment of its own: MLflow asks for an older Pillow.
 test-trackers: $(VENV)-trackers/.installed
-	MAGROUNDING_FULL=1 $(VENV)-trackers/bin/python -m pytest -rs tests/experiment/test_tracking.py tests/experiment/test_trackers.py $(ARGS)
+	MAGROUNDING_FULL=1 $(VENV)-trackers/bin/python -m pytest -rs tests/extensions/trackers/test_tracking.py tests/extensions/trackers/test_trackers.py $(ARGS)
 
 test-sweeps: $(VENV)-sweeps/.installed
-	$(VENV)-sweeps/bin/python -m pytest -rs tests/experiment/sweep $(ARGS)
+	$(VENV)-sweeps/bin/python -m pytest -rs tests/extensions/cluster/sweep $(ARGS)
 
 # An environment of its own, without magrounding: it has the server alone. The stamp goes with this file's versions.
 # Compiled for this very processor it crashes where a virtual machine has AMX by name only; pip's cache may hold such a wheel.
@@ -127,7 +127,7 @@ $(VENV)-llm/.installed: Makefile
 	@touch $@
 
 test-llm: setup $(VENV)-llm/.installed
-	MAGROUNDING_LLM_PYTHON=$(VENV)-llm/bin/python $(BIN)/python -m pytest -rP tests/play/language_models/test_real_model.py $(ARGS)
+	MAGROUNDING_LLM_PYTHON=$(VENV)-llm/bin/python $(BIN)/python -m pytest -rP tests/extensions/language_models/test_real_model.py $(ARGS)
 
 $(VENV)-lowest/.installed: pyproject.toml
 	$(PYTHON) -m venv $(VENV)-lowest

@@ -22,13 +22,13 @@ from magrounding.cli.command import CommandLine, items, program
 from magrounding.cli.train import seeds_of
 from magrounding.errors import check_choice
 from magrounding.experiment.config import read_config
-from magrounding.play.actor import Actor, make_expert
-from magrounding.play.episodes import quotas
-from magrounding.play.evaluate import ShuffledManuals, play
-from magrounding.play.loading import load_team
-from magrounding.play.scripted import random_team
 from magrounding.single.alfworld import SPLITS, TASKS, ALFWorld
 from magrounding.single.alfworld.games import shipped_scenes
+from magrounding.teams.actor import Actor, make_expert
+from magrounding.teams.episodes import quotas
+from magrounding.teams.evaluate import ShuffledManuals, play
+from magrounding.teams.loading import load_team
+from magrounding.teams.scripted import random_team
 from magrounding.vector import VectorEnv
 
 GOAL = "goal"

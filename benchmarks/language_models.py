@@ -23,18 +23,18 @@ from magrounding.cli.game_arguments import EvaluationArguments, LanguageModelArg
 from magrounding.envs.make import make_vec
 from magrounding.errors import ConfigurationError, check_choice
 from magrounding.experiment.config import read_config
-from magrounding.experiment.match import Results, play_match
-from magrounding.experiment.progress import Display
 from magrounding.experiment.reports.match import calls_text, check_replies, summaries
-from magrounding.experiment.statistics import Interval
 from magrounding.experiment.tables import HOW_TO_READ, Cell, Table, code, page, percent, with_interval
-from magrounding.play.actor import begin_memory, has_expert
-from magrounding.play.evaluate import REASSIGNED, other_document
-from magrounding.play.language_models.models import read_models
-from magrounding.play.lineup import LLM, ORACLE, RANDOM, Lineup
+from magrounding.extensions.language_models.models import read_models
 from magrounding.pretrained import PREFIX, find_run, pretrained_names
+from magrounding.progress import Display
 from magrounding.registry import EnvEntry, env_entry
+from magrounding.statistics import Interval
 from magrounding.storage import check_place, write_atomic, write_json
+from magrounding.teams.actor import begin_memory, has_expert
+from magrounding.teams.evaluate import REASSIGNED, other_document
+from magrounding.teams.lineup import LLM, ORACLE, RANDOM, Lineup
+from magrounding.teams.match import Results, play_match
 from magrounding.threads import plan_threads, using
 from magrounding.vector import VectorEnv
 

@@ -21,11 +21,11 @@ from typing import Any
 
 from magrounding.cli.command import CommandLine
 from magrounding.errors import ConfigurationError, needed
-from magrounding.experiment.match import play_match
-from magrounding.play.language_models.models import LanguageModel
-from magrounding.play.language_models.player import LanguageModels
-from magrounding.play.lineup import Lineup
+from magrounding.extensions.language_models.models import LanguageModel
+from magrounding.extensions.language_models.player import LanguageModels
 from magrounding.storage import write_json
+from magrounding.teams.lineup import Lineup
+from magrounding.teams.match import play_match
 from magrounding.threads import ThreadPlan, available_cores, using
 
 PROG = "python -m benchmarks.llm_speed"

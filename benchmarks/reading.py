@@ -17,9 +17,13 @@ from statistics import mean, pstdev
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from magrounding.agents.running_text.assumptions import ENGLISH
-from magrounding.agents.running_text.edges import USUAL_SHAPE, Edges, Shape
-from magrounding.agents.running_text.edges_learning import (
+from magrounding.cli.command import CommandLine, items, program
+from magrounding.errors import check_choice
+from magrounding.experiment.config import read_config
+from magrounding.experiment.tables import percent, table
+from magrounding.extensions.running_text.assumptions import ENGLISH
+from magrounding.extensions.running_text.edges import USUAL_SHAPE, Edges, Shape
+from magrounding.extensions.running_text.edges_learning import (
     ENGLISH_RECIPE,
     ENGLISH_STEPS,
     STEPS,
@@ -27,17 +31,13 @@ from magrounding.agents.running_text.edges_learning import (
     Recipe,
     learn_edges,
 )
-from magrounding.cli.command import CommandLine, items, program
-from magrounding.errors import check_choice
-from magrounding.experiment.config import read_config
-from magrounding.experiment.segmenting import ENGLISH_FILE, first_game, renderings_of
-from magrounding.experiment.segmenting import GAMES as MANUALS
-from magrounding.experiment.shared_runs import NAMES, read_by_overlap
-from magrounding.experiment.tables import percent, table
-from magrounding.play.evaluate import OTHER_GAME, REASSIGNED, TRUE_MANUAL, evaluate
-from magrounding.play.loading import load_team
+from magrounding.extensions.running_text.segmenting import ENGLISH_FILE, first_game, renderings_of
+from magrounding.extensions.running_text.segmenting import GAMES as MANUALS
+from magrounding.extensions.running_text.shared_runs import NAMES, read_by_overlap
 from magrounding.pretrained import find_run
 from magrounding.storage import read_json, user_path, write_atomic, write_json
+from magrounding.teams.evaluate import OTHER_GAME, REASSIGNED, TRUE_MANUAL, evaluate
+from magrounding.teams.loading import load_team
 
 PROG = "python -m benchmarks.reading"
 ALL_SETS = "eval", "eval_new", "eval_minimal", "eval_paraphrase", "eval_construction"

@@ -22,15 +22,15 @@ from typing import TYPE_CHECKING, Any
 
 from magrounding.cli.command import CommandLine, program
 from magrounding.errors import CheckpointError, ConfigurationError
-from magrounding.play.owner import RunOwner
-from magrounding.play.run_folder import RunFolder
-from magrounding.play.saved_games import Header, SavedEpisode, read_episodes
-from magrounding.play.web.limits import OncePerKind
-from magrounding.play.web.messages import Refusal
-from magrounding.play.web.participants import Participants
-from magrounding.play.web.records import FILES, read_record
-from magrounding.play.web.study import BETWEEN, Condition, Question, Study, digest_of
+from magrounding.extensions.people.web.limits import OncePerKind
+from magrounding.extensions.people.web.messages import Refusal
+from magrounding.extensions.people.web.participants import Participants
+from magrounding.extensions.people.web.records import FILES, read_record
+from magrounding.extensions.people.web.study import BETWEEN, Condition, Question, Study, digest_of
+from magrounding.owner import RunOwner
+from magrounding.run_folder import RunFolder
 from magrounding.storage import json_text, write_json
+from magrounding.teams.saved_games import Header, SavedEpisode, read_episodes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from os import PathLike
 from typing import TYPE_CHECKING
 
@@ -26,6 +27,7 @@ from magrounding.registry import (
     register_preset,
     register_tracker,
 )
+from magrounding.renamed import Renamed
 from magrounding.simulators.vectorize import vectorize
 from magrounding.version import __version__
 
@@ -33,7 +35,7 @@ if TYPE_CHECKING:
     import torch
 
     from magrounding.experiment.results import RunResults
-    from magrounding.play.team import Team
+    from magrounding.teams.team import Team
 
 __all__ = [
     "AGENTS",
@@ -63,6 +65,7 @@ __all__ = [
 ]
 
 register_builtin()
+sys.meta_path.append(Renamed())
 
 
 def load_run(source: str | PathLike[str]) -> RunResults:
@@ -80,7 +83,7 @@ def load_run(source: str | PathLike[str]) -> RunResults:
 def load_team(
     source: str | PathLike[str], seed: int | None = None, stage: str | None = None, device: str | torch.device = "cpu"
 ) -> Team:
-    """Load trained agents, ready for a single env or a vector env (see `play.loading.load_team`).
+    """Load trained agents, ready for a single env or a vector env (see `teams.loading.load_team`).
 
     Args:
         source: a run folder, "pretrained:<name>", or "hub:<owner>/<name>" of a model hub (extra `hub`).
@@ -88,6 +91,6 @@ def load_team(
         stage: stage after which the weights were saved; the last finished one by default.
         device: device of the networks.
     """
-    from magrounding.play.loading import load_team as load
+    from magrounding.teams.loading import load_team as load
 
     return load(source, seed, stage, device)

@@ -247,7 +247,7 @@ class TrackerEntry:
 
     Attributes:
         id: what `--tracker` takes; its folder within a seed's has this name.
-        tracker: entry point of an `experiment.trackers.Tracker`.
+        tracker: entry point of an `extensions.trackers.Tracker`.
     """
 
     id: str

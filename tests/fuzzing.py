@@ -12,18 +12,18 @@ import numpy as np
 from hypothesis import strategies as st
 
 import magrounding as mg
-from magrounding.adapters import for_tensors
-from magrounding.adapters.nested import nested
 from magrounding.agents.building import make_policy
 from magrounding.envs.gymnasium_vector import make_gymnasium_vec
 from magrounding.envs.single_agent import make_single_agent
-from magrounding.play.actor import has_expert, make_expert
-from magrounding.play.evaluate import ShuffledManuals, evaluate
-from magrounding.play.scripted import RandomTeam
-from magrounding.play.team import mixed_team
+from magrounding.extensions.clients import for_tensors
+from magrounding.extensions.clients.nested import nested
 from magrounding.pretrained import find_run, pretrained_names
 from magrounding.registry import agent_entry, algorithm_entry, env_entry
 from magrounding.simulators.spaces import spec_of
+from magrounding.teams.actor import has_expert, make_expert
+from magrounding.teams.evaluate import ShuffledManuals, evaluate
+from magrounding.teams.scripted import RandomTeam
+from magrounding.teams.team import mixed_team
 from tests.simulators.games import Walk
 
 WORLDS = ("rtfm", "ma_rtfm", "rock_paper_scissors", "messenger", "ma_messenger")

@@ -34,20 +34,20 @@ from rich.console import Console
 from safetensors.numpy import load_file
 
 import magrounding as mg
-from magrounding.agents.guide import Guide, save_guide
-from magrounding.agents.guide.encoder import HashedEncoder
 from magrounding.experiment.config import RunConfig, make_config, read_config
 from magrounding.experiment.curriculum import run_curriculum
 from magrounding.experiment.phase import EvaluationConfig, Phase, Promotion, Ramp
-from magrounding.experiment.progress import Display
-from magrounding.play.evaluate import OTHER_GAME, TRUE_MANUAL, evaluate
+from magrounding.extensions.lge.drrn_learner import DrrnLearnerConfig
+from magrounding.extensions.lge.guide import Guide, save_guide
+from magrounding.extensions.lge.guide.encoder import HashedEncoder
+from magrounding.extensions.lge.learner import LgeLearnerConfig
 from magrounding.pretrained import find_run, pretrained_names
+from magrounding.progress import Display
 from magrounding.registry import PRESETS
+from magrounding.teams.evaluate import OTHER_GAME, TRUE_MANUAL, evaluate
 from magrounding.training.algorithm import AlgorithmConfig
-from magrounding.training.drrn import DrrnLearnerConfig
 from magrounding.training.imitation import ImitationConfig
 from magrounding.training.impala import ImpalaConfig
-from magrounding.training.lge import LgeLearnerConfig
 from magrounding.training.ppo import PPOConfig
 from magrounding.training.qmix import QmixConfig
 from tests.envs import episode_digest

@@ -6,8 +6,8 @@ from torch import nn
 
 import magrounding as mg
 from magrounding.agents.policy import Accepts, Policy, PolicyOutput, mask_logits
-from magrounding.play.player import Player
 from magrounding.spec import CHOICES, EPISODE, SCORE, SCORES, STEP, EnvSpec, Mask, Text, TextChoices
+from magrounding.teams.player import Player
 from magrounding.training.rollout import RolloutWorker
 from tests.text_world import TextWorld
 

@@ -10,9 +10,9 @@ import torch
 from safetensors.torch import save
 
 import magrounding as mg
-from magrounding.play.evaluate import play
-from magrounding.play.scripted import RandomTeam
-from magrounding.play.team import Team
+from magrounding.teams.evaluate import play
+from magrounding.teams.scripted import RandomTeam
+from magrounding.teams.team import Team
 from magrounding.training.ppo import PPOConfig
 from tests.many_choices import SPEC, STEPS, ManyChoices, make_actor, make_reader
 from tests.remote_actor import receive, send

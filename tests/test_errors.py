@@ -6,7 +6,7 @@ import pytest
 
 from magrounding.envs.checks import ConformanceError
 from magrounding.errors import MagroundingError, MissingExtra
-from magrounding.play.web.messages import Refusal
+from magrounding.extensions.people.web.messages import Refusal
 from magrounding.simulators.faults import SimulatorError  # noqa: F401  a kind of error is known once it is imported
 
 MADE = {MissingExtra: ("alfworld", "alfworld"), Refusal: ("lost", "the game is gone"), ConformanceError: ("end", "no")}

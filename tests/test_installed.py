@@ -13,8 +13,8 @@ from urllib.request import urlopen
 
 import pytest
 
-from magrounding.play.actor import make_expert
-from magrounding.play.evaluate import evaluate
+from magrounding.teams.actor import make_expert
+from magrounding.teams.evaluate import evaluate
 from tests.forked import Forked
 from tests.full import in_full
 from tests.wheels import NEEDED, ROOT, bring_kernels, build_wheels, clean_environment, install, run

@@ -49,14 +49,14 @@ LAYERS = (
 
 ENTRIES = {f"magrounding.{name}" for name in ("agents.entries", "endi.entries", "training.entries")} | {
     "magrounding.experiment.presets.entries",
-    "magrounding.experiment.trackers.entries",
+    "magrounding.extensions.trackers.entries",
 }
 """Lists of strings: they may be read from anywhere above what they list, and import nothing but the registry."""
 
 LATE = {
     (
         "magrounding/__init__.py",
-        "magrounding.play.loading",
+        "magrounding.teams.loading",
     ): "torch is imported with the first team, not with the package",
     (
         "magrounding/__init__.py",
@@ -74,7 +74,7 @@ LATE = {
 TORCHLESS = ("envs", "single", "adapters", "simulators", *(name for layer in LAYERS[:4] for name in layer))
 TORCH_LATE = {"magrounding/threads.py"}
 """Sets torch's threads where torch is in use: one place sets all threads."""
-TORCH_CLIENTS = {f"magrounding/adapters/{name}.py" for name in ("benchmarl", "sb3", "torchrl", "word_reader")}
+TORCH_CLIENTS = {f"magrounding/extensions/clients/{name}.py" for name in ("benchmarl", "sb3", "torchrl", "word_reader")}
 """Faces of libraries that bring torch; nothing imports them but programs that use such a library."""
 
 OWN_NETWORKS = {f"magrounding/training/{name}.py" for name in ("qmix", "drrn", "lge")}

@@ -8,8 +8,6 @@ from pathlib import Path
 import pytest
 
 import magrounding as mg
-from magrounding.agents.drrn.pieces import Pieces
-from magrounding.agents.guide import load_guide
 from magrounding.agents.pretrained_language import inspect_model
 from magrounding.envs.messenger.manual import find_corpus
 from magrounding.envs.rtfm.sentences import find_sentences
@@ -17,17 +15,19 @@ from magrounding.errors import ConfigurationError, MagroundingError
 from magrounding.experiment.checkpoint import load_checkpoint
 from magrounding.experiment.config import read_config
 from magrounding.experiment.metrics import read_metrics
-from magrounding.play.demonstrations import Demonstrations
-from magrounding.play.language_models.models import read_models
-from magrounding.play.run_folder import RunFolder
-from magrounding.play.saved_games import read_episodes
-from magrounding.play.script import Script
-from magrounding.play.web.study import Study
+from magrounding.extensions.language_models.models import read_models
+from magrounding.extensions.lge.drrn.pieces import Pieces
+from magrounding.extensions.lge.guide import load_guide
+from magrounding.extensions.people.web.study import Study
 from magrounding.pretrained import find_run
+from magrounding.run_folder import RunFolder
 from magrounding.single.alfworld.games import read_game
 from magrounding.single.scienceworld.trajectories import read_trajectories
+from magrounding.single.script import Script
 from magrounding.single.touchdown.files import read_words
 from magrounding.storage import parse_json, parse_toml, read_bytes, read_json, unpacked, write_json
+from magrounding.teams.saved_games import read_episodes
+from magrounding.training.demonstrations import Demonstrations
 
 
 def sparse(path):

@@ -10,9 +10,9 @@ from typing import Annotated, Any, ClassVar, Literal
 import numpy as np
 import pytest
 
-from magrounding.cli import sweep
 from magrounding.cli.command import BAD_INPUT, CommandLine
 from magrounding.errors import ConfigurationError
+from magrounding.extensions.cluster.cli import sweep
 from magrounding.schema import (
     INFINITE,
     Count,

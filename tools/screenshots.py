@@ -7,8 +7,8 @@ from pathlib import Path
 
 from PIL import Image
 
-from tests.play.web.chromium import browser, find_chromium, open_page
-from tests.play.web.party import party
+from tests.extensions.people.web.chromium import browser, find_chromium, open_page
+from tests.extensions.people.web.party import party
 
 ENDI = "pretrained:ma_rtfm-s5-2agents-endi"
 READER = "pretrained:ma_rtfm-s5-2agents"

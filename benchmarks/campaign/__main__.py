@@ -23,7 +23,7 @@ from magrounding.agents.weights import versions
 from magrounding.cli.command import CommandLine, program
 from magrounding.errors import ConfigurationError, check_choice
 from magrounding.experiment.tables import table
-from magrounding.play.owner import owned
+from magrounding.owner import owned
 from magrounding.storage import json_text, parse_json, read_text, write_atomic, write_json
 
 PROG = "python -m benchmarks.campaign"

@@ -27,8 +27,8 @@ import torch._dynamo  # with the first optimiser
 from magrounding.cli.command import CommandLine
 from magrounding.experiment.config import make_config
 from magrounding.experiment.presets import presets_of
-from magrounding.play.run_folder import METRICS_FILE
 from magrounding.registry import ENVS, is_simulator
+from magrounding.run_folder import METRICS_FILE
 from magrounding.storage import parse_json
 from tests.experiment.tiny_runs import timeless
 

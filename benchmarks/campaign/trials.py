@@ -160,9 +160,11 @@ def studies(draw: random.Random, seed: int, place: Place) -> str:
 
 
 def clients(draw: random.Random, seed: int, place: Place) -> str:
-    """Send hostile messages to a server (tests/play/web/test_hostile_clients.py)."""
+    """Send hostile messages to a server (tests/extensions/people/web/test_hostile_clients.py)."""
     return _pytest(
-        "tests/play/web/test_hostile_clients.py", MAGROUNDING_FUZZ_MESSAGES="600", MAGROUNDING_FUZZ_SEED=str(seed)
+        "tests/extensions/people/web/test_hostile_clients.py",
+        MAGROUNDING_FUZZ_MESSAGES="600",
+        MAGROUNDING_FUZZ_SEED=str(seed),
     )
 
 

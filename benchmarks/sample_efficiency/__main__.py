@@ -30,17 +30,18 @@ from benchmarks.sample_efficiency.comparison import (
 from benchmarks.sample_efficiency.interactive import Chain, Growth, train_chains
 from benchmarks.sample_efficiency.page import PAPER, Demonstrations, Episodes, Level, markdown, plot, to_json
 from benchmarks.sample_efficiency.posterior import TARGET, fit
-from magrounding.cli import sweep, train
+from magrounding.cli import train
 from magrounding.cli.command import REPEATABLE, CommandLine, items, program
 from magrounding.cli.job_arguments import JobsArguments
 from magrounding.cli.train import requested
 from magrounding.errors import CheckpointError, ConfigurationError, check_choice
 from magrounding.experiment.config import REMAINING_STAGES, RunConfig, parse_config, read_config
 from magrounding.experiment.metrics import read_metrics
-from magrounding.experiment.sweep.record import SweepFolder, measured, scores
-from magrounding.play.evaluate import GREEDY
-from magrounding.play.run_folder import RunFolder
+from magrounding.extensions.cluster.cli import sweep
+from magrounding.extensions.cluster.sweep.record import SweepFolder, measured, scores
+from magrounding.run_folder import RunFolder
 from magrounding.storage import read_json, write_atomic, write_json
+from magrounding.teams.evaluate import GREEDY
 
 PROG = "python -m benchmarks.sample_efficiency"
 REFUSED, STOPPED = REPEATABLE, "stopped; the state is saved, and the same command goes on"

@@ -18,16 +18,16 @@ from magrounding.experiment.interrupt import StopRequest
 from magrounding.experiment.jobs.job import Job, Outcome, check_outcomes
 from magrounding.experiment.jobs.runner import run_jobs
 from magrounding.experiment.jobs.seeds import seed_jobs, unfinished
-from magrounding.experiment.progress import Display
 from magrounding.experiment.results import find_results
-from magrounding.experiment.sweep.record import scores
-from magrounding.play.actor import make_expert
-from magrounding.play.demonstrations import Demonstrations
-from magrounding.play.evaluate import GREEDY, play
-from magrounding.play.loading import load_team
-from magrounding.play.recording import RECORDING_SEED, record
-from magrounding.play.run_folder import RunFolder
+from magrounding.extensions.cluster.sweep.record import scores
+from magrounding.progress import Display
+from magrounding.run_folder import RunFolder
+from magrounding.teams.actor import make_expert
+from magrounding.teams.evaluate import GREEDY, play
+from magrounding.teams.loading import load_team
 from magrounding.threads import plan_threads, using
+from magrounding.training.demonstrations import Demonstrations
+from magrounding.training.recording import RECORDING_SEED, record
 from magrounding.vector import VectorEnv
 
 ROWS = 64

@@ -25,11 +25,11 @@ from magrounding.errors import CheckpointError, ConfigurationError, DataNotFound
 from magrounding.experiment.beginning import check_run
 from magrounding.experiment.jobs.job import check_outcomes
 from magrounding.experiment.jobs.runner import run_jobs
-from magrounding.experiment.progress import Display
 from magrounding.experiment.rows import write_rows
-from magrounding.play.evaluate import PLAYS
+from magrounding.progress import Display
 from magrounding.schema import Count
 from magrounding.storage import write_atomic
+from magrounding.teams.evaluate import PLAYS
 from magrounding.vector import check_count
 
 PROG = "python -m benchmarks.tables"

@@ -11,8 +11,8 @@ from magrounding.agents.weights import versions
 from magrounding.errors import CheckpointError
 from magrounding.experiment.checkpoint import load_checkpoint, save_checkpoint
 from magrounding.experiment.config import RunConfig, parse_config
-from magrounding.play.owner import RunOwner
-from magrounding.play.run_folder import RunFolder
+from magrounding.owner import RunOwner
+from magrounding.run_folder import RunFolder
 
 
 def beginning(settings: RunConfig, stages: Sequence[str]) -> RunConfig:

@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from magrounding.agents.guide import load_guide
-from magrounding.agents.guide.metrics import GuideMetrics, evaluate, guide_metrics
-from magrounding.cli import guide as guide_command
 from magrounding.cli.command import CommandLine
 from magrounding.errors import CheckpointError
 from magrounding.experiment.tables import code, page, table
+from magrounding.extensions.lge.cli import guide as guide_command
+from magrounding.extensions.lge.guide import load_guide
+from magrounding.extensions.lge.guide.metrics import GuideMetrics, evaluate, guide_metrics
 from magrounding.single.scienceworld.trajectories import Trajectory, learnable
 from magrounding.storage import write_atomic, write_json
 

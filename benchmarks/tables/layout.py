@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from magrounding.envs.published import PublishedResult, PublishedResults
-from magrounding.play.evaluate import GREEDY
+from magrounding.teams.evaluate import GREEDY
 
 QUICK = {"quick": "quick", "quick_rl": "quick_rl"}
 """`presets` of a row that two CPU cores can fill."""

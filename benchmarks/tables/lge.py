@@ -8,7 +8,7 @@ from pathlib import Path
 
 from benchmarks.tables.layout import Cell, Row, Table, Training
 from magrounding.envs.published import PublishedResult
-from magrounding.experiment.presets.scienceworld import QUICK_TASKS
+from magrounding.extensions.lge.scienceworld_presets import QUICK_TASKS
 from magrounding.single.scienceworld.options import TASKS
 
 GUIDE = "runs/scienceworld/guide"

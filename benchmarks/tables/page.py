@@ -10,13 +10,13 @@ from benchmarks.tables.layout import Cell, Row, Table, Training
 from magrounding.experiment import tables
 from magrounding.experiment.evaluate import PLAYERS
 from magrounding.experiment.plots import plot_comparison
-from magrounding.experiment.progress import duration
 from magrounding.experiment.reports.compare import about_curves, shared_stages
 from magrounding.experiment.results import TEXT, RunResults
 from magrounding.experiment.rows import conditions, learns
-from magrounding.experiment.statistics import Reached, statistics_of
 from magrounding.experiment.tables import AFTER, HOW_TO_READ, TRAINING, code, page, percent, reached, shown, text_of
-from magrounding.play.evaluate import PLAYS, TRUE_MANUAL
+from magrounding.progress import duration
+from magrounding.statistics import Reached, statistics_of
+from magrounding.teams.evaluate import PLAYS, TRUE_MANUAL
 
 NOT_RUN = "not run"
 

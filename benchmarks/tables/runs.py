@@ -11,13 +11,13 @@ from pathlib import Path
 from benchmarks.tables.branch import beginning, branch
 from benchmarks.tables.layout import Row, Table, Training
 from benchmarks.tables.lge import guide_of
-from magrounding.agents.guide import guide_digest
 from magrounding.errors import CheckpointError
 from magrounding.experiment.config import RunConfig, make_config, read_config
 from magrounding.experiment.curriculum import run_curriculum
 from magrounding.experiment.results import RunResults, over_seeds, read_results
-from magrounding.play.run_folder import RunFolder
+from magrounding.extensions.lge.guide import guide_digest
 from magrounding.registry import env_entry
+from magrounding.run_folder import RunFolder
 
 
 @dataclass(frozen=True)

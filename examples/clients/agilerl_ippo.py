@@ -20,8 +20,8 @@ from agilerl.modules.dummy import DummyEvolvable
 from agilerl.networks import StochasticActor, ValueNetwork
 
 import magrounding as mg
-from magrounding.adapters.agilerl import BatchedVecEnv
-from magrounding.adapters.word_reader import WordReader
+from magrounding.extensions.clients.agilerl import BatchedVecEnv
+from magrounding.extensions.clients.word_reader import WordReader
 
 OPTIONS = {"stage": "s1", "agents": 2, "max_cycles": 80}
 GAMES, STEPS = 64, 32

@@ -22,9 +22,9 @@ from torch import nn
 from torchrl.envs.utils import ExplorationType, set_exploration_type
 
 import magrounding as mg
-from magrounding.adapters.benchmarl import GroundedTask
-from magrounding.adapters.torchrl import BatchedEnv
-from magrounding.adapters.word_reader import WordReader
+from magrounding.extensions.clients.benchmarl import GroundedTask
+from magrounding.extensions.clients.torchrl import BatchedEnv
+from magrounding.extensions.clients.word_reader import WordReader
 
 OPTIONS = {"stage": "s1", "agents": 2, "max_cycles": 80}
 GAMES, STEPS = 64, 32

@@ -18,7 +18,7 @@ from sb3_contrib.common.maskable.utils import get_action_masks
 from stable_baselines3.common.vec_env import DummyVecEnv
 
 import magrounding as mg
-from magrounding.adapters.sb3 import WordExtractor
+from magrounding.extensions.clients.sb3 import WordExtractor
 
 OPTIONS: dict[str, Any] = {"task": "simple_stationary", "max_cycles": 80}
 NUM_ENVS = 64

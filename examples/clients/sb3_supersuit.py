@@ -16,8 +16,8 @@ import torch
 from stable_baselines3 import PPO
 
 import magrounding as mg
-from magrounding.adapters.sb3 import WordExtractor
-from magrounding.adapters.tensors import for_tensors
+from magrounding.extensions.clients.sb3 import WordExtractor
+from magrounding.extensions.clients.tensors import for_tensors
 
 NUM_GAMES = 32
 

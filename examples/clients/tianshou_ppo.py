@@ -25,8 +25,8 @@ from tianshou.trainer import OnPolicyTrainerParams
 from torch import nn
 
 import magrounding as mg
-from magrounding.adapters.nested import nested
-from magrounding.adapters.word_reader import WordReader
+from magrounding.extensions.clients.nested import nested
+from magrounding.extensions.clients.word_reader import WordReader
 
 OPTIONS: dict[str, Any] = {"task": "simple_stationary", "max_cycles": 80}
 NUM_ENVS = 64

@@ -20,9 +20,9 @@ from torchrl.objectives import ClipPPOLoss
 from torchrl.objectives.value import GAE
 
 import magrounding as mg
-from magrounding.adapters import for_tensors
-from magrounding.adapters.torchrl import BatchedEnv
-from magrounding.adapters.word_reader import WordReader
+from magrounding.extensions.clients import for_tensors
+from magrounding.extensions.clients.torchrl import BatchedEnv
+from magrounding.extensions.clients.word_reader import WordReader
 
 OPTIONS = {"stage": "s1", "agents": 2, "max_cycles": 80}
 SEEN, MASK, ACTION = ("agent", "observation"), ("agent", "action_mask"), ("agent", "action")

@@ -8,7 +8,7 @@ from pathlib import Path
 from magrounding.cli.command import CommandLine, distinct_names
 from magrounding.experiment.reports.compare import comparison, numbers, plot
 from magrounding.experiment.results import read_results
-from magrounding.play.owner import owned
+from magrounding.owner import owned
 from magrounding.storage import write_atomic
 
 COMPARISON_FILE = "comparison.md"

@@ -15,18 +15,18 @@ from magrounding.cli.options import Paths, assignments, choose_workers, names_of
 from magrounding.errors import ConfigurationError, check_choice
 from magrounding.experiment.config import read_config
 from magrounding.experiment.cross_play import cross_play, seed_pairs
-from magrounding.experiment.progress import Display
 from magrounding.experiment.reports.zero_shot import plot_zero_shot, tables, to_json, zero_shot_report
 from magrounding.experiment.rows import learns, summary_rows, write_rows
 from magrounding.experiment.stage import resolve_device
 from magrounding.experiment.tables import say
 from magrounding.experiment.zero_shot import EvaluatedRun, ZeroShot, open_runs, zero_shot
-from magrounding.play.evaluate import PLAYS
-from magrounding.play.lineup import CALLS_FILE, Lineup, keep_calls
-from magrounding.play.owner import owned
+from magrounding.owner import owned
 from magrounding.pretrained import PREFIX, find_run
+from magrounding.progress import Display
 from magrounding.schema import Count
 from magrounding.storage import check_place, write_atomic, write_json
+from magrounding.teams.evaluate import PLAYS
+from magrounding.teams.lineup import CALLS_FILE, Lineup, keep_calls
 from magrounding.threads import plan_threads, using
 
 NAME = "zero_shot"

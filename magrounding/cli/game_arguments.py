@@ -17,9 +17,9 @@ from msgspec import Meta
 from magrounding.cli.options import Paths, assignments, parse_env_options
 from magrounding.envs.make import Game
 from magrounding.errors import ConfigurationError, check_choice
-from magrounding.play.evaluate import GREEDY, PLAYS
 from magrounding.registry import PLAYERS, EnvEntry, env_entry, load
 from magrounding.schema import Count, Natural
+from magrounding.teams.evaluate import GREEDY, PLAYS
 
 _LLM = "llm"
 """Kind of the players that language models are."""
@@ -122,7 +122,7 @@ class LanguageModelArguments:
     """Calls of language models under way at once, at most."""
 
     def language_models(self, *, ask_facts: bool = False) -> Any:
-        """Return what players may name (`play.lineup.AskedPlayers`), a context; ConfigurationError for a file of none.
+        """Return what players may name (`teams.lineup.AskedPlayers`), a context; ConfigurationError for a file of none.
 
         Without the extension that has them, it is an empty context.
         """

@@ -16,14 +16,14 @@ from magrounding.cli.game_arguments import (
 )
 from magrounding.cli.options import Paths, choose_workers, first_seed
 from magrounding.errors import ConfigurationError
-from magrounding.experiment.match import MATCH_SEED, play_match
-from magrounding.experiment.progress import Display
 from magrounding.experiment.reports.match import check_replies, match_report, plot_match, to_json
 from magrounding.experiment.rows import match_rows, write_rows
 from magrounding.experiment.tables import say
-from magrounding.play.lineup import Lineup
+from magrounding.progress import Display
 from magrounding.schema import Count, Natural
 from magrounding.storage import check_place, write_atomic, write_json
+from magrounding.teams.lineup import Lineup
+from magrounding.teams.match import MATCH_SEED, play_match
 from magrounding.threads import plan_threads, using
 
 NAME = "match"

@@ -18,17 +18,17 @@ from magrounding.errors import CheckpointError, ConfigurationError, MagroundingE
 from magrounding.experiment.config import RunConfig
 from magrounding.experiment.reports.card import CARD_FILE, model_card
 from magrounding.experiment.results import RunResults, read_results
-from magrounding.experiment.statistics import Reached
 from magrounding.experiment.tables import AFTER
-from magrounding.play.evaluate import TRUE_MANUAL
-from magrounding.play.film import GIF, PNG, film
-from magrounding.play.loading import load_team
-from magrounding.play.owner import owned
-from magrounding.play.run_folder import RunFolder
-from magrounding.play.team import Team
+from magrounding.owner import owned
 from magrounding.pretrained import ABOUT_FILE, own_folder, pretrained_names
 from magrounding.pretrained.hub import HUB, check_repository, client, upload_team
+from magrounding.run_folder import RunFolder
+from magrounding.statistics import Reached
 from magrounding.storage import check_place, write_atomic, write_folder, write_json
+from magrounding.teams.evaluate import TRUE_MANUAL
+from magrounding.teams.film import GIF, PNG, film
+from magrounding.teams.loading import load_team
+from magrounding.teams.team import Team
 from magrounding.threads import ThreadPlan, using
 from magrounding.training.algorithm import IMITATE
 

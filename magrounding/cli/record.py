@@ -12,17 +12,17 @@ from magrounding.cli.options import Paths, choose_workers, first_seed
 from magrounding.envs.make import make_vec
 from magrounding.errors import CheckpointError, ConfigurationError, check_choice
 from magrounding.experiment.config import RunConfig, read_config
-from magrounding.experiment.progress import Display
-from magrounding.play.actor import make_expert
-from magrounding.play.demonstrations import Demonstrations
-from magrounding.play.loading import load_team
-from magrounding.play.owner import new_file
-from magrounding.play.recording import RECORDING_SEED, record
-from magrounding.play.saved_games import ReplayActor, read_episodes, replayed
+from magrounding.owner import new_file
 from magrounding.pretrained import find_run
+from magrounding.progress import Display
 from magrounding.registry import service
 from magrounding.storage import user_path
+from magrounding.teams.actor import make_expert
+from magrounding.teams.loading import load_team
+from magrounding.teams.saved_games import ReplayActor, read_episodes, replayed
 from magrounding.threads import plan_threads, using
+from magrounding.training.demonstrations import Demonstrations
+from magrounding.training.recording import RECORDING_SEED, record
 
 ROWS = 256
 """Episodes that a program plays at once; of a simulator, as many as an evaluation of it has."""

@@ -15,12 +15,12 @@ from magrounding.cli.command import CommandLine
 from magrounding.cli.game_arguments import QuietArguments
 from magrounding.envs.make import Game
 from magrounding.errors import ConfigurationError, check_choice
-from magrounding.experiment.progress import Display
-from magrounding.play.film import ENDINGS, film, page, picture_of
-from magrounding.play.saved_games import Header, SavedEpisode, actions_of, read_episodes, replayed
+from magrounding.progress import Display
 from magrounding.registry import is_simulator
 from magrounding.schema import Count, Natural
 from magrounding.storage import check_place, write_atomic
+from magrounding.teams.film import ENDINGS, film, page, picture_of
+from magrounding.teams.saved_games import Header, SavedEpisode, actions_of, read_episodes, replayed
 from magrounding.threads import ThreadPlan, using
 
 PAGE = ".html"

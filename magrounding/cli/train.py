@@ -37,15 +37,15 @@ from magrounding.experiment.jobs.seeds import seed_jobs
 from magrounding.experiment.phase import NotLearnt
 from magrounding.experiment.plan import Segment
 from magrounding.experiment.presets import default_preset
-from magrounding.experiment.progress import Display
 from magrounding.experiment.reports.run import outcome_table, plan_table
 from magrounding.experiment.results import RunResults, find_results
 from magrounding.experiment.stage import StageSession
 from magrounding.experiment.tables import say
-from magrounding.play.demonstrations import digests
-from magrounding.play.run_folder import RunFolder
+from magrounding.progress import Display
+from magrounding.run_folder import RunFolder
 from magrounding.schema import diff, dump, options_of
 from magrounding.threads import plan_threads, using
+from magrounding.training.demonstrations import digests
 
 LONG = 10_000_000
 """Environment steps from which on a person is asked before a run begins."""

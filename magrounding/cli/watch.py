@@ -18,17 +18,17 @@ from magrounding.cli.options import Paths, assignments, parse_env_options
 from magrounding.cli.replay import actions_in_words, check_number, ending, render_mode, show_film
 from magrounding.errors import ConfigurationError, check_choice
 from magrounding.experiment.config import read_config
-from magrounding.play.film import ENDINGS, beside_words, picture_of
-from magrounding.play.lineup import RUN, Lineup, PlayerSpec
-from magrounding.play.loading import load_team
-from magrounding.play.saved_games import SavedLineup, read_episodes
-from magrounding.play.session import MANUAL, Session
-from magrounding.play.team import Team, TeamMemory
 from magrounding.pretrained import PREFIX, find_run
 from magrounding.registry import service
 from magrounding.schema import Count, Natural
 from magrounding.spec import FixedActions
 from magrounding.storage import check_place
+from magrounding.teams.film import ENDINGS, beside_words, picture_of
+from magrounding.teams.lineup import RUN, Lineup, PlayerSpec
+from magrounding.teams.loading import load_team
+from magrounding.teams.saved_games import SavedLineup, read_episodes
+from magrounding.teams.session import MANUAL, Session
+from magrounding.teams.team import Team, TeamMemory
 from magrounding.threads import ThreadPlan, using
 
 if TYPE_CHECKING:

@@ -14,15 +14,15 @@ from magrounding.errors import CheckpointError, ConfigurationError, check_choice
 from magrounding.experiment.config import RunConfig, parse_config, read_config
 from magrounding.experiment.plan import Plan, Segment
 from magrounding.experiment.results import TEXT
-from magrounding.play.actor import check_oracle, has_expert, make_expert
-from magrounding.play.demonstrations import find_demonstrations
-from magrounding.play.loading import load_team
-from magrounding.play.recording import check_texts
-from magrounding.play.run_folder import RunFolder
 from magrounding.pretrained import find_run
 from magrounding.registry import algorithm_entry, is_simulator
+from magrounding.run_folder import RunFolder
 from magrounding.spec import EnvSpec
+from magrounding.teams.actor import check_oracle, has_expert, make_expert
+from magrounding.teams.loading import load_team
 from magrounding.training.algorithm import Teaching
+from magrounding.training.demonstrations import find_demonstrations
+from magrounding.training.recording import check_texts
 
 PARTS = "parts"
 """Entry of `config.json`: into how many parts minibatches are divided, which decides the last bits of sums."""

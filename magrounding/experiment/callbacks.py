@@ -8,16 +8,16 @@ from collections.abc import Mapping
 from itertools import chain
 from typing import Any, cast
 
-from magrounding.agents.gradient_step import can_be_learnt_from
 from magrounding.envs.vector import WorldVectorEnv
 from magrounding.errors import Diverged
 from magrounding.experiment.checkpoint import Position
 from magrounding.experiment.phase import Phase
 from magrounding.experiment.plan import Plan, Segment
-from magrounding.experiment.progress import Display
 from magrounding.experiment.stage import StageSession
-from magrounding.play.run_folder import RunFolder
+from magrounding.progress import Display
 from magrounding.registry import PREPARATIONS, agent_entry, load
+from magrounding.run_folder import RunFolder
+from magrounding.training.gradient_step import can_be_learnt_from
 
 
 class RunState:

@@ -26,9 +26,9 @@ from magrounding.errors import CheckpointError, Diverged
 from magrounding.experiment.config import RunConfig
 from magrounding.experiment.stage import StageSession
 from magrounding.machine import machine_memory
-from magrounding.play.player import Player
-from magrounding.play.run_folder import SeedFolder
+from magrounding.run_folder import SeedFolder
 from magrounding.storage import json_text, parse_json, require_bytes, write_atomic
+from magrounding.teams.player import Player
 from magrounding.training.clock import TRAINING
 from magrounding.training.learner import Learner
 from magrounding.training.prefixes import under

@@ -25,9 +25,9 @@ from magrounding.envs.make import make_vec
 from magrounding.envs.vector import WorldVectorEnv
 from magrounding.experiment.callbacks import Callback, RunState
 from magrounding.experiment.stage import StageSession
-from magrounding.play.actor import make_expert
-from magrounding.play.player import Player, shown_to
 from magrounding.spec import EnvSpec
+from magrounding.teams.actor import make_expert
+from magrounding.teams.player import Player, shown_to
 from magrounding.threads import available_cores
 from magrounding.vector import Observation
 

@@ -16,8 +16,8 @@ from magrounding.errors import CheckpointError, ConfigurationError, Registration
 from magrounding.experiment.phase import EvaluationConfig, Gate, Phase
 from magrounding.experiment.plan import Plan, make_plan
 from magrounding.experiment.presets import find_preset
-from magrounding.play.run_folder import RunFolder
 from magrounding.registry import ENVS, EnvEntry, agent_entry, env_entry
+from magrounding.run_folder import RunFolder
 from magrounding.schema import Natural, NonNegative, OneOf, Options, Positive, Share, load, options_of
 from magrounding.storage import digest
 from magrounding.training.algorithm import AlgorithmConfig

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from magrounding.errors import ConfigurationError
 from magrounding.experiment.evaluate import Line
 from magrounding.experiment.zero_shot import EvaluatedRun, Result
-from magrounding.play.evaluate import FAULTS
-from magrounding.play.team import Team, mixed_team
+from magrounding.teams.evaluate import FAULTS
+from magrounding.teams.team import Team, mixed_team
 
 
 def seed_pairs(one: EvaluatedRun, other: EvaluatedRun) -> list[tuple[int, int]]:

@@ -16,13 +16,13 @@ from magrounding.experiment.callbacks import Callback
 from magrounding.experiment.config import RunConfig
 from magrounding.experiment.interrupt import StopRequest
 from magrounding.experiment.phase import NotLearnt
-from magrounding.experiment.progress import Display
 from magrounding.experiment.reports.run import write_report
 from magrounding.experiment.seed_run import SeedRun
 from magrounding.experiment.stage import resolve_device
-from magrounding.play.owner import RunOwner
-from magrounding.play.run_folder import RunFolder, entry_of
+from magrounding.owner import RunOwner
+from magrounding.progress import Display
 from magrounding.registry import SERVICES, service
+from magrounding.run_folder import RunFolder, entry_of
 from magrounding.schema import Count
 from magrounding.threads import plan_threads, using
 

@@ -14,11 +14,14 @@ from magrounding.envs.make import Game
 from magrounding.errors import Unplayable
 from magrounding.experiment.interrupt import StopRequest
 from magrounding.experiment.plan import Plan
-from magrounding.experiment.progress import Display
 from magrounding.experiment.stage import StageSession
 from magrounding.experiment.tables import AFTER, WITHIN
-from magrounding.play.actor import Actor, NoReply, has_expert, make_expert
-from magrounding.play.evaluate import (
+from magrounding.progress import Display
+from magrounding.registry import env_entry
+from magrounding.run_folder import RunFolder
+from magrounding.spec import EnvSpec, TextChoices
+from magrounding.teams.actor import Actor, NoReply, has_expert, make_expert
+from magrounding.teams.evaluate import (
     GREEDY,
     PLAYS,
     REASSIGNED,
@@ -28,12 +31,9 @@ from magrounding.play.evaluate import (
     Evaluation,
     evaluate,
 )
-from magrounding.play.lineup import ORACLE, OVERLAP, RANDOM, Lineup
-from magrounding.play.run_folder import RunFolder
-from magrounding.play.scripted import OverlapTeam, random_team
-from magrounding.play.team import Team
-from magrounding.registry import env_entry
-from magrounding.spec import EnvSpec, TextChoices
+from magrounding.teams.lineup import ORACLE, OVERLAP, RANDOM, Lineup
+from magrounding.teams.scripted import OverlapTeam, random_team
+from magrounding.teams.team import Team
 from magrounding.threads import active_plan
 from magrounding.vector import VectorEnv
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from magrounding.errors import CheckpointError
-from magrounding.play.run_folder import SeedFolder
+from magrounding.run_folder import SeedFolder
 from magrounding.storage import LINES, json_text, naming, parse_json, require_bytes
 
 CHECK = "check"

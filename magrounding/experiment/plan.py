@@ -12,9 +12,9 @@ from magrounding.agents.remapping import reads_any_words
 from magrounding.envs.make import Game
 from magrounding.errors import ConfigurationError, check_choice
 from magrounding.experiment.phase import Phase
-from magrounding.play.evaluate import OTHER_GAME, REASSIGNED
 from magrounding.registry import EnvEntry, agent_entry, algorithm_entry
 from magrounding.spec import SCORE
+from magrounding.teams.evaluate import OTHER_GAME, REASSIGNED
 from magrounding.training.algorithm import IMITATE, Teaching
 
 if TYPE_CHECKING:

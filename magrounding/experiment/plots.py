@@ -11,8 +11,8 @@ import numpy as np
 from magrounding.experiment.plan import Stage
 from magrounding.experiment.results import RunResults
 from magrounding.experiment.tables import AFTER, END, TRAINING, WITHIN
-from magrounding.play.evaluate import TRUE_MANUAL
-from magrounding.play.lineup import ORACLE, RANDOM
+from magrounding.teams.evaluate import TRUE_MANUAL
+from magrounding.teams.lineup import ORACLE, RANDOM
 from magrounding.training.algorithm import IMITATE
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from magrounding.experiment.statistics import Interval
+    from magrounding.statistics import Interval
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 """Colours that colour-blind eyes distinguish too (Okabe and Ito)."""

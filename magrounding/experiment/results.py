@@ -15,11 +15,11 @@ from magrounding.errors import CheckpointError
 from magrounding.experiment.config import RunConfig, parse_config
 from magrounding.experiment.metrics import read_metrics
 from magrounding.experiment.plan import Plan
-from magrounding.experiment.statistics import Statistics
 from magrounding.experiment.tables import AFTER, END, TEAM, Row, Summary, data_frame, tidy
-from magrounding.play.evaluate import PLAYS, TRUE_MANUAL
-from magrounding.play.run_folder import RunFolder
 from magrounding.registry import load
+from magrounding.run_folder import RunFolder
+from magrounding.statistics import Statistics
+from magrounding.teams.evaluate import PLAYS, TRUE_MANUAL
 
 TEXT = "text"
 """Entry of `config.json`: the source of the sentences that the run read, where its world has one (`EnvSpec.source`)."""

@@ -15,13 +15,13 @@ from typing import Any
 from magrounding.agents.policy import REASONS
 from magrounding.agents.weights import versions
 from magrounding.experiment.config import RunConfig
-from magrounding.experiment.match import Results
 from magrounding.experiment.plan import Segment
 from magrounding.experiment.results import TEXT, RunResults
-from magrounding.experiment.statistics import mean_interval
 from magrounding.experiment.tables import NUMBERS, Summary
 from magrounding.registry import is_simulator
+from magrounding.statistics import mean_interval
 from magrounding.storage import json_text, write_atomic
+from magrounding.teams.match import Results
 
 ENDING = ".rows.json"
 """Ends the name of a file of rows, which is its report's otherwise."""

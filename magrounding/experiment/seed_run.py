@@ -35,10 +35,10 @@ from magrounding.experiment.interrupt import StopRequest
 from magrounding.experiment.metrics import MetricsLog
 from magrounding.experiment.phase import NotLearnt
 from magrounding.experiment.plan import Plan
-from magrounding.experiment.progress import Display, duration
 from magrounding.experiment.stage import StageSession
-from magrounding.play.evaluate import REASSIGNED, TRUE_MANUAL
-from magrounding.play.run_folder import RunFolder
+from magrounding.progress import Display, duration
+from magrounding.run_folder import RunFolder
+from magrounding.teams.evaluate import REASSIGNED, TRUE_MANUAL
 from magrounding.training.clock import Clock
 from magrounding.training.prefixes import prefixed, under
 from magrounding.training.rollout import FinishedEpisodes

@@ -14,17 +14,17 @@ from magrounding.agents.building import build_policy, freeze
 from magrounding.agents.own_defaults import own_defaults
 from magrounding.errors import ConfigurationError, check_choice
 from magrounding.experiment.plan import Segment
-from magrounding.experiment.progress import Display
-from magrounding.play.actor import make_expert
-from magrounding.play.demonstrations import Demonstrations, find_demonstrations
-from magrounding.play.player import Player
-from magrounding.play.recording import RECORDING_SEED, record
-from magrounding.play.run_folder import SeedFolder
+from magrounding.progress import Display
+from magrounding.run_folder import SeedFolder
+from magrounding.teams.actor import make_expert
+from magrounding.teams.player import Player
 from magrounding.threads import active_plan, map_agents
 from magrounding.training.algorithm import Teaching
 from magrounding.training.clock import Clock
 from magrounding.training.demonstration_source import DemonstrationSource
+from magrounding.training.demonstrations import Demonstrations, find_demonstrations
 from magrounding.training.ppo import PPOConfig
+from magrounding.training.recording import RECORDING_SEED, record
 from magrounding.training.rollout import FinishedEpisodes, Rollout, RolloutWorker
 from magrounding.training.teacher import Teacher
 

@@ -19,7 +19,7 @@ from rich.console import Console
 from rich.text import Text
 
 from magrounding.envs.published import PublishedResult
-from magrounding.experiment.statistics import SHARES_OF_GAMES, Interval, Reached, Statistics, statistics_of
+from magrounding.statistics import SHARES_OF_GAMES, Interval, Reached, Statistics, statistics_of
 
 TRAINING, WITHIN, AFTER, END = "training", "within", "after", "end"
 """Moments of a measurement: on training games, within a phase, after it; END is what the whole phase took."""

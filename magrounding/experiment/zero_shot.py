@@ -17,14 +17,14 @@ from magrounding.errors import ConfigurationError, Unplayable, check_choice
 from magrounding.experiment.config import RunConfig, read_config
 from magrounding.experiment.evaluate import Line, play_baselines, why
 from magrounding.experiment.plan import Plan
-from magrounding.experiment.progress import Display
 from magrounding.experiment.results import published_tables
 from magrounding.experiment.tables import Row, Summary, data_frame, tidy
-from magrounding.play.evaluate import GREEDY, PLAYS, REPORT_SEED, TRUE_MANUAL, evaluate
-from magrounding.play.lineup import Lineup
-from magrounding.play.loading import load_team
-from magrounding.play.run_folder import RunFolder
-from magrounding.play.team import Team
+from magrounding.progress import Display
+from magrounding.run_folder import RunFolder
+from magrounding.teams.evaluate import GREEDY, PLAYS, REPORT_SEED, TRUE_MANUAL, evaluate
+from magrounding.teams.lineup import Lineup
+from magrounding.teams.loading import load_team
+from magrounding.teams.team import Team
 
 
 @dataclass(frozen=True)

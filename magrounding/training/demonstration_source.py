@@ -9,9 +9,9 @@ import numpy as np
 import torch
 
 from magrounding.agents.policy import LABELS, OTHERS
-from magrounding.play.demonstrations import Demonstrations
-from magrounding.play.player import Player
+from magrounding.teams.player import Player
 from magrounding.training.clock import Clock
+from magrounding.training.demonstrations import Demonstrations
 from magrounding.training.rollout import FinishedEpisodes, Rollout, others_of, share_rewards
 from magrounding.training.trajectory import Texts, Trajectory, Truncations
 

@@ -16,13 +16,13 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from magrounding.agents.gradient_step import gradient_step
 from magrounding.agents.own_defaults import own_defaults
 from magrounding.agents.policy import CONTRAST, Auxiliary, Batch, Policy, Reading, evaluating
 from magrounding.agents.transfer import as_floats, upload
 from magrounding.schema import Count, NonNegative, Share
 from magrounding.threads import GAMES_PER_PART, active_plan, map_parts
 from magrounding.training.algorithm import AlgorithmConfig, AtLeastOne
+from magrounding.training.gradient_step import gradient_step
 from magrounding.training.trajectory import Minibatch, Returns, SentTrajectory, Steps, Trajectory, gae
 
 Config = TypeVar("Config", bound=AlgorithmConfig)
@@ -192,7 +192,7 @@ class Learner(ABC, Generic[Config]):
     def gradient_step(self, losses: Sequence[Callable[[], Loss]]) -> list[dict[str, Tensor]]:
         """Take a gradient step on a sum of losses; return their logs, and the gradient's norm, which is clipped.
 
-        Every step of a learner goes through here: one that is not finite is refused (`agents.gradient_step`).
+        Every step of a learner goes through here: one that is not finite is refused (`training.gradient_step`).
         """
         loss, logs = self.differentiate(losses)
         norm = gradient_step(self.optimizer, loss, getattr(self.config, "clip_gradient", 0.0))

@@ -15,7 +15,7 @@ from magrounding.agents.policy import OTHERS, REASONS, STATE, Pass, PolicyOutput
 from magrounding.brief import brief
 from magrounding.capabilities import HasSnapshots, HasState, find_capability, find_halves, require_capability
 from magrounding.errors import ConfigurationError
-from magrounding.play.player import Player, Shown, look, shown_to, take
+from magrounding.teams.player import Player, Shown, look, shown_to, take
 from magrounding.texts import TextRecorder
 from magrounding.threads import map_agents
 from magrounding.training.clock import Clock

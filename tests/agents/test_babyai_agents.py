@@ -9,10 +9,10 @@ import torch
 import magrounding as mg
 from magrounding.agents.building import make_policy
 from magrounding.agents.policy import Batch, Reading, evaluating
-from magrounding.play.player import Player, shown_to
-from magrounding.play.team import Team
 from magrounding.single.babyai import BabyAI
 from magrounding.single.babyai.words import CODE_TO_WORDS, mission_ids, raw_image
+from magrounding.teams.player import Player, shown_to
+from magrounding.teams.team import Team
 
 SPEC = BabyAI().describe()
 STEPS, GAMES = 5, 4

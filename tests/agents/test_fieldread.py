@@ -5,8 +5,8 @@ import pytest
 
 from magrounding.agents.building import make_policy
 from magrounding.experiment.presets.general import fitting_agent
-from magrounding.play.player import Player, shown_to
 from magrounding.spec import EPISODE, Directions, EnvSpec, Field, FixedActions, Grid, Mask, Text, TextChoices
+from magrounding.teams.player import Player, shown_to
 
 WORDS = ("<pad>", *"abcdefghi")
 MASK = Mask("action_mask", (3,))

@@ -10,7 +10,7 @@ from magrounding.agents.building import make_policy
 from magrounding.agents.document_policy import Inputs
 from magrounding.agents.matching import Matching
 from magrounding.errors import ConfigurationError
-from magrounding.play.player import Player, shown_to
+from magrounding.teams.player import Player, shown_to
 from tests.agents.samples import NARROW_SIR, make_spec
 from tests.agents.test_reasoning import NARROW
 

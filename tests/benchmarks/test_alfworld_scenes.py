@@ -6,10 +6,10 @@ import torch
 
 from benchmarks import alfworld_scenes
 from magrounding.agents.building import make_policy
-from magrounding.play.team import Team
 from magrounding.single.alfworld import ALFWorld
 from magrounding.single.alfworld.env import ALFWorldEnv
 from magrounding.single.alfworld.games import shipped_scenes
+from magrounding.teams.team import Team
 
 SCENES = 5
 

@@ -14,8 +14,8 @@ from magrounding.cli import train
 from magrounding.errors import ConfigurationError
 from magrounding.experiment.config import make_config
 from magrounding.experiment.presets import find_preset
-from magrounding.play.owner import RunOwner
-from magrounding.play.run_folder import RunFolder
+from magrounding.owner import RunOwner
+from magrounding.run_folder import RunFolder
 from magrounding.storage import write_json
 from tests.experiment.tiny_runs import IMITATION, LEARNER, phases_of, tiny_settings
 

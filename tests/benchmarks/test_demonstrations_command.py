@@ -17,11 +17,11 @@ from magrounding.cli import record as command
 from magrounding.cli import train
 from magrounding.cli.command import CommandLine
 from magrounding.envs.make import make_vec
-from magrounding.play.actor import make_expert
-from magrounding.play.demonstrations import Demonstrations, digests, find_demonstrations
-from magrounding.play.recording import RECORDING_SEED, record
-from magrounding.play.team import Team
 from magrounding.storage import write_json
+from magrounding.teams.actor import make_expert
+from magrounding.teams.team import Team
+from magrounding.training.demonstrations import Demonstrations, digests, find_demonstrations
+from magrounding.training.recording import RECORDING_SEED, record
 from tests.experiment.tiny_runs import IMITATION, TINY, phases_of, tiny_settings
 
 ROOT = Path(__file__).parents[2]

@@ -12,8 +12,8 @@ from magrounding.envs.make import Game
 from magrounding.errors import ConfigurationError
 from magrounding.experiment.config import read_config
 from magrounding.experiment.tables import percent
-from magrounding.play.loading import load_team
 from magrounding.storage import read_json
+from magrounding.teams.loading import load_team
 from tests.experiment.tiny_runs import tiny_run
 
 

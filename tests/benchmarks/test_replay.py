@@ -7,10 +7,10 @@ import pytest
 
 from magrounding.cli import record, replay
 from magrounding.cli.command import CommandLine
-from magrounding.experiment.match import play_match
-from magrounding.play.demonstrations import Demonstrations
-from magrounding.play.lineup import Lineup
-from magrounding.play.saved_games import read_episodes
+from magrounding.teams.lineup import Lineup
+from magrounding.teams.match import play_match
+from magrounding.teams.saved_games import read_episodes
+from magrounding.training.demonstrations import Demonstrations
 
 S1 = {"stage": "s1", "agents": 2, "max_cycles": 6}
 

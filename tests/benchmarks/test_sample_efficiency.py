@@ -21,16 +21,17 @@ from benchmarks.sample_efficiency.comparison import (
 from benchmarks.sample_efficiency.interactive import Chain, Growth, failed_missions, first_mission
 from benchmarks.sample_efficiency.page import PAPER, Demonstrations, Episodes, markdown
 from benchmarks.sample_efficiency.posterior import fit
-from magrounding.cli import sweep, train
+from magrounding.cli import train
 from magrounding.cli.train import requested
 from magrounding.experiment.config import read_config
 from magrounding.experiment.metrics import MetricsLog
-from magrounding.experiment.sweep.record import GRID, Point, Sweep, SweepFolder, measured
-from magrounding.play.demonstrations import Demonstrations as Demonstrated
-from magrounding.play.evaluate import REPORT_SEED, SELECTION_SEED
-from magrounding.play.recording import RECORDING_SEED
+from magrounding.extensions.cluster.cli import sweep
+from magrounding.extensions.cluster.sweep.record import GRID, Point, Sweep, SweepFolder, measured
 from magrounding.registry import env_entry
 from magrounding.storage import read_json
+from magrounding.teams.evaluate import REPORT_SEED, SELECTION_SEED
+from magrounding.training.demonstrations import Demonstrations as Demonstrated
+from magrounding.training.recording import RECORDING_SEED
 from tests.full import in_the_full_suite
 
 NUMBERS = [125 * 2 ** (k / 2) for k in range(11)]

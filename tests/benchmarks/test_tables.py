@@ -14,13 +14,13 @@ from benchmarks.tables.lge import GUIDE, with_guide
 from benchmarks.tables.messenger import with_corpus
 from benchmarks.tables.runs import Job, jobs_of
 from benchmarks.tables.silg import SILG
-from magrounding.agents.guide import Guide, save_guide
-from magrounding.agents.guide.encoder import HashedEncoder
 from magrounding.envs.published import PublishedResult
 from magrounding.experiment import evaluate as evaluation
 from magrounding.experiment.curriculum import run_curriculum
-from magrounding.play.scripted import RandomTeam
+from magrounding.extensions.lge.guide import Guide, save_guide
+from magrounding.extensions.lge.guide.encoder import HashedEncoder
 from magrounding.storage import read_json
+from magrounding.teams.scripted import RandomTeam
 from tests.envs.people_corpus import small_corpus, write_corpus
 from tests.experiment.tiny_runs import TINY, killed_run, phases_of, quiet, weights_of
 from tests.full import in_the_full_suite

@@ -9,8 +9,8 @@ from PIL import Image
 from magrounding.cli import watch
 from magrounding.cli.command import CommandLine
 from magrounding.cli.replay import ending, show_film
-from magrounding.play import film
-from magrounding.play.team import Team
+from magrounding.teams import film
+from magrounding.teams.team import Team
 from tests.experiment.tiny_runs import tiny_run
 
 TEAM = "pretrained:ma_rtfm-s1-2agents"

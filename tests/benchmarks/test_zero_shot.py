@@ -10,9 +10,9 @@ from matplotlib.image import imread
 from benchmarks import zero_shot
 from magrounding.experiment import evaluate as evaluation
 from magrounding.experiment.metrics import read_metrics
-from magrounding.play.run_folder import METRICS_FILE
-from magrounding.play.scripted import RandomTeam
+from magrounding.run_folder import METRICS_FILE
 from magrounding.storage import read_json, write_json
+from magrounding.teams.scripted import RandomTeam
 from magrounding.training.qmix import QmixConfig
 from tests.experiment.tiny_runs import phases_of, tiny_run
 from tests.full import in_full

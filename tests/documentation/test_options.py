@@ -7,11 +7,11 @@ import gymnasium
 import pytest
 
 import magrounding as mg
-from magrounding.adapters import for_tensors
 from magrounding.agents.policy import CONTRAST
-from magrounding.play.team import Team
+from magrounding.extensions.clients import for_tensors
 from magrounding.registry import ENVS
 from magrounding.spec import EnvSpec
+from magrounding.teams.team import Team
 from tests.documentation.pages import PAGES, text
 from tests.documentation.pages import name as path_of
 from tools.documentation import options

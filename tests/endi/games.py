@@ -13,7 +13,7 @@ from magrounding.agents.building import build_policy
 from magrounding.agents.document_policy import Inputs
 from magrounding.agents.policy import OTHERS, Auxiliary, PolicyOutput
 from magrounding.endi.agent import EnDi
-from magrounding.play.player import Player
+from magrounding.teams.player import Player
 from magrounding.training.rollout import RolloutWorker
 from tests.agents.samples import documents_of, seen_by
 

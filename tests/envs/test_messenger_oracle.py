@@ -10,7 +10,7 @@ from magrounding.envs.messenger.oracle import Oracle
 from magrounding.envs.messenger.pursuit import DISCOUNT, Pursuit, add_reaction_odds
 from magrounding.envs.oracle import symmetries
 from magrounding.errors import CallOrderError, ConfigurationError
-from magrounding.play.evaluate import play
+from magrounding.teams.evaluate import play
 from tests.envs.test_messenger_rules import DOWN, LEFT, RIGHT, STAY, UP, Board
 from tests.envs.test_rtfm_oracle import check_labels
 

@@ -11,7 +11,7 @@ from magrounding.envs.rtfm.arrays import ELEMENT, PRESENT, TARGET
 from magrounding.envs.rtfm.ontology import ELEMENTS, TEAMS
 from magrounding.envs.rtfm.oracle import Oracle
 from magrounding.errors import ConfigurationError
-from magrounding.play.player import Player, shown_to
+from magrounding.teams.player import Player, shown_to
 
 GAMES = 300
 

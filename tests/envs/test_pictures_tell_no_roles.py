@@ -8,7 +8,7 @@ from magrounding.envs.drawing import rgb_array
 from magrounding.envs.messenger.arrays import KIND, PRESENT, ROLE, X, Y
 from magrounding.envs.render import ansi
 from magrounding.envs.rtfm.arrays import WORD_1
-from magrounding.play.web.frames import Sprites, _figure
+from magrounding.extensions.people.web.frames import Sprites, _figure
 
 MESSENGER = [("messenger", "s1", 1), ("messenger", "s2", 1), ("messenger", "s3", 1), ("ma_messenger", "s4", 2)]
 

@@ -20,7 +20,7 @@ from magrounding.envs.rtfm.games import prose_vocabulary, rtfm_vocabulary
 from magrounding.envs.rtfm.ontology import ELEMENTS, EVAL, SPLITS, TEAMS
 from magrounding.envs.rtfm.oracle import Oracle
 from magrounding.envs.rtfm.sentences import our_sentences
-from magrounding.play.evaluate import play
+from magrounding.teams.evaluate import play
 from tests.envs.test_equality import record
 from tests.envs.test_rtfm_templates import MEANINGFUL
 

@@ -9,7 +9,7 @@ from magrounding.envs.rtfm.dynamics import CHASE_TENTHS
 from magrounding.envs.rtfm.oracle import Oracle, _solve_pursuit
 from magrounding.envs.rtfm.pursuit import DISCOUNT, SAFE_SHARE, add_move_odds
 from magrounding.errors import CallOrderError, ConfigurationError
-from magrounding.play.evaluate import play
+from magrounding.teams.evaluate import play
 
 STAY, UP, DOWN, LEFT, RIGHT = range(5)
 STEPS = ((0, 0), (-1, 0), (1, 0), (0, -1), (0, 1))

@@ -7,10 +7,10 @@ import magrounding as mg
 from magrounding.envs.rtfm.arrays import COLUMN, ELEMENT, HELD, PRESENT, ROW, TARGET
 from magrounding.envs.rtfm.oracle import Oracle, RolloutOracle, Search
 from magrounding.errors import ConfigurationError
-from magrounding.play.actor import make_expert
-from magrounding.play.evaluate import REPORT_SEED, play
-from magrounding.play.lineup import Lineup
 from magrounding.seeding import DYNAMICS
+from magrounding.teams.actor import make_expert
+from magrounding.teams.evaluate import REPORT_SEED, play
+from magrounding.teams.lineup import Lineup
 from tests.full import in_full, in_the_full_suite
 
 STAY, UP, DOWN, LEFT, RIGHT = range(5)

@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 
 import magrounding as mg
-from magrounding.cli.templates import MANUALS
 from magrounding.envs.rtfm.constructions import CONSTRUCTIONS
 from magrounding.envs.rtfm.games import prose_vocabulary, rtfm_vocabulary
 from magrounding.envs.rtfm.oracle import Oracle
 from magrounding.envs.rtfm.sentences import find_sentences, our_sentences
 from magrounding.errors import CheckpointError, ConfigurationError, DataNotFound, MagroundingError
-from magrounding.play.evaluate import evaluate
-from magrounding.play.loading import load_team
-from magrounding.play.saved_games import Header, Recorder, read_episodes, replayed, to_text
+from magrounding.extensions.running_text.cli.templates import MANUALS
+from magrounding.teams.evaluate import evaluate
+from magrounding.teams.loading import load_team
+from magrounding.teams.saved_games import Header, Recorder, read_episodes, replayed, to_text
 from tests.envs.test_equality import record
 from tests.envs.test_rtfm_facts import check
 

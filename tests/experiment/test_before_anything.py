@@ -4,12 +4,14 @@ from dataclasses import replace
 
 import pytest
 
-from magrounding.cli import bench, evaluate, pieces, play, record
+from magrounding.cli import bench, evaluate, record
 from magrounding.cli.command import CommandLine
 from magrounding.cli.game_arguments import EvaluationArguments
 from magrounding.errors import CheckpointError, ConfigurationError, MissingExtra
 from magrounding.experiment.config import make_config
 from magrounding.experiment.curriculum import run_curriculum
+from magrounding.extensions.lge.cli import pieces
+from magrounding.extensions.people.cli import play
 from tests.experiment.tiny_runs import tiny_settings
 
 

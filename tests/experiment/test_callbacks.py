@@ -11,7 +11,7 @@ from magrounding.errors import ConfigurationError
 from magrounding.experiment import curriculum
 from magrounding.experiment.callbacks import Callback
 from magrounding.experiment.metrics import read_metrics
-from magrounding.play.run_folder import METRICS_FILE
+from magrounding.run_folder import METRICS_FILE
 from magrounding.storage import read_json
 from tests.experiment.tiny_runs import killed_run, learn, phases_of, tiny_settings
 from tests.forked import ROOT

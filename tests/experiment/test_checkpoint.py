@@ -13,7 +13,7 @@ from magrounding.experiment.checkpoint import (
     unpack_learners,
     unpack_players,
 )
-from magrounding.play.player import Player
+from magrounding.teams.player import Player
 from magrounding.training.impala import ImpalaConfig, ImpalaLearner
 from magrounding.training.rollout import RolloutWorker
 from tests.training.toy_games import ToyGames, ToyPolicy

@@ -8,8 +8,8 @@ import pytest
 from magrounding.errors import ConfigurationError
 from magrounding.experiment.cross_play import cross_play, seed_pairs
 from magrounding.experiment.zero_shot import EvaluatedRun, open_runs
-from magrounding.play.evaluate import REPORT_SEED, evaluate
-from magrounding.play.team import mixed_team
+from magrounding.teams.evaluate import REPORT_SEED, evaluate
+from magrounding.teams.team import mixed_team
 from tests.experiment.tiny_runs import tiny_run, tiny_settings
 
 

@@ -17,12 +17,12 @@ from magrounding.experiment.checkpoint import pack_learners
 from magrounding.experiment.config import read_config
 from magrounding.experiment.metrics import read_metrics
 from magrounding.experiment.phase import Promotion
-from magrounding.experiment.progress import Display, duration
 from magrounding.experiment.results import read_results
 from magrounding.experiment.stage import StageSession
-from magrounding.play.evaluate import MANUALS, PLAYS, REPORT_SEED, evaluate
-from magrounding.play.run_folder import METRICS_FILE, RunFolder
+from magrounding.progress import Display, duration
+from magrounding.run_folder import METRICS_FILE, RunFolder
 from magrounding.storage import read_json, write_json
+from magrounding.teams.evaluate import MANUALS, PLAYS, REPORT_SEED, evaluate
 from magrounding.training.ppo import PPOConfig
 from tests.experiment.tiny_runs import (
     IMITATION,

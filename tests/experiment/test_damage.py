@@ -18,7 +18,7 @@ from magrounding.experiment.checkpoint import load_checkpoint
 from magrounding.experiment.config import read_config
 from magrounding.experiment.metrics import read_metrics
 from magrounding.experiment.reports.run import write_report
-from magrounding.play.run_folder import METRICS_FILE, RunFolder
+from magrounding.run_folder import METRICS_FILE, RunFolder
 from magrounding.storage import partial_path, read_json, write_json
 from tests.experiment.tiny_runs import (
     Killed,

@@ -14,12 +14,12 @@ from magrounding.experiment.config import read_config
 from magrounding.experiment.evaluate import play_baselines
 from magrounding.experiment.metrics import read_metrics
 from magrounding.experiment.presets import find_preset
-from magrounding.experiment.progress import Display
 from magrounding.experiment.reports.run import report
 from magrounding.experiment.results import read_results
-from magrounding.play.evaluate import PLAYS, REPORT_SEED, evaluate
-from magrounding.play.run_folder import METRICS_FILE
+from magrounding.progress import Display
 from magrounding.registry import AGENTS, ENVS
+from magrounding.run_folder import METRICS_FILE
+from magrounding.teams.evaluate import PLAYS, REPORT_SEED, evaluate
 from tests.experiment.tiny_runs import learn, phases_of, tiny_run, tiny_settings
 
 
@@ -104,7 +104,7 @@ def test_random_and_wrong_texts_have_fewer_games_where_these_last_long(monkeypat
 @pytest.mark.parametrize("agent", ["emma", "flat"])
 def test_a_set_that_a_network_cannot_play_costs_a_dash(tmp_path, monkeypatch, agent):
     """There was no report of a network of one's own that failed there, after all of its training."""
-    monkeypatch.setitem(AGENTS._entries, "flat", mg.AgentEntry("flat", "tests.play.test_team:Flat"))
+    monkeypatch.setitem(AGENTS._entries, "flat", mg.AgentEntry("flat", "tests.teams.test_team:Flat"))
     brief = {"phases": phases_of(30), "network": {}}
     folder = tiny_run(tmp_path / "run", "s1", agent=agent, final_sets=("eval", "eval_10x10"), seeds=(0,), **brief)
     lines = read_metrics(folder / METRICS_FILE)

@@ -3,7 +3,7 @@
 import pytest
 
 from magrounding.experiment import evaluate as evaluation
-from magrounding.play.evaluate import evaluate
+from magrounding.teams.evaluate import evaluate
 from tests.experiment.struck_run import train_while_struck
 from tests.full import in_full
 

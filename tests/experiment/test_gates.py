@@ -14,7 +14,7 @@ from magrounding.experiment.config import make_config, read_config
 from magrounding.experiment.phase import Gate, NotLearnt
 from magrounding.experiment.reports.compare import comparison
 from magrounding.experiment.results import read_results
-from magrounding.play.evaluate import TRUE_MANUAL
+from magrounding.teams.evaluate import TRUE_MANUAL
 from tests.experiment.tiny_runs import learn, phases_of, tiny_settings, weights_of
 
 BRIEF = {"every": None, "report_games": 10, "final_sets": ("eval",), "phases": phases_of(60)}

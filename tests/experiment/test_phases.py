@@ -14,10 +14,10 @@ from magrounding.experiment.config import read_config
 from magrounding.experiment.metrics import read_metrics
 from magrounding.experiment.phase import Promotion, Ramp
 from magrounding.experiment.stage import StageSession
-from magrounding.play.evaluate import TRUE_MANUAL
-from magrounding.play.run_folder import METRICS_FILE
 from magrounding.registry import ENVS
+from magrounding.run_folder import METRICS_FILE
 from magrounding.storage import read_json
+from magrounding.teams.evaluate import TRUE_MANUAL
 from tests.experiment.tiny_runs import (
     IMITATION,
     LEARNER,

@@ -10,9 +10,9 @@ from magrounding.errors import ConfigurationError
 from magrounding.experiment.config import make_config, parse_config
 from magrounding.experiment.phase import Promotion
 from magrounding.experiment.presets import default_preset, find_preset
-from magrounding.play.actor import has_expert
 from magrounding.registry import ENVS, PRESETS, load
 from magrounding.storage import read_json, write_json
+from magrounding.teams.actor import has_expert
 from tests.experiment.tiny_runs import IMITATION, LEARNER, TINY, phases_of, tiny_settings
 
 ALL = [(entry.name, entry.env) for entry in PRESETS.values()]

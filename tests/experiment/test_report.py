@@ -13,7 +13,7 @@ from magrounding.experiment.reports.run import (
     results_table,
 )
 from magrounding.experiment.results import RunResults
-from magrounding.play.run_folder import RunFolder
+from magrounding.run_folder import RunFolder
 from tests.experiment.tiny_runs import tiny_settings
 
 

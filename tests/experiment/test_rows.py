@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import magrounding as mg
-from magrounding.experiment.statistics import statistics_of
 from magrounding.experiment.tables import Row, Table, interval, tidy
+from magrounding.statistics import statistics_of
 from tests.experiment.tiny_runs import tiny_run
 
 

@@ -11,7 +11,7 @@ from magrounding.experiment.checkpoint import pack_learners
 from magrounding.experiment.metrics import read_metrics
 from magrounding.experiment.phase import Promotion
 from magrounding.experiment.stage import StageSession
-from magrounding.play.run_folder import METRICS_FILE
+from magrounding.run_folder import METRICS_FILE
 from magrounding.training.teacher import Teacher
 from tests.experiment.tiny_runs import IMITATION, LEARNER, learn, phases_of, tiny_settings, weights_of
 from tests.training.toy_games import ToyExpert, ToyGames, ToyPolicy, collect

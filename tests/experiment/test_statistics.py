@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.stats import beta, bootstrap, norm, trim_mean
 
-from magrounding.experiment.statistics import Reached, interquartile_mean, mean_interval, statistics_of
 from magrounding.experiment.tables import Summary, tidy
+from magrounding.statistics import Reached, interquartile_mean, mean_interval, statistics_of
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 4, 5, 7, 8, 16, 40, 101])

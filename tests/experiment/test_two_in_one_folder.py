@@ -4,12 +4,15 @@ import os
 
 import pytest
 
-from magrounding.cli import compare, evaluate, pieces, play, record, segments
+from magrounding.cli import compare, evaluate, record
 from magrounding.cli.command import CommandLine
 from magrounding.errors import CheckpointError
-from magrounding.experiment.match import play_match
-from magrounding.play.lineup import Lineup
-from magrounding.play.owner import owned
+from magrounding.extensions.lge.cli import pieces
+from magrounding.extensions.people.cli import play
+from magrounding.extensions.running_text.cli import segments
+from magrounding.owner import owned
+from magrounding.teams.lineup import Lineup
+from magrounding.teams.match import play_match
 
 S1 = {"stage": "s1", "agents": 2, "max_cycles": 20}
 OF_S1 = ("--env", "ma_rtfm", "--stage", "s1")

@@ -16,12 +16,12 @@ from magrounding.experiment import evaluate as evaluation
 from magrounding.experiment.config import RunConfig, read_config
 from magrounding.experiment.metrics import read_metrics
 from magrounding.experiment.phase import EvaluationConfig, Phase, Promotion
-from magrounding.experiment.progress import Display
 from magrounding.experiment.reports import run as report
-from magrounding.play.run_folder import METRICS_FILE, RunFolder
-from magrounding.play.scripted import RandomTeam
+from magrounding.progress import Display
 from magrounding.registry import ENVS
+from magrounding.run_folder import METRICS_FILE, RunFolder
 from magrounding.schema import options_of
+from magrounding.teams.scripted import RandomTeam
 from magrounding.training.algorithm import AlgorithmConfig
 from magrounding.training.imitation import ImitationConfig
 from magrounding.training.impala import ImpalaConfig

@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from magrounding.experiment.match import TRIES, play_batch
-from magrounding.play.evaluate import play
-from magrounding.play.lineup import Lineup
-from magrounding.play.recording import record
 from magrounding.simulators.env_row import episode_seed
 from magrounding.simulators.faults import SimulatorError
 from magrounding.simulators.vectorize import vectorize
+from magrounding.teams.evaluate import play
+from magrounding.teams.lineup import Lineup
+from magrounding.teams.match import TRIES, play_batch
+from magrounding.training.recording import record
 from tests.simulators.games import DIE, Trouble
 
 

@@ -9,10 +9,10 @@ import torch
 
 import magrounding as mg
 from magrounding.agents.building import make_policy
-from magrounding.play.actor import make_expert
-from magrounding.play.evaluate import play
-from magrounding.play.player import Player
-from magrounding.play.team import Team
+from magrounding.teams.actor import make_expert
+from magrounding.teams.evaluate import play
+from magrounding.teams.player import Player
+from magrounding.teams.team import Team
 from magrounding.training.imitation import ImitationConfig
 from magrounding.training.impala import ImpalaConfig
 from magrounding.training.rollout import RolloutWorker

@@ -11,13 +11,13 @@ from magrounding.cli.command import CommandLine
 from magrounding.cli.compare import Arguments as Compare
 from magrounding.cli.train import Arguments as Train
 from magrounding.errors import ConfigurationError, MagroundingError
-from magrounding.play.lineup import Lineup
-from magrounding.play.saved_games import Header, SavedEpisode, read_episodes, to_text
-from magrounding.play.script import Script
 from magrounding.pretrained import find_run
 from magrounding.single.scienceworld.trajectories import read_trajectories
+from magrounding.single.script import Script
 from magrounding.single.touchdown import Touchdown, files
 from magrounding.storage import lines_of, read_text, user_path
+from magrounding.teams.lineup import Lineup
+from magrounding.teams.saved_games import Header, SavedEpisode, read_episodes, to_text
 from tests.envs.people_corpus import small_corpus, write_corpus
 from tests.single.test_scienceworld_trajectories import PATH
 from tools.scienceworld.collect_gold import append_trajectory

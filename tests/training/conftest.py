@@ -3,7 +3,7 @@ import torch
 
 from magrounding.experiment import evaluate as evaluation
 from magrounding.experiment.reports import run as report
-from magrounding.play.scripted import RandomTeam
+from magrounding.teams.scripted import RandomTeam
 from magrounding.threads import ThreadPlan, using
 from tests.training.toy_games import ToyPolicy
 

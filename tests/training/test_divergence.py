@@ -13,7 +13,6 @@ from safetensors.torch import load_file
 import magrounding as mg
 from benchmarks import curriculum
 from magrounding import registry
-from magrounding.agents.gradient_step import LARGEST, gradient_step
 from magrounding.agents.weights import save_weights
 from magrounding.cli.command import BAD_INPUT, run_command
 from magrounding.errors import CheckpointError, Diverged
@@ -22,17 +21,18 @@ from magrounding.experiment import seed_run
 from magrounding.experiment.checkpoint import check_answers, pack_learners
 from magrounding.experiment.config import read_config
 from magrounding.experiment.presets import rtfm
-from magrounding.play.scripted import RandomTeam
 from magrounding.storage import read_json
+from magrounding.teams.scripted import RandomTeam
 from magrounding.training.algorithm import AlgorithmConfig
+from magrounding.training.gradient_step import LARGEST, gradient_step
 from magrounding.training.imitation import ImitationConfig
 from magrounding.training.impala import ImpalaConfig, ImpalaLearner
 from magrounding.training.learner import Learner
 from magrounding.training.ppo import PPOConfig, PPOLearner
 from magrounding.training.qmix import QmixConfig
 from tests.experiment.tiny_runs import TINY, learn, phases_of, resume, tiny_settings
+from tests.extensions.lge.test_drrn_learner import FEW, iterate, make
 from tests.training.order_game import OrderGame
-from tests.training.test_drrn import FEW, iterate, make
 
 SMALL = {"unroll": 5, "bf16": False}
 PASSES = {**SMALL, "minibatches": 2, "warm_up": 0, "anneal_steps": 300.0}

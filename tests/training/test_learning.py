@@ -11,7 +11,7 @@ from magrounding.experiment.config import RunConfig
 from magrounding.experiment.evaluate import play_set
 from magrounding.experiment.phase import Phase, Promotion
 from magrounding.experiment.stage import StageSession
-from magrounding.play.evaluate import REPORT_SEED
+from magrounding.teams.evaluate import REPORT_SEED
 from magrounding.training.imitation import ImitationConfig
 from magrounding.training.rollout import RolloutWorker
 

@@ -12,12 +12,12 @@ from magrounding.experiment import evaluate as evaluation
 from magrounding.experiment.config import read_config
 from magrounding.experiment.phase import Promotion
 from magrounding.experiment.stage import StageSession
-from magrounding.play.demonstrations import digests
-from magrounding.play.scripted import RandomTeam
 from magrounding.storage import read_json
+from magrounding.teams.scripted import RandomTeam
+from magrounding.training.demonstrations import digests
 from tests.endi.games import network
 from tests.experiment.tiny_runs import IMITATION, learn, phases_of, resume, tiny_settings, weights_of
-from tests.play.recorded_games import by_oracle, source_of
+from tests.training.recorded_games import by_oracle, source_of
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ import torch
 
 from magrounding.agents.building import make_policy
 from magrounding.envs.make import make_vec
-from magrounding.play.actor import make_expert
+from magrounding.teams.actor import make_expert
 from magrounding.threads import GAMES_PER_PART, ThreadPlan, using
 from magrounding.training.imitation import ImitationConfig
 from magrounding.training.impala import ImpalaConfig

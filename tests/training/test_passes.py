@@ -8,7 +8,7 @@ import torch
 
 from magrounding.agents.building import make_policy
 from magrounding.envs.make import make_vec
-from magrounding.play.actor import make_expert
+from magrounding.teams.actor import make_expert
 from magrounding.training.imitation import ImitationConfig
 from magrounding.training.rollout import RolloutWorker
 from magrounding.training.teacher import Teacher

@@ -15,10 +15,10 @@ from magrounding.errors import ConfigurationError
 from magrounding.experiment.checkpoint import pack_session, unpack_session
 from magrounding.experiment.config import make_config, parse_config
 from magrounding.experiment.stage import StageSession
-from magrounding.play.evaluate import play
-from magrounding.play.team import Team
 from magrounding.schema import dump
 from magrounding.spec import STATE
+from magrounding.teams.evaluate import play
+from magrounding.teams.team import Team
 from magrounding.training.qmix import DEAD_VALUES, QmixConfig, QmixLearner
 from magrounding.training.rollout import RolloutWorker
 from tests.experiment.tiny_runs import killed_run, learn, phases_of, resume, timeless, tiny_settings, weights_of

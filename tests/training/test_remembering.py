@@ -9,7 +9,7 @@ import torch
 
 from magrounding.experiment.config import RunConfig
 from magrounding.experiment.phase import EvaluationConfig, Phase, Promotion
-from magrounding.play.loading import load_team
+from magrounding.teams.loading import load_team
 from magrounding.training.ppo import PPOConfig
 from tests.experiment.tiny_runs import killed_run, learn, resume
 

@@ -6,7 +6,7 @@ import torch
 
 import magrounding as mg
 from magrounding.agents.building import make_policy
-from magrounding.play.player import Player
+from magrounding.teams.player import Player
 from magrounding.threads import ThreadPlan, using
 from magrounding.training.rollout import RolloutWorker
 from tests.tiny_rooms import TinyRooms

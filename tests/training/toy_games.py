@@ -10,8 +10,8 @@ from torch import Tensor, nn
 
 from magrounding.agents.document_policy import DocumentPolicy
 from magrounding.agents.policy import PolicyOutput, mask_logits
-from magrounding.play.player import Player
 from magrounding.spec import EPISODE, EnvSpec, Field, FixedActions, Grid, Mask, Text
+from magrounding.teams.player import Player
 from magrounding.training.rollout import RolloutWorker
 from magrounding.vector import Info
 from magrounding.vocabulary import Vocabulary

@@ -15,7 +15,7 @@ from msgspec import Meta
 from magrounding.endi.agent import GROUNDINGS, make_endi
 from magrounding.experiment.config import RunConfig
 from magrounding.experiment.phase import EvaluationConfig, Gate, Phase, Promotion
-from magrounding.play.language_models.models import LanguageModel
+from magrounding.extensions.language_models.models import LanguageModel
 from magrounding.registry import AGENTS, ALGORITHMS, ENVS, load
 from magrounding.schema import INFINITE, MOST, OneOf, Options, options_of
 

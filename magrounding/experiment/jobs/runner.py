@@ -12,7 +12,7 @@ from magrounding.errors import CheckpointError
 from magrounding.experiment.interrupt import StopRequest
 from magrounding.experiment.jobs.job import Job, Outcome
 from magrounding.experiment.jobs.process import LocalPlaces
-from magrounding.experiment.progress import Display
+from magrounding.progress import Display
 from magrounding.storage import read_json
 
 _LOOK_SECONDS = 0.5

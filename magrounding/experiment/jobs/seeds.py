@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from magrounding.experiment.checkpoint import is_finished
 from magrounding.experiment.config import RunConfig
 from magrounding.experiment.jobs.job import Job
-from magrounding.play.run_folder import RunFolder, SeedFolder
+from magrounding.run_folder import RunFolder, SeedFolder
 
 TRAIN = ("magrounding.cli.main", "train")
 

@@ -10,9 +10,9 @@ from magrounding.errors import MagroundingError
 from magrounding.experiment.config import REMAINING_STAGES, RunConfig
 from magrounding.experiment.phase import EvaluationConfig, for_steps
 from magrounding.experiment.presets import GENERAL
-from magrounding.play.player import Player, shown_to
 from magrounding.registry import AGENTS, describe, env_entry, is_simulator
 from magrounding.spec import MASK, EnvSpec, Mask
+from magrounding.teams.player import Player, shown_to
 from magrounding.training.ppo import PPOConfig
 
 _STEPS = 200_000

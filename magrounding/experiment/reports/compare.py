@@ -6,15 +6,15 @@ from collections.abc import Callable, Iterable, Mapping
 
 from magrounding.errors import ConfigurationError
 from magrounding.experiment.plots import plot_comparison
-from magrounding.experiment.progress import duration
 from magrounding.experiment.results import TEXT, RunResults
-from magrounding.experiment.statistics import Statistics
 from magrounding.experiment.tables import AFTER, HOW_TO_READ, Summary, Table, code, interval, page, shown
 from magrounding.experiment.zero_shot import check_same_world
-from magrounding.play.evaluate import MANUALS, SAMPLED, TRUE_MANUAL
-from magrounding.play.lineup import ORACLE, RANDOM
+from magrounding.progress import duration
 from magrounding.registry import agent_entry
+from magrounding.statistics import Statistics
 from magrounding.storage import json_text
+from magrounding.teams.evaluate import MANUALS, SAMPLED, TRUE_MANUAL
+from magrounding.teams.lineup import ORACLE, RANDOM
 
 Runs = Mapping[str, RunResults]
 """Name → run, in the order of the comparison."""

@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from magrounding.experiment.match import Results, ratings
 from magrounding.experiment.plots import SCORES, WIN_RATES, Scale, beside, draw_estimate, make_figure, save
 from magrounding.experiment.reports.run import listed
-from magrounding.experiment.statistics import RESAMPLES, Interval, mean_interval
 from magrounding.experiment.tables import HOW_TO_READ, Cell, Table, code, page, percent, shown, with_interval
-from magrounding.play.actor import NoReply
-from magrounding.play.saved_games import SavedEpisode
 from magrounding.registry import env_entry
+from magrounding.statistics import RESAMPLES, Interval, mean_interval
+from magrounding.teams.actor import NoReply
+from magrounding.teams.match import Results, ratings
+from magrounding.teams.saved_games import SavedEpisode
 
 _MEND = "mend that, and name another folder with --out"
 _RATING = Scale("rating", 1.0, "rating (Elo)")

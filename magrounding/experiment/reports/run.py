@@ -11,15 +11,15 @@ from magrounding.experiment.evaluate import PLAYERS, play_missing
 from magrounding.experiment.phase import Gate, Promotion
 from magrounding.experiment.plan import Plan, Segment
 from magrounding.experiment.plots import plot_curves
-from magrounding.experiment.progress import Display, duration
 from magrounding.experiment.results import TEXT, RunResults, read_results
 from magrounding.experiment.rows import learns, run_rows, write_rows
-from magrounding.experiment.statistics import Statistics
 from magrounding.experiment.tables import HOW_TO_READ, Cell, Table, code, interval, page, percent, text_of
-from magrounding.play.evaluate import FAULTS, GREEDY, PLAYS, TRUE_MANUAL
-from magrounding.play.lineup import ORACLE, RANDOM
-from magrounding.play.run_folder import CURVES_FILE, RunFolder
+from magrounding.progress import Display, duration
+from magrounding.run_folder import CURVES_FILE, RunFolder
+from magrounding.statistics import Statistics
 from magrounding.storage import write_atomic
+from magrounding.teams.evaluate import FAULTS, GREEDY, PLAYS, TRUE_MANUAL
+from magrounding.teams.lineup import ORACLE, RANDOM
 
 _EMPTY = (None, "", {}, [], ())
 

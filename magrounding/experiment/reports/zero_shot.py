@@ -10,7 +10,7 @@ from magrounding.experiment.reports.run import listed, lost_games
 from magrounding.experiment.results import TEXT
 from magrounding.experiment.tables import HOW_TO_READ, Cell, Table, code, interval, page, shown
 from magrounding.experiment.zero_shot import PLACE, EvaluatedRun, Result, ZeroShot
-from magrounding.play.lineup import ORACLE, RANDOM
+from magrounding.teams.lineup import ORACLE, RANDOM
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -11,6 +11,6 @@ _COMMANDS = {
 def register() -> None:
     """Enter commands, the workers "ray:K" of simulators, and the places of jobs with --cluster."""
     for name, about in _COMMANDS.items():
-        COMMANDS[name] = CommandEntry(name, about, f"magrounding.cli.{name}", behind="compare")
-    WORKERS.add(Part("ray", "magrounding.simulators.ray_workers:RayWorkers"))
-    SERVICES.add(Part("cluster", "magrounding.experiment.jobs.cluster:RayPlaces"))
+        COMMANDS[name] = CommandEntry(name, about, f"magrounding.extensions.cluster.cli.{name}", behind="compare")
+    WORKERS.add(Part("ray", "magrounding.extensions.cluster.ray_workers:RayWorkers"))
+    SERVICES.add(Part("cluster", "magrounding.extensions.cluster.places:RayPlaces"))

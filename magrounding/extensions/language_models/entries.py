@@ -7,5 +7,7 @@ _ABOUT = "Write games of the oracle, teams or people as chats, to fine-tune lang
 
 def register() -> None:
     """Enter the players "llm:NAME", and the command."""
-    PLAYERS.add(Part("llm", "magrounding.play.language_models.player:LanguageModels"))
-    COMMANDS["export-chats"] = CommandEntry("export-chats", _ABOUT, "magrounding.cli.export_chats", behind="replay")
+    PLAYERS.add(Part("llm", "magrounding.extensions.language_models.player:LanguageModels"))
+    COMMANDS["export-chats"] = CommandEntry(
+        "export-chats", _ABOUT, "magrounding.extensions.language_models.cli.export_chats", behind="replay"
+    )

@@ -11,27 +11,27 @@ from magrounding.registry import (
     register_preset,
 )
 
-_DRRN = "magrounding.agents.drrn.network:Drrn"
+_DRRN = "magrounding.extensions.lge.drrn.network:Drrn"
 AGENTS = (
     AgentEntry("drrn", _DRRN, algorithm="drrn"),
     AgentEntry("drrn_bow", _DRRN, {"reader": "bag"}, built_on="drrn", algorithm="drrn"),
     AgentEntry("drrn_bc", _DRRN, built_on="drrn"),
-    AgentEntry("lge", "magrounding.agents.lge:Lge", built_on="drrn", algorithm="lge"),
+    AgentEntry("lge", "magrounding.extensions.lge.agent:Lge", built_on="drrn", algorithm="lge"),
 )
 ALGORITHMS = (
-    AlgorithmEntry("lge", "magrounding.training.lge:LgeLearnerConfig", own_agents=True),
-    AlgorithmEntry("drrn", "magrounding.training.drrn:DrrnLearnerConfig", own_agents=True),
+    AlgorithmEntry("lge", "magrounding.extensions.lge.learner:LgeLearnerConfig", own_agents=True),
+    AlgorithmEntry("drrn", "magrounding.extensions.lge.drrn_learner:DrrnLearnerConfig", own_agents=True),
 )
 _PRESETS = {
-    "paper": "scienceworld:PAPER_SCIENCEWORLD",
-    "quick": "scienceworld:QUICK_SCIENCEWORLD",
-    "quick_lge": "lge:QUICK_LGE",
-    "quick_lge_inc": "lge:QUICK_LGE_INC",
-    "quick_lge_released": "lge:QUICK_LGE_RELEASED",
-    "quick_gold": "lge:QUICK_GOLD",
-    "paper_lge": "lge:PAPER_LGE",
-    "paper_lge_inc": "lge:PAPER_LGE_INC",
-    "paper_lge_released": "lge:PAPER_LGE_RELEASED",
+    "paper": "scienceworld_presets:PAPER_SCIENCEWORLD",
+    "quick": "scienceworld_presets:QUICK_SCIENCEWORLD",
+    "quick_lge": "presets:QUICK_LGE",
+    "quick_lge_inc": "presets:QUICK_LGE_INC",
+    "quick_lge_released": "presets:QUICK_LGE_RELEASED",
+    "quick_gold": "presets:QUICK_GOLD",
+    "paper_lge": "presets:PAPER_LGE",
+    "paper_lge_inc": "presets:PAPER_LGE_INC",
+    "paper_lge_released": "presets:PAPER_LGE_RELEASED",
 }
 _COMMANDS = {
     "guide": ("Train LGE's Guide, which selects the relevant ones among many valid actions.", "replay"),
@@ -46,6 +46,6 @@ def register() -> None:
     for algorithm in ALGORITHMS:
         register_algorithm(algorithm)
     for name, place in _PRESETS.items():
-        register_preset(PresetEntry(name, "scienceworld", f"magrounding.experiment.presets.{place}"))
+        register_preset(PresetEntry(name, "scienceworld", f"magrounding.extensions.lge.{place}"))
     for name, (about, behind) in _COMMANDS.items():
-        COMMANDS[name] = CommandEntry(name, about, f"magrounding.cli.{name}", behind)
+        COMMANDS[name] = CommandEntry(name, about, f"magrounding.extensions.lge.cli.{name}", behind)

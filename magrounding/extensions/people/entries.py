@@ -15,6 +15,6 @@ _COMMANDS = {
 def register() -> None:
     """Enter commands, the terminal of `watch`, and the keyboard of `record`."""
     for name, (about, starting) in _COMMANDS.items():
-        COMMANDS[name] = CommandEntry(name, about, f"magrounding.cli.{name}", "record", starting)
-    SERVICES.add(Part("terminal", "magrounding.cli.play:find_terminal"))
-    SERVICES.add(Part("keyboard", "magrounding.play.keyboard:Keyboard"))
+        COMMANDS[name] = CommandEntry(name, about, f"magrounding.extensions.people.cli.{name}", "record", starting)
+    SERVICES.add(Part("terminal", "magrounding.extensions.people.cli.play:find_terminal"))
+    SERVICES.add(Part("keyboard", "magrounding.extensions.people.keyboard:Keyboard"))

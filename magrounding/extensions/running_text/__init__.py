@@ -1,1 +1,1 @@
-"""Running text: what finds the statements of manuals whose rows are not statements."""
+"""Statements of manuals whose rows are not statements: pieces of running text, or words that share a fact."""

@@ -17,8 +17,8 @@ TEAM = Path(__file__).parent / "pretrained" / _TEAM
 def register() -> None:
     """Enter commands, what finds statements, that it learns before each stage, and the team of s6."""
     for name, about in _COMMANDS.items():
-        COMMANDS[name] = CommandEntry(name, about, f"magrounding.cli.{name}", behind="publish")
+        COMMANDS[name] = CommandEntry(name, about, f"magrounding.extensions.running_text.cli.{name}", behind="publish")
     for kind, place in _SEGMENTS.items():
-        SEGMENTS.add(Part(kind, f"magrounding.agents.running_text.{place}"))
-    PREPARATIONS.add(Part("segments", "magrounding.experiment.segmenting:prepare_segmenters"))
+        SEGMENTS.add(Part(kind, f"magrounding.extensions.running_text.{place}"))
+    PREPARATIONS.add(Part("segments", "magrounding.extensions.running_text.segmenting:prepare_segmenters"))
     TEAMS.add(Part(_TEAM, f"{__name__}:TEAM"))

@@ -14,6 +14,6 @@ _ABOUT = "Send what a run measured to TensorBoard, W&B, MLflow or Trackio."
 def register() -> None:
     """Enter trackers, their command, and the callback of every run."""
     for id, place in _TRACKERS.items():
-        TRACKERS.add(TrackerEntry(id, f"magrounding.experiment.trackers.{place}"))
-    COMMANDS["track"] = CommandEntry("track", _ABOUT, "magrounding.cli.track", behind="compare")
-    SERVICES.add(Part("tracking", "magrounding.experiment.tracking:Sender"))
+        TRACKERS.add(TrackerEntry(id, f"magrounding.extensions.trackers.{place}"))
+    COMMANDS["track"] = CommandEntry("track", _ABOUT, "magrounding.extensions.trackers.cli.track", behind="compare")
+    SERVICES.add(Part("tracking", "magrounding.extensions.trackers.tracking:Sender"))

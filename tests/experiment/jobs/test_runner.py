@@ -16,7 +16,7 @@ from magrounding.experiment.jobs import forking
 from magrounding.experiment.jobs.job import Job, JobsFailed, check_outcomes
 from magrounding.experiment.jobs.process import JobProcess
 from magrounding.experiment.jobs.runner import run_jobs
-from magrounding.experiment.progress import Display
+from magrounding.progress import Display
 
 ROOT = Path(__file__).parents[3]
 PROGRAM = "tests.experiment.jobs.program"
@@ -135,7 +135,7 @@ from pathlib import Path
 from magrounding.experiment.jobs import forking
 from magrounding.experiment.jobs.job import Job
 from magrounding.experiment.jobs.runner import run_jobs
-from magrounding.experiment.progress import Display
+from magrounding.progress import Display
 forking.IMPORTED = ()
 run_jobs([Job("orphan", ("tests.experiment.jobs.program", sys.argv[2]), Path(sys.argv[1]))], 1, Display())
 """

@@ -11,14 +11,14 @@ import time
 
 import pytest
 
-from magrounding.cli import jobs as jobs_command
 from magrounding.cli import train
 from magrounding.cli.command import CommandLine
 from magrounding.errors import CheckpointError, ConfigurationError
 from magrounding.experiment.beginning import PARTS
 from magrounding.experiment.checkpoint import is_finished
-from magrounding.play.owner import RunOwner
-from magrounding.play.run_folder import RunFolder
+from magrounding.extensions.cluster.cli import jobs as jobs_command
+from magrounding.owner import RunOwner
+from magrounding.run_folder import RunFolder
 from magrounding.storage import write_json
 from tests.experiment.run_contents import check
 from tests.experiment.tiny_runs import learn, phases_of, resume, tiny_settings
