@@ -16,6 +16,7 @@
 #   make test-sweeps  Optuna, likewise
 #   make test-llm   a real language model (SmolLM2, by llama.cpp, which pip compiles for minutes, with cmake and g++) plays fifty
 #                    games of each of three worlds
+#   make test-fence  the core's tests without each of the extensions' folders; make test-fence ARGS="lge -- -n2" for one
 #   make test-lowest  tests of the package's ground, environments and agents with the lowest versions that it allows
 #   make test-kills  ten minutes of kills at random moments: a run has to end as if nothing had happened, bit for bit
 #   make campaign    an hour of random kills, damaged files, hostile clients, busy and full machines; it goes on where it
@@ -24,7 +25,7 @@
 #                    records them anew
 #   make docs        build the documentation site into docs/_build/html, strictly; its notebooks are executed
 #   make test-docs   run every block of code of README and pages, as readers would, and build the site
-#   make lint        ruff, pyright, the size of each room (budget.toml), and whether pages show the numbers of files;
+#   make lint        ruff, pyright, layers of imports (pyproject.toml), the size of each room (budget.toml), and whether pages show the numbers of files;
 #                    `make format` lets ruff mend what it can, `make results` fills in the numbers
 #   make clean       remove the virtual environment and every cache
 #
@@ -39,7 +40,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-full test-browser test-ray test-clients test-trackers test-sweeps test-llm test-lowest test-kills campaign golden fuzz docs test-docs lint results format clean
+.PHONY: help setup demo test test-full test-browser test-ray test-clients test-trackers test-sweeps test-llm test-fence test-lowest test-kills campaign golden fuzz docs test-docs lint results format clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -129,6 +130,9 @@ $(VENV)-llm/.installed: Makefile
 test-llm: setup $(VENV)-llm/.installed
 	MAGROUNDING_LLM_PYTHON=$(VENV)-llm/bin/python $(BIN)/python -m pytest -rP tests/extensions/language_models/test_real_model.py $(ARGS)
 
+test-fence: setup
+	$(BIN)/python -m tests.fence $(ARGS)
+
 $(VENV)-lowest/.installed: pyproject.toml
 	$(PYTHON) -m venv $(VENV)-lowest
 	$(VENV)-lowest/bin/python -m pip install --quiet --disable-pip-version-check uv
@@ -163,6 +167,7 @@ lint: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/pyright --pythonpath $(BIN)/python
+	$(BIN)/lint-imports
 	$(BIN)/python -m tools.budget
 	$(BIN)/python -m tools.results --check
 
