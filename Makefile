@@ -93,7 +93,7 @@ $(VENV)/.installed-ray: $(VENV)/.installed
 	@touch $@
 
 test-ray: $(VENV)/.installed-ray
-	$(BIN)/python -m pytest -rs tests/experiment/jobs tests/extensions/cluster/test_ray_workers.py $(ARGS)
+	$(BIN)/python -m pytest -rs tests/experiment/jobs tests/extensions/cluster $(ARGS)
 
 fuzz: setup
 	MAGROUNDING_FUZZ_DRAWS=10000 $(BIN)/python -m pytest -rP tests/test_fuzz.py tests/simulators/test_foreign_fuzz.py $(ARGS)
@@ -110,11 +110,11 @@ $(VENV)-%/.installed: pyproject.toml
 	@touch $@
 
 test-clients: $(CLIENTS:%=%/.installed)
-	for each in $(CLIENTS); do $$each/bin/python -m pytest tests/extensions/clients $(ARGS) || exit; done
+	for each in $(CLIENTS); do $$each/bin/python -m pytest tests/extensions/clients tests/extensions/language_models/test_verifiers.py tests/extensions/language_models/test_openenv.py $(ARGS) || exit; done
 
 # An environment of its own: MLflow asks for an older Pillow.
 test-trackers: $(VENV)-trackers/.installed
-	MAGROUNDING_FULL=1 $(VENV)-trackers/bin/python -m pytest -rs tests/extensions/trackers/test_tracking.py tests/extensions/trackers/test_trackers.py $(ARGS)
+	MAGROUNDING_FULL=1 $(VENV)-trackers/bin/python -m pytest -rs tests/extensions/trackers $(ARGS)
 
 test-sweeps: $(VENV)-sweeps/.installed
 	$(VENV)-sweeps/bin/python -m pytest -rs tests/extensions/cluster/sweep $(ARGS)

@@ -15,6 +15,7 @@ another entry than the value. Of a JSON file without rows the words are keys. A 
 
 Any other head is a word that its cells add. A `*` in a label makes a line for each row of a paper's table, or each
 stage; `published` is then of the file. `<!-- {stale} --><!-- / -->` names all files that have a †.
+`<!-- {room} envs --><!-- / -->` is the limit of a room of `budget.toml`.
 A number of others stands in `<!-- {published} EnDi, table 2 -->61 %<!-- / -->`. Any other percentage is an error, and
 so is a number of a file that is not there. † marks what its command would not train today.
 """
@@ -25,6 +26,7 @@ import json
 import re
 import shlex
 import sys
+import tomllib
 from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
@@ -46,6 +48,7 @@ _END = "<!-- / -->"
 _ONE = re.compile(r"(<!-- \{result\} (.*?) -->).*?<!-- / -->")
 _MANY = re.compile(r"(<!-- \{results\} (.*?)\n(.*?)\n-->\n).*?<!-- / -->", re.DOTALL)
 _STALE = re.compile(r"(<!-- \{stale\} -->).*?<!-- / -->")
+_ROOM = re.compile(r"(<!-- \{room\} (\w+) -->).*?<!-- / -->")
 _PUBLISHED = re.compile(r"<!-- \{published\} .*? -->.*?<!-- / -->", re.DOTALL)
 _CODE = re.compile(r"^```.*?^```|`[^`\n]*`", re.DOTALL | re.MULTILINE)
 _PERCENT = re.compile(r"\d[\d.,]*(?: ± [\d.]+)?\s?%(?! interval)")
@@ -198,10 +201,17 @@ def stale() -> str:
     )
 
 
+@cache
+def rooms() -> dict[str, dict[str, Any]]:
+    """The rooms of the house, by name."""
+    return tomllib.loads((ROOT / "budget.toml").read_text(encoding="utf-8"))
+
+
 def fill(text: str, up: str) -> str:
     """A page with every number of a file written anew."""
     text = _MANY.sub(lambda m: f"{m[1]}{many(m[2], m[3], up)}\n{_END}", text)
     text = _STALE.sub(lambda m: f"{m[1]}{stale()}{_END}", text)
+    text = _ROOM.sub(lambda m: f"{m[1]}{rooms()[m[2]]['tokens']:,}{_END}", text)
     return _ONE.sub(lambda m: f"{m[1]}{one(m[2])}{_END}", text)
 
 

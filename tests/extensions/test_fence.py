@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from tests.fence import EXTENSIONS, environment, without
+from tests.fence import EXTENSIONS, ROOT, environment, without
 
 USE = """
 import pkgutil, sys
@@ -38,3 +38,9 @@ def test_without_an_extension_all_else_works(extension, tmp_path):
     done = subprocess.run(line, cwd=place, env=environment(tree), capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert (place / "run" / "report.md").is_file()
+
+
+@pytest.mark.parametrize("extension", EXTENSIONS)
+def test_an_extension_says_what_it_is_and_has_tests(extension):
+    assert (ROOT / "magrounding/extensions" / extension / "README.md").is_file()
+    assert list((ROOT / "tests/extensions" / extension).rglob("test_*.py"))
