@@ -22,7 +22,8 @@ for module in pkgutil.walk_packages(magrounding.__path__, "magrounding."):
             assert not error.name.startswith("magrounding"), (module.name, error)
 for words in (
     ["list"],
-    ["train", "--env", "ma_rtfm", "--preset", "demo", "--stages", "s1", "--budget", "0.001", "--out", "run", "--quiet"],
+    ["train", "--env", "ma_rtfm", "--preset", "demo", "--stages", "s1", "--budget", "0.001", "--out", "run", "--quiet",
+     "phases.s1.0.num_envs=8", "evaluation.selection_games=4", "evaluation.report_games=4", "network.hidden=16"],
     ["evaluate", "--pretrained", "ma_rtfm-s1-2agents", "--splits", "eval", "--episodes", "8", "--play", "greedy"],
 ):
     sys.argv[1:] = words
