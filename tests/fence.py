@@ -1,12 +1,13 @@
 """The package without one of its extensions: `python -m tests.fence lge trackers -- -n2` runs the core's tests so.
 
 Tests that are about an extension as well are left out where its folder is: those that import of it, and those that are
-marked `extension`.
+marked `extension`, all cases or `only` those with a word in their names.
 """
 
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -20,19 +21,19 @@ EXTENSIONS = sorted(path.parent.name for path in ROOT.glob("magrounding/extensio
 
 
 def without(extension: str, folder: Path) -> Path:
-    """Make a folder that is the checkout without an extension, all else being links; kernels stay compiled."""
-    for parts in ("", "magrounding", "magrounding/extensions"):
-        (folder / parts).mkdir(parents=True, exist_ok=True)
-        for path in (ROOT / parts).iterdir():
-            place = folder / parts / path.name
-            if path.name not in ("magrounding", "extensions", extension, "__pycache__", ".git"):
-                place.symlink_to(path)
+    """Make a folder that is the checkout without an extension: a copy of the package with its kernels, else links."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for path in ROOT.iterdir():
+        if path.name not in ("magrounding", "__pycache__", ".git"):
+            (folder / path.name).symlink_to(path)
+    shutil.copytree(ROOT / "magrounding", folder / "magrounding")
+    shutil.rmtree(folder / "magrounding/extensions" / extension)
     return folder
 
 
 def environment(folder: Path) -> dict[str, str]:
     """Variables of a process that imports the package from there."""
-    return {**os.environ, "PYTHONPATH": str(folder), "OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+    return {**os.environ, "PYTHONPATH": str(folder), "OMP_NUM_THREADS": "1"}
 
 
 class LeftOut(MetaPathFinder):
@@ -54,8 +55,8 @@ def pytest_configure():
 
 def pytest_runtest_setup(item):
     for mark in item.iter_markers("extension"):
-        if missing := set(mark.args) - set(EXTENSIONS):
-            pytest.skip(f"without {missing}")
+        if mark.args[0] not in EXTENSIONS and mark.kwargs.get("only", "") in item.name:
+            pytest.skip(f"without {mark.args[0]}")
 
 
 def main(words: list[str]) -> int:

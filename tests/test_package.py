@@ -11,6 +11,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from shutil import which
 
+import pytest
+
 import magrounding as mg
 from magrounding.registry import AGENTS, ENVS
 
@@ -65,6 +67,7 @@ def test_types_and_every_data_file_are_shipped_and_have_an_origin():
     assert [path for path in data if not any(Path(path).match(each) for each in shipped)] == []
 
 
+@pytest.mark.extension("lge")
 def test_every_environment_and_agent_has_a_row_and_a_page():
     code = {
         page: set(re.findall(r"`([^`\n]+)`", (ROOT / page).read_text(encoding="utf-8")))

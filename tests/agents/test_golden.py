@@ -140,6 +140,7 @@ CASES = {
 }
 
 
+@pytest.mark.extension("lge", only="drrn")
 @pytest.mark.parametrize("name", CASES)
 def test_outputs_are_as_they_were(name):
     make, *arguments = CASES[name]

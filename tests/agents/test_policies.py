@@ -26,6 +26,11 @@ from tests.tiny_rooms import TinyRooms
 from tests.training.order_game import OrderGame
 from tests.training.toy_games import players_of
 
+pytestmark = [
+    pytest.mark.extension("lge", only="drrn"),
+    pytest.mark.extension("running_text", only="running text"),
+]
+
 GAMES, STEPS = 6, 7
 SILG = {"embedding": 8, "hidden": 8, "width": 16, "channels": (4, 4)}
 EMMA = {"width": 16, "maps": 6, "hidden": 12, "embedding": 8, "tokens": 31}

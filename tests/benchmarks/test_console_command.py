@@ -60,7 +60,7 @@ def test_what_is_no_command_is_one_sentence(monkeypatch, capsys, arguments, sent
     assert output.err.count("\n") == 1
 
 
-@pytest.mark.parametrize("arguments", [("--help",), ("pieces", "--help")])
+@pytest.mark.parametrize("arguments", [("--help",), ("doctor", "--help")])
 def test_a_reader_that_ends_early_is_no_error(arguments):
     end, pipe = os.pipe()
     os.close(end)

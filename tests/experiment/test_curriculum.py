@@ -56,6 +56,7 @@ def finished(tmp_path_factory):
     return folder
 
 
+@pytest.mark.extension("trackers")
 def test_a_run_leaves_everything_behind(finished):
     assert {path.name for path in finished.iterdir()} == FOLDER_OF_A_RUN | {"tensorboard", "s1", "s3"}
     for stage in ("s1", "s3"):
