@@ -17,6 +17,11 @@ from magrounding.teams.loading import load_team
 from tests.experiment.tiny_runs import tiny_run
 
 
+@pytest.fixture(autouse=True)
+def no_teams_of_extensions(monkeypatch):
+    monkeypatch.setattr(pretrained, "TEAMS", {})
+
+
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
     return tiny_run(tmp_path_factory.mktemp("runs") / "run", "s1", "s2")
