@@ -12,6 +12,9 @@ from magrounding.cli import main as console
 from magrounding.cli.command import FORMER
 from tests.documentation import pages
 
+EXTENSIONS = "cluster language_models lge people running_text trackers"
+pytestmark = [pytest.mark.extension(name) for name in EXTENSIONS.split()]  # pages show the commands of all
+
 ROOT = Path(__file__).parents[1]
 PAGES = [*pages.PAGES, ROOT / "CONTRIBUTING.md", *ROOT.glob("examples/**/*.md")]
 KINDS = {".py", ".md", ".json", ".toml", ".txt", ".html", ".js"}
