@@ -260,7 +260,7 @@ class CommandEntry:
 
     Attributes:
         id: its name.
-        about: what it does, a line of `magrounding --help`.
+        about: what it does, a line of the help of `magrounding`.
         module: has its `Arguments` and `run`.
         behind: the command behind which `--help` lists it.
         starting: what is said before it is imported, where its reader waits for an answer.

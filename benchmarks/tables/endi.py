@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from benchmarks.tables.layout import QUICK, REASONS, Row, Table
+from benchmarks.tables.layout import PAPER, QUICK, QUICK_ONLY, REASONS, Row, Table
 from magrounding.envs.messenger.entry import MA_MESSENGER
 from magrounding.envs.published import PublishedResult, PublishedResults
 from magrounding.envs.rtfm.entry import MA_RTFM, MA_RTFM_ABLATIONS
@@ -31,7 +31,7 @@ def _rows(env: str, columns: Columns, published: Mapping[str, PublishedResults])
     rows = []
     for readers, ending, on, presets in (
         ({"relread": "relread, no division"}, "_relread", " on relread", QUICK),
-        ({**own, "sir": "SILG (SIR)"}, grounding, "", REASONS),
+        ({**own, "sir": "SILG (SIR)"}, grounding, "", REASONS if env == "ma_rtfm" else QUICK_ONLY | PAPER),
     ):
         agents = {agent: (agent, label) for agent, label in readers.items()}
         agents |= {agent + ending: (agent, label + on) for agent, label in _VARIANTS.items()}

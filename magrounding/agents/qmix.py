@@ -258,7 +258,7 @@ class QmixRelread(QNetwork):
     ) -> tuple[Tensor, Tensor]:
         observation, text, document = inputs
         things = self.reader.find(observation)
-        known = self.words(things.words.long()).sum(2)
+        known = self.words(things.words.clamp(min=0).long()).sum(2)  # the dead hold −1
         features = self.reader.relate(things, text, document) + known[:, :-1] * things.exists.unsqueeze(2)
         beside = self.agent(torch.cat((who, known[:, -1]), 1))
         advantage, value = self.reader.decide(observation, things, features, beside)
