@@ -13,6 +13,8 @@ EXCHANGED, DISTRACTOR_TEAM = 9, 10
 # Statements that the manual leaves out: bit k is statement k (see `generate`).
 OMITTED = 11
 NUM_SCALARS = 12
+# Of a split manual, which no twin has: the first steps, in which nothing moves and agents may only tell.
+TALK = EXCHANGED
 
 # Columns of Games.entities [B, E, NUM_COLUMNS] int16. Slots 0 … n-1 are agents, then monsters, then items.
 # PRESENT: an agent alive, a monster alive, an item on the floor. WORD_1, WORD_2: what a cell shows ("fire", "goblin").
@@ -21,6 +23,9 @@ NUM_SCALARS = 12
 # KILLS, DIED, ENGAGED: what an agent did in this step (targets killed, died, met the distractor).
 ROW, COLUMN, PRESENT, WORD_1, WORD_2, ELEMENT, TARGET, HELD, MOVE, TURN, KILLS, DIED, ENGAGED = range(13)
 NUM_COLUMNS = 13
+# Columns of agents, which show no words, where the manual is split: bit r of OWN says that row r of the manual is the
+# agent's own, bit r of TOLD that it has told that row. A librarian, who has no body, is in the last slot.
+OWN, TOLD = WORD_1, WORD_2
 
 # Columns of facts [F, NUM_FACT_COLUMNS] int64: a claim of a manual and where it stands (see `facts`).
 RELATION, SUBJECT, OBJECT, POLARITY, MANUAL_ROW, SUBJECT_FIRST, SUBJECT_LAST, NAME_FIRST, NAME_LAST = range(9)
@@ -31,10 +36,18 @@ FIRST_LIST, SECOND_LIST, BOTH_LISTS, FIRST_NAME, SECOND_NAME, FIRST_CLASS = -1, 
 STAY, UP, DOWN, LEFT, RIGHT = range(5)
 ACTION_NAMES = ("stay", "up", "down", "left", "right")
 ROW_STEP = np.array([0, -1, 1, 0, 0], np.int64)
+FIRST_TELL = len(ACTION_NAMES)
+"""The action `tell 1`: action FIRST_TELL + r tells row r of the manual."""
 COLUMN_STEP = np.array([0, 0, 0, -1, 1], np.int64)
 
 TEAMMATE_WIDTH = 4
 """Row, column and the two inventory words of a teammate."""
+READINGS = ("all", "kind", "half", "librarian")
+"""Who reads which rows of a manual, see `games.MaRtfm`."""
+ALL, KIND, HALF, LIBRARIAN = range(len(READINGS))
+HEARD = ("own", "another", "none")
+"""What is heard of a row that is told: the row, another game's of the same topic, or nothing."""
+TRUE_LINES, OTHER_LINES, NO_LINES = range(len(HEARD))
 AGENT_WIDTH = 5
 """Numbers of each agent in a state: row, column, alive and the two words of the item held."""
 
@@ -43,6 +56,7 @@ class Rules(NamedTuple):
     """The configuration, as the kernels read it (counts, flags and squared distances; -1 means unlimited)."""
 
     agents: int
+    players: int
     monsters: int
     items: int
     size: int
@@ -58,6 +72,10 @@ class Rules(NamedTuple):
     prose: bool
     pairs: bool
     minimal: bool
+    distinct_names: bool
+    reading: int
+    heard: int
+    tells: int
     reassigned: bool
     letters: bool
     sight_squared: float
@@ -67,6 +85,7 @@ class Rules(NamedTuple):
     omission: float
     distraction: float
     decoys: float
+    talk: float
 
 
 class Prose(NamedTuple):
@@ -121,7 +140,13 @@ class Tables(NamedTuple):
 
 
 class Views(NamedTuple):
-    """Observations of B games: the arrays of `EnvSpec`, see `CompiledWorld`."""
+    """Observations of B games: the arrays of `EnvSpec`, see `CompiledWorld`; and two that are seen of split manuals.
+
+    Attributes:
+        manual: [B, S, L], the whole.
+        heard: [B, S, L], what is heard of a row that is told.
+        lines: [B, n * S, L], the rows of each agent's manual, and told_by [B, n, S]; without rows where all read all.
+    """
 
     grid: np.ndarray
     position: np.ndarray
@@ -130,3 +155,6 @@ class Views(NamedTuple):
     inventory: np.ndarray
     action_mask: np.ndarray
     teammates: np.ndarray
+    heard: np.ndarray
+    lines: np.ndarray
+    told_by: np.ndarray

@@ -3,9 +3,21 @@
 import numpy as np
 
 from magrounding.envs.compiled import copy_document, copy_row, document_key
-from magrounding.envs.rtfm.arrays import COLUMN, EPISODE, HELD, PRESENT, ROW, STEP, WORD_1, WORD_2
-from magrounding.envs.rtfm.dynamics import play_games
-from magrounding.envs.rtfm.generate import first_draw, salt_of, shifts_of, start_games, write_text
+from magrounding.envs.rtfm.arrays import (
+    ALL,
+    COLUMN,
+    EPISODE,
+    FIRST_TELL,
+    HELD,
+    PRESENT,
+    ROW,
+    STEP,
+    TALK,
+    WORD_1,
+    WORD_2,
+)
+from magrounding.envs.rtfm.dynamics import may_tell, play_games
+from magrounding.envs.rtfm.generate import deal_rows, first_draw, salt_of, shifts_of, start_games, write_texts
 from magrounding.envs.rtfm.ontology import ALLY_ID, EMPTY_ID, FOG_ID, ME_ID
 from magrounding.envs.rtfm.prose import write_prose
 from magrounding.jit import cached_njit, inner_njit
@@ -13,34 +25,39 @@ from magrounding.seeding import TEXT
 
 
 @inner_njit
-def show_games(first, last, every, done, slots, rules, background, entities, views):
+def show_games(first, last, every, done, slots, rules, background, scalars, entities, views):
     """Write all observations but the text: of every game into its row of `views`, or of games done into slots[b]."""
-    n, size, width, sight_squared = rules.agents, rules.size, 2 * rules.occupants, rules.sight_squared
+    n, size, width, sight_squared = rules.players, rules.size, 2 * rules.occupants, rules.sight_squared
     for b in range(first, last):
         if not (every or done[b]):
             continue
         slot = b if every else slots[b]
         actors = entities[b]
-        for a in range(n):
+        talking = rules.reading != ALL and scalars[b, STEP] < scalars[b, TALK]
+        for player in range(n):
+            a = player if player < rules.agents else -1
             alive = actors[a, PRESENT] == 1
             row, column = actors[a, ROW], actors[a, COLUMN]
-            cells = views.grid[slot, a]
+            cells = views.grid[slot, player]
             copy_row(background, cells)
             if alive:
                 _put(cells, row, column, ME_ID, 0, size, width)
-            _put_others(cells, a, n, size, width, actors)
-            if sight_squared >= 0:
+            _put_others(cells, a, rules.agents, size, width, actors)
+            if sight_squared >= 0 and player < rules.agents:
                 _cover(cells, alive, row, column, sight_squared, size, width)
-            views.position[slot, a, 0] = row if alive else -1
-            views.position[slot, a, 1] = column if alive else -1
-            views.action_mask[slot, a, 0] = 1
-            views.action_mask[slot, a, 1] = alive and row > 1
-            views.action_mask[slot, a, 2] = alive and row < size - 2
-            views.action_mask[slot, a, 3] = alive and column > 1
-            views.action_mask[slot, a, 4] = alive and column < size - 2
+            moves, mask = alive and not talking, views.action_mask[slot, player]
+            views.position[slot, player, 0] = row if alive else -1
+            views.position[slot, player, 1] = column if alive else -1
+            mask[0] = 1
+            mask[1] = moves and row > 1
+            mask[2] = moves and row < size - 2
+            mask[3] = moves and column > 1
+            mask[4] = moves and column < size - 2
+            for action in range(FIRST_TELL, mask.shape[0]):
+                mask[action] = (alive or a < 0) and may_tell(actors[a], action - FIRST_TELL, rules.tells)
             held = actors[a, HELD] if alive else -1
-            views.inventory[slot, a, 0] = actors[held, WORD_1] if held >= 0 else 0
-            views.inventory[slot, a, 1] = actors[held, WORD_2] if held >= 0 else 0
+            views.inventory[slot, player, 0] = actors[held, WORD_1] if held >= 0 else 0
+            views.inventory[slot, player, 1] = actors[held, WORD_2] if held >= 0 else 0
         for a in range(n):
             for k in range(n - 1):
                 other = k if k < a else k + 1
@@ -119,10 +136,10 @@ def write_facts(rules, tables, games, claims, manuals, facts, counts):
 @cached_njit(nogil=True)
 def start_rows(first, last, slots, rules, tables, games, views, out):
     """Start the games of rows that are done, see `CompiledWorld`."""
-    start_games(first, last, rules, tables, games, views.manual, views.goal, out)
+    start_games(first, last, rules, tables, games, views, out)
     for b in range(first, last):
         slots[b] = b
-    show_games(first, last, False, out.done, slots, rules, tables.background, games.entities, views)
+    show_games(first, last, False, out.done, slots, rules, tables.background, games.scalars, games.entities, views)
 
 
 @cached_njit(nogil=True)
@@ -131,19 +148,26 @@ def step_rows(first, last, actions, auto_reset, slots, rules, tables, games, vie
     play_games(first, last, actions, rules, games, out)
     if rules.resample_text:
         for b in range(first, last):
-            write_text(b, rules, tables, games, views.manual, views.goal)
+            write_texts(b, rules, tables, games, views)
             out.document[b] = document_key(
                 games.keys[b, TEXT], games.scalars[b, STEP], salt_of(rules, games.scalars[b])
             )
+    elif rules.reading != ALL:
+        for b in range(first, last):
+            deal_rows(b, rules, games, views)
     if auto_reset:
         slot = first
         for b in range(first, last):
             if out.done[b]:
                 slots[b] = slot
-                copy_document(views.manual, b, finals.manual, slot)
+                if rules.reading == ALL:
+                    copy_document(views.manual, b, finals.manual, slot)
+                else:
+                    copy_document(views.lines, b, finals.lines, slot)
+                    copy_document(views.told_by, b, finals.told_by, slot)
                 copy_row(views.goal[b], finals.goal[slot])
                 slot += 1
-        show_games(first, last, False, out.done, slots, rules, tables.background, games.entities, finals)
+        show_games(first, last, False, out.done, slots, rules, tables.background, games.scalars, games.entities, finals)
         for b in range(first, last):
             games.scalars[b, EPISODE] += out.done[b]
-    show_games(first, last, True, out.done, slots, rules, tables.background, games.entities, views)
+    show_games(first, last, True, out.done, slots, rules, tables.background, games.scalars, games.entities, views)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
@@ -14,7 +15,8 @@ from magrounding.envs.render import Figure, Scene, sorted_figures
 from magrounding.envs.rtfm import arrays, kernels, splits
 from magrounding.envs.rtfm.constructions import FILLER, GOAL, MODIFIER, PLAIN, TEAM, Template
 from magrounding.envs.rtfm.facts import MOST_FACTS, RELATIONS, Fact, fact_accuracy, name_facts
-from magrounding.envs.rtfm.games import RtfmGame
+from magrounding.envs.rtfm.games import MaRtfm, RtfmGame
+from magrounding.envs.rtfm.generate import slot_of
 from magrounding.envs.rtfm.ontology import (
     DRAGON,
     DRAGON_GOAL,
@@ -64,12 +66,25 @@ class RTFMWorld(CompiledWorld[RtfmGame]):
         self._sentences = game.sentences
         rules = _make_rules(game, self._sentences.digest)
         tables = make_tables(game, self._sentences)
-        slots = rules.agents + rules.monsters + rules.items
+        slots = rules.players + rules.monsters + rules.items
         super().__init__(num_envs, game, num_threads, kernels, arrays, rules, tables, slots)
+
+    def _view(self, views: Any, observation: dict[str, np.ndarray]) -> arrays.Views:
+        if not self.game.is_split:
+            return super()._view(views, {**observation, **dict.fromkeys(("heard", "lines", "told_by"), _NOTHING)})
+        shape = self.num_envs, *self.spec["manual"].shape
+        manual = np.zeros(shape, np.int16)
+        heard = np.zeros_like(manual) if self._rules.heard == arrays.OTHER_LINES else manual
+        lines = observation["manual"].reshape(self.num_envs, -1, shape[-1])
+        return super()._view(views, {**observation, "manual": manual, "heard": heard, "lines": lines})
+
+    def _memory(self) -> dict[str, np.ndarray]:
+        hidden = {"manual": self._views.manual, "heard": self._views.heard} if self.game.is_split else {}
+        return super()._memory() | hidden
 
     def entity_places(self) -> np.ndarray:
         """Return places of the monsters alive and of the items on the floor, [B, E, 2] float32."""
-        entities = self._games.entities[:, self.num_agents :]
+        entities = self._games.entities[:, self._rules.agents :]
         places = entities[..., [arrays.ROW, arrays.COLUMN]]
         return np.where(entities[..., arrays.PRESENT, None] == 1, places, -1).astype(np.float32)
 
@@ -83,10 +98,10 @@ class RTFMWorld(CompiledWorld[RtfmGame]):
         Made anew with each call, from what the manuals were drawn from.
         """
         facts = np.full((self.num_envs, MOST_FACTS, arrays.NUM_FACT_COLUMNS), -1, np.int64)
-        counts, manuals = np.zeros(self.num_envs, np.int64), np.zeros_like(self.observation["manual"])
+        counts, manuals = np.zeros(self.num_envs, np.int64), np.zeros_like(self._views.manual)
         claims = make_claims(self.game, self._sentences)
         kernels.write_facts(self._rules, self._tables, self._games, claims, manuals, facts, counts)
-        shown = self.observation["manual"].any(-1)  # a statement that is left out claims nothing
+        shown = self._views.manual.any(-1)  # a statement that is left out claims nothing
         facts[~np.take_along_axis(shown, np.maximum(facts[..., arrays.MANUAL_ROW], 0), 1)] = -1
         return facts
 
@@ -105,7 +120,7 @@ class RTFMWorld(CompiledWorld[RtfmGame]):
         return fact_accuracy(table, believed)
 
     def events(self) -> dict[str, np.ndarray]:
-        agents = self._games.entities[:, : self.num_agents]
+        agents = self._games.entities[:, [slot_of(player, self._rules) for player in range(self.num_agents)]]
         return {"kills": agents[..., arrays.KILLS].copy(), "held": agents[..., arrays.HELD].copy()}
 
     def scene(self, row: int) -> Scene:
@@ -140,13 +155,15 @@ class RTFMWorld(CompiledWorld[RtfmGame]):
 
 
 def _make_rules(game: RtfmGame, digest: str | None) -> arrays.Rules:
-    n, task = game.agents, game.kind
+    n, task = game.bodies, game.kind
+    team = game if isinstance(game, MaRtfm) else MaRtfm()  # the others have none of its options
     options = tuple(getattr(game, name) for name in _OPTIONS.split())
     if digest is not None:  # which names documents as when there was no such option; the file may be another tomorrow
         options = *options, digest
-    later = added(game, f"{_OPTIONS} task stage templates omission distraction decoys")
+    later = added(game, f"{_OPTIONS} task stage templates omission distraction decoys talk")
     return arrays.Rules(
         agents=n,
+        players=game.agents,
         monsters=task.monsters(n),
         items=task.items(n),
         size=game.size,
@@ -162,6 +179,10 @@ def _make_rules(game: RtfmGame, digest: str | None) -> arrays.Rules:
         prose=bool(game.resolved_constructions),
         pairs=game.split in PROSE_SPLITS,
         minimal=game.split == "eval_minimal",
+        distinct_names=team.distinct_names,
+        reading=arrays.READINGS.index(team.reading),
+        heard=arrays.HEARD.index(team.heard),
+        tells=-1 if team.tells is None else team.tells,
         reassigned=game.manual == "reassigned",
         letters=bool(task.letters),
         sight_squared=-1.0 if game.sight is None else float(game.sight) ** 2,
@@ -171,6 +192,7 @@ def _make_rules(game: RtfmGame, digest: str | None) -> arrays.Rules:
         omission=float(game.omission),
         distraction=float(game.distraction),
         decoys=float(game.decoys),
+        talk=float(team.talk),
     )
 
 
