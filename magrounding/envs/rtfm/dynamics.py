@@ -19,20 +19,18 @@ from magrounding.envs.rtfm.arrays import (
     LEFT,
     MOVE,
     OUTCOME,
-    OWN,
     PRESENT,
     RIGHT,
     ROW,
     ROW_STEP,
     STAY,
     STEP,
-    TALK,
     TARGET,
     TARGETS_LEFT,
-    TOLD,
     TURN,
     UP,
 )
+from magrounding.envs.rtfm.telling import reward_librarian, tell_rows
 from magrounding.jit import inner_njit
 from magrounding.seeding import DYNAMICS, below
 
@@ -48,53 +46,21 @@ def play_games(first, last, actions, rules, games, out):
     for b in range(first, last):
         scalars, entities, key = games.scalars[b], games.entities[b], games.keys[b, DYNAMICS]
         scalars[STEP] += 1
-        talking = rules.reading != ALL and scalars[STEP] <= scalars[TALK]
-        for player in range(rules.players):
-            a = player if player < n else entities.shape[0] - 1
-            move, acts = actions[b, player], player == n or entities[a, PRESENT] == 1
-            if move >= FIRST_TELL:
-                legal = acts and may_tell(entities[a], move - FIRST_TELL, rules.tells)
-                if legal:
-                    entities[a, TOLD] |= 1 << (move - FIRST_TELL)
-                move = STAY
-            elif talking or player == n:
-                legal = move == STAY
-            else:
-                legal = can_enter(entities[a, ROW] + ROW_STEP[move], entities[a, COLUMN] + COLUMN_STEP[move], size)
-            illegal = acts and not legal
+        for a in range(n):
+            move = actions[b, a] if actions[b, a] < FIRST_TELL else STAY
+            illegal = entities[a, PRESENT] == 1 and not can_enter(
+                entities[a, ROW] + ROW_STEP[move], entities[a, COLUMN] + COLUMN_STEP[move], size
+            )
             entities[a, MOVE] = STAY if illegal else move
             entities[a, KILLS] = 0
             entities[a, DIED] = 0
             entities[a, ENGAGED] = 0
-            out.illegal[b, player] = illegal
-        if not talking:
+            out.illegal[b, a] = illegal
+        if rules.reading == ALL or not tell_rows(b, actions, rules, scalars, entities, out):
             move_all(rules, key, scalars, entities)
         _judge(b, n, rules.max_cycles, rules.individual_death, scalars, entities, out)
         if rules.players > n:
-            _reward_librarian(b, n, out)
-
-
-@inner_njit
-def may_tell(actor, row, tells):
-    """Tell whether a row of the manual is an agent's own and was not told yet, and the agent may tell one more."""
-    told = 0
-    for r in range(16):
-        told += actor[TOLD] >> r & 1
-    return (actor[OWN] & ~actor[TOLD]) >> row & 1 == 1 and (tells < 0 or told < tells)
-
-
-@inner_njit
-def _reward_librarian(b, n, out):
-    """Give the agent without a body, the last, the mean reward of the n others; it plays on until the game ends."""
-    reward = np.float32(0)
-    for a in range(n):
-        reward += out.rewards[b, a]
-    reward /= np.float32(n)
-    out.rewards[b, n] = reward
-    out.returns[b, n] = reward + (out.returns[b, n] if out.length[b] > 1 else np.float32(0))
-    out.truncated[b, n] = out.truncated[b, :n].any()
-    out.terminated[b, n] = out.done[b] and not out.truncated[b, n]
-    out.alive[b, n] = True
+            reward_librarian(b, n, out)
 
 
 @njit(inline="always")  # as a call it would be handed all of `rules` by value for every game: 6 % of a step of S1

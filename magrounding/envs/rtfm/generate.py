@@ -15,18 +15,14 @@ from magrounding.envs.rtfm.text import STATEMENTS
 from magrounding.jit import inner_njit
 from magrounding.seeding import LAYOUT, NUM_STREAMS, ORDER, TASK, TEXT, below, hash64, stream_key
 
-_OF_STATEMENTS, _OF_DISTRACTOR = 1 << 12, 1 << 13
-"""Counters from which the keys of the draws of `_abridge` are made; nothing else of an episode draws there."""
-_OF_OWNERS, _OF_TALK, _OF_NAMES, _OF_ANOTHER = 1 << 14, 1 << 15, 1 << 16, 1 << 17
-"""The same for `_split`, and for what else only teams with such options have."""
+_OF_STATEMENTS, _OF_DISTRACTOR, _OF_NAMES = 1 << 12, 1 << 13, 1 << 15
+"""Counters from which the keys of draws are made that only some options ask for; nothing else of an episode draws there."""
 _PARTS = 1 << 20
-_ELEMENTS = 4
-"""Statements of a manual about elements, the first ones; the others are about teams."""
 _TRY = 1 << 12
 
 
 @njit(inline="always")  # called in one place
-def start_games(first, last, rules, tables, games, views, out):
+def start_games(first, last, rules, tables, games, manual, goal, out):
     """Generate, in each row that is done, the episode that its seed and episode number name, text and all."""
     for b in range(first, last):
         if not out.done[b]:
@@ -50,12 +46,10 @@ def start_games(first, last, rules, tables, games, views, out):
             _shuffle_monsters(keys[ORDER], rules.agents, rules.monsters, entities)
         _place(keys[LAYOUT], rules.size - 2, entities)
         _abridge(keys[TEXT], keys[TASK], rules, scalars, entities)
-        if rules.reading != arrays.ALL:
-            _split(keys, rules, scalars, entities)
-        write_texts(b, rules, tables, games, views)
+        write_text(b, rules, tables, games, manual, goal)
         out.document[b] = document_key(keys[TEXT], 0, salt_of(rules, scalars))
-        for a in range(rules.players):
-            entities[slot_of(a, rules), arrays.HELD] = -1
+        for a in range(rules.agents):
+            entities[a, arrays.HELD] = -1
             out.alive[b, a] = True
 
 
@@ -139,97 +133,7 @@ def _abridge(text_key, task_key, rules, scalars, entities):
             scalars[arrays.OMITTED] |= 1 << k
 
 
-@inner_njit
-def _split(keys, rules, scalars, entities):
-    """Draw whose own each row of the manual is, and how many steps are there to talk first.
-
-    Agents sit in a random order. Where statements are split by kind, the seats are two halves, every other seat one: of
-    all statements of a kind, each agent of one half gets as many as any other.
-    """
-    n, key = rules.players, hash64(keys[TASK], _OF_OWNERS)
-    share = rules.talk - np.int64(rules.talk)
-    more = below(hash64(keys[TASK], _OF_TALK), 0, _PARTS) < share * _PARTS
-    scalars[arrays.TALK] = np.int64(rules.talk) + more
-    if n > rules.agents:
-        entities[-1, arrays.PRESENT] = 0
-    for a in range(n):
-        entities[slot_of(a, rules), arrays.OWN] = 0
-        entities[slot_of(a, rules), arrays.TOLD] = 0
-    half, seats = below(key, 0, 2), hash64(key, 1)
-    for k in range(rules.statements):
-        owner, team = n - 1, np.int64(k >= _ELEMENTS)
-        if rules.reading == arrays.KIND:
-            place, first = k - _ELEMENTS * team, (half + team) % 2
-            rank = shuffled_place(hash64(key, 2 + team), place, rules.statements - _ELEMENTS if team else _ELEMENTS)
-            owner = shuffled_place(seats, first + 2 * (rank % ((n + 1 - first) // 2)), n)
-        elif rules.reading == arrays.HALF:
-            owner = shuffled_place(seats, shuffled_place(hash64(key, 2), k, rules.statements) % n, n)
-        if scalars[arrays.OMITTED] >> k & 1 == 0:
-            entities[slot_of(owner, rules), arrays.OWN] |= 1 << row_of(keys[TEXT], k, rules)
-
-
-@inner_njit
-def slot_of(player, rules):
-    """An agent's slot; that of a librarian, who has no body, is the last."""
-    return player if player < rules.agents else -1
-
-
-@inner_njit
-def row_of(text_key, k, rules):
-    """The row of a manual that statement k stands in."""
-    return shuffled_place(text_key, k, rules.statements) if rules.shuffle_manual else k
-
-
-@inner_njit
-def told_rows(rules, entities):
-    """The rows that any agent has told, as bits."""
-    told = 0
-    for a in range(rules.players):
-        told |= entities[slot_of(a, rules), arrays.TOLD]
-    return told
-
-
-@inner_njit
-def deal_rows(b, rules, games, views):
-    """Show every agent of game b the rows of the manual that are its own or were told, and who told them."""
-    entities, rows = games.entities[b], views.manual.shape[1]
-    told = told_rows(rules, entities) if rules.heard != arrays.NO_LINES else 0
-    for a in range(rules.players):
-        own = entities[slot_of(a, rules), arrays.OWN]
-        for r in range(rows):
-            line = views.lines[b, a * rows + r]
-            views.told_by[b, a, r] = -1
-            if own >> r & 1:
-                views.told_by[b, a, r] = 0
-                copy_row(views.manual[b, r], line)
-            elif told >> r & 1:
-                for other in range(rules.players):
-                    if entities[slot_of(other, rules), arrays.TOLD] >> r & 1:
-                        views.told_by[b, a, r] = 1 + other
-                copy_row(views.heard[b, r], line)
-            else:
-                copy_row(line[:0], line)
-
-
-@inner_njit
-def write_texts(b, rules, tables, games, views):
-    """Write the document of row b and, of one that is split, what is heard of it; and deal its rows."""
-    write_text(b, rules, tables, games, views.manual, views.goal)
-    if rules.reading == arrays.ALL:
-        return
-    if rules.heard == arrays.OTHER_LINES:
-        scalars = games.scalars[b]
-        teams, elements = scalars[arrays.TEAM_DIVISION], scalars[arrays.ELEMENT_DIVISION]
-        ways = tables.elements.shape[0]
-        key = hash64(games.keys[b, TASK], _OF_ANOTHER)
-        index = draw_assignment(key, 0, rules.side, tables.teams.shape[0] * ways)
-        scalars[arrays.TEAM_DIVISION], scalars[arrays.ELEMENT_DIVISION] = index // ways, index % ways
-        write_text(b, rules, tables, games, views.heard, views.goal)
-        scalars[arrays.TEAM_DIVISION], scalars[arrays.ELEMENT_DIVISION] = teams, elements
-    deal_rows(b, rules, games, views)
-
-
-@inner_njit
+@njit(inline="always")
 def write_text(b, rules, tables, games, manual, goal):
     """Write the document (and the goal) of row b; with `resample_text` its templates depend on the step.
 
@@ -241,7 +145,7 @@ def write_text(b, rules, tables, games, manual, goal):
     shifts = shifts_of(key, rules, of_element.shape[1], of_team.shape[1])
     if rules.layout == STATEMENTS and not rules.prose:
         for k in range(statements):
-            line = manual[b, row_of(key, k, rules)]
+            line = manual[b, shuffled_place(key, k, statements) if rules.shuffle_manual else k]
             if scalars[arrays.OMITTED] >> k & 1:
                 for i in range(line.shape[0]):
                     line[i] = 0

@@ -6,60 +6,65 @@ from magrounding.envs.compiled import copy_document, copy_row, document_key
 from magrounding.envs.rtfm.arrays import (
     ALL,
     COLUMN,
+    ELEMENT_DIVISION,
     EPISODE,
     FIRST_TELL,
     HELD,
+    OTHER_LINES,
     PRESENT,
     ROW,
     STEP,
     TALK,
+    TEAM_DIVISION,
     WORD_1,
     WORD_2,
 )
-from magrounding.envs.rtfm.dynamics import may_tell, play_games
-from magrounding.envs.rtfm.generate import deal_rows, first_draw, salt_of, shifts_of, start_games, write_texts
+from magrounding.envs.rtfm.dynamics import play_games
+from magrounding.envs.rtfm.generate import first_draw, salt_of, shifts_of, start_games, write_text
 from magrounding.envs.rtfm.ontology import ALLY_ID, EMPTY_ID, FOG_ID, ME_ID
 from magrounding.envs.rtfm.prose import write_prose
+from magrounding.envs.rtfm.splits import draw_assignment
+from magrounding.envs.rtfm.telling import deal_rows, draw_owners, may_tell, slot_of
 from magrounding.jit import cached_njit, inner_njit
-from magrounding.seeding import TEXT
+from magrounding.seeding import TASK, TEXT, hash64
+
+_OF_ANOTHER = 1 << 16
+"""Counter from which the key of the assignment of another game is made; nothing else of an episode draws there."""
 
 
 @inner_njit
 def show_games(first, last, every, done, slots, rules, background, scalars, entities, views):
     """Write all observations but the text: of every game into its row of `views`, or of games done into slots[b]."""
-    n, size, width, sight_squared = rules.players, rules.size, 2 * rules.occupants, rules.sight_squared
+    n, size, width, sight_squared = rules.agents, rules.size, 2 * rules.occupants, rules.sight_squared
     for b in range(first, last):
         if not (every or done[b]):
             continue
         slot = b if every else slots[b]
         actors = entities[b]
-        talking = rules.reading != ALL and scalars[b, STEP] < scalars[b, TALK]
-        for player in range(n):
-            a = player if player < rules.agents else -1
+        for a in range(n):
             alive = actors[a, PRESENT] == 1
             row, column = actors[a, ROW], actors[a, COLUMN]
-            cells = views.grid[slot, player]
+            cells = views.grid[slot, a]
             copy_row(background, cells)
             if alive:
                 _put(cells, row, column, ME_ID, 0, size, width)
-            _put_others(cells, a, rules.agents, size, width, actors)
-            if sight_squared >= 0 and player < rules.agents:
+            _put_others(cells, a, n, size, width, actors)
+            if sight_squared >= 0:
                 _cover(cells, alive, row, column, sight_squared, size, width)
-            moves, mask = alive and not talking, views.action_mask[slot, player]
-            views.position[slot, player, 0] = row if alive else -1
-            views.position[slot, player, 1] = column if alive else -1
-            mask[0] = 1
-            mask[1] = moves and row > 1
-            mask[2] = moves and row < size - 2
-            mask[3] = moves and column > 1
-            mask[4] = moves and column < size - 2
-            for action in range(FIRST_TELL, mask.shape[0]):
-                mask[action] = (alive or a < 0) and may_tell(actors[a], action - FIRST_TELL, rules.tells)
+            views.position[slot, a, 0] = row if alive else -1
+            views.position[slot, a, 1] = column if alive else -1
+            views.action_mask[slot, a, 0] = 1
+            views.action_mask[slot, a, 1] = alive and row > 1
+            views.action_mask[slot, a, 2] = alive and row < size - 2
+            views.action_mask[slot, a, 3] = alive and column > 1
+            views.action_mask[slot, a, 4] = alive and column < size - 2
             held = actors[a, HELD] if alive else -1
-            views.inventory[slot, player, 0] = actors[held, WORD_1] if held >= 0 else 0
-            views.inventory[slot, player, 1] = actors[held, WORD_2] if held >= 0 else 0
-        for a in range(n):
-            for k in range(n - 1):
+            views.inventory[slot, a, 0] = actors[held, WORD_1] if held >= 0 else 0
+            views.inventory[slot, a, 1] = actors[held, WORD_2] if held >= 0 else 0
+        if rules.reading != ALL:
+            _show_tells(slot, rules, background, scalars[b], actors, views)
+        for a in range(rules.players):
+            for k in range(rules.players - 1):
                 other = k if k < a else k + 1
                 views.teammates[slot, a, k, 0] = views.position[slot, other, 0]
                 views.teammates[slot, a, k, 1] = views.position[slot, other, 1]
@@ -136,7 +141,7 @@ def write_facts(rules, tables, games, claims, manuals, facts, counts):
 @cached_njit(nogil=True)
 def start_rows(first, last, slots, rules, tables, games, views, out):
     """Start the games of rows that are done, see `CompiledWorld`."""
-    start_games(first, last, rules, tables, games, views, out)
+    start_games(first, last, rules, tables, games, views.manual, views.goal, out)
     for b in range(first, last):
         slots[b] = b
     show_games(first, last, False, out.done, slots, rules, tables.background, games.scalars, games.entities, views)
@@ -148,11 +153,11 @@ def step_rows(first, last, actions, auto_reset, slots, rules, tables, games, vie
     play_games(first, last, actions, rules, games, out)
     if rules.resample_text:
         for b in range(first, last):
-            write_texts(b, rules, tables, games, views)
+            write_text(b, rules, tables, games, views.manual, views.goal)
             out.document[b] = document_key(
                 games.keys[b, TEXT], games.scalars[b, STEP], salt_of(rules, games.scalars[b])
             )
-    elif rules.reading != ALL:
+    if rules.reading != ALL:
         for b in range(first, last):
             deal_rows(b, rules, games, views)
     if auto_reset:
@@ -171,3 +176,40 @@ def step_rows(first, last, actions, auto_reset, slots, rules, tables, games, vie
         for b in range(first, last):
             games.scalars[b, EPISODE] += out.done[b]
     show_games(first, last, True, out.done, slots, rules, tables.background, games.scalars, games.entities, views)
+
+
+@cached_njit(nogil=True)
+def split_rows(first, last, rules, tables, games, views, out):
+    """Split the manuals of games that `start_rows` has started, and show whose rows are whose."""
+    ways = tables.elements.shape[0]
+    for b in range(first, last):
+        if not out.done[b]:
+            continue
+        keys, scalars = games.keys[b], games.scalars[b]
+        draw_owners(keys, rules, scalars, games.entities[b])
+        if rules.heard == OTHER_LINES:
+            teams, elements = scalars[TEAM_DIVISION], scalars[ELEMENT_DIVISION]
+            other = draw_assignment(hash64(keys[TASK], _OF_ANOTHER), 0, rules.side, tables.teams.shape[0] * ways)
+            scalars[TEAM_DIVISION], scalars[ELEMENT_DIVISION] = other // ways, other % ways
+            write_text(b, rules, tables, games, views.heard, views.goal)
+            scalars[TEAM_DIVISION], scalars[ELEMENT_DIVISION] = teams, elements
+        deal_rows(b, rules, games, views)
+        _show_tells(b, rules, tables.background, scalars, games.entities[b], views)
+        out.alive[b] = True
+
+
+@inner_njit
+def _show_tells(slot, rules, background, scalars, actors, views):
+    """Of a split manual: which rows each agent may tell, that nobody moves while all talk; and what a librarian sees."""
+    talking = scalars[STEP] < scalars[TALK]
+    for a in range(rules.players):
+        actor, mask = actors[slot_of(a, rules.agents)], views.action_mask[slot, a]
+        if a == rules.agents:
+            copy_row(background, views.grid[slot, a])
+            _put_others(views.grid[slot, a], -1, rules.agents, rules.size, 2 * rules.occupants, actors)
+            views.position[slot, a, 0] = views.position[slot, a, 1] = -1
+            mask[0] = 1
+        if talking:
+            mask[1:FIRST_TELL] = 0
+        for row in range(mask.shape[0] - FIRST_TELL):
+            mask[FIRST_TELL + row] = may_tell(actor, row, rules)

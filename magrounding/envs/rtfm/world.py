@@ -16,7 +16,6 @@ from magrounding.envs.rtfm import arrays, kernels, splits
 from magrounding.envs.rtfm.constructions import FILLER, GOAL, MODIFIER, PLAIN, TEAM, Template
 from magrounding.envs.rtfm.facts import MOST_FACTS, RELATIONS, Fact, fact_accuracy, name_facts
 from magrounding.envs.rtfm.games import MaRtfm, RtfmGame
-from magrounding.envs.rtfm.generate import slot_of
 from magrounding.envs.rtfm.ontology import (
     DRAGON,
     DRAGON_GOAL,
@@ -34,6 +33,7 @@ from magrounding.envs.rtfm.ontology import (
     statement_of_letters,
 )
 from magrounding.envs.rtfm.sentences import Sentences, longest
+from magrounding.envs.rtfm.telling import slot_of
 from magrounding.envs.rtfm.text import LAYOUTS, sentence_table
 from magrounding.vocabulary import PAD, Vocabulary, is_punctuation
 
@@ -68,6 +68,11 @@ class RTFMWorld(CompiledWorld[RtfmGame]):
         tables = make_tables(game, self._sentences)
         slots = rules.players + rules.monsters + rules.items
         super().__init__(num_envs, game, num_threads, kernels, arrays, rules, tables, slots)
+
+    def _start(self) -> None:
+        super()._start()
+        if self.game.is_split:
+            self._threads.run(kernels.split_rows, self._rules, self._tables, self._games, self._views, self.out)
 
     def _view(self, views: Any, observation: dict[str, np.ndarray]) -> arrays.Views:
         if not self.game.is_split:
@@ -120,7 +125,7 @@ class RTFMWorld(CompiledWorld[RtfmGame]):
         return fact_accuracy(table, believed)
 
     def events(self) -> dict[str, np.ndarray]:
-        agents = self._games.entities[:, [slot_of(player, self._rules) for player in range(self.num_agents)]]
+        agents = self._games.entities[:, [slot_of(player, self._rules.agents) for player in range(self.num_agents)]]
         return {"kills": agents[..., arrays.KILLS].copy(), "held": agents[..., arrays.HELD].copy()}
 
     def scene(self, row: int) -> Scene:
