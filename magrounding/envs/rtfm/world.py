@@ -33,7 +33,6 @@ from magrounding.envs.rtfm.ontology import (
     statement_of_letters,
 )
 from magrounding.envs.rtfm.sentences import Sentences, longest
-from magrounding.envs.rtfm.telling import slot_of
 from magrounding.envs.rtfm.text import LAYOUTS, sentence_table
 from magrounding.vocabulary import PAD, Vocabulary, is_punctuation
 
@@ -66,13 +65,16 @@ class RTFMWorld(CompiledWorld[RtfmGame]):
         self._sentences = game.sentences
         rules = _make_rules(game, self._sentences.digest)
         tables = make_tables(game, self._sentences)
-        slots = rules.players + rules.monsters + rules.items
+        slots = rules.agents + rules.monsters + rules.items
         super().__init__(num_envs, game, num_threads, kernels, arrays, rules, tables, slots)
+        if game.is_split:
+            self._games = self._games._replace(scalars=np.zeros((num_envs, arrays.NUM_SPLIT_SCALARS), np.int64))
 
     def _start(self) -> None:
         super()._start()
         if self.game.is_split:
-            self._threads.run(kernels.split_rows, self._rules, self._tables, self._games, self._views, self.out)
+            arrays = self._rules, self._tables, self._games, self._views, self.out
+            self._threads.run(kernels.split_rows, *arrays)
 
     def _view(self, views: Any, observation: dict[str, np.ndarray]) -> arrays.Views:
         if not self.game.is_split:
@@ -125,8 +127,9 @@ class RTFMWorld(CompiledWorld[RtfmGame]):
         return fact_accuracy(table, believed)
 
     def events(self) -> dict[str, np.ndarray]:
-        agents = self._games.entities[:, [slot_of(player, self._rules.agents) for player in range(self.num_agents)]]
-        return {"kills": agents[..., arrays.KILLS].copy(), "held": agents[..., arrays.HELD].copy()}
+        bodies = np.arange(self.num_agents) < self._rules.agents
+        agents = np.where(bodies[:, None], self._games.entities[:, : self.num_agents], 0)
+        return {"kills": agents[..., arrays.KILLS], "held": np.where(bodies, agents[..., arrays.HELD], -1)}
 
     def scene(self, row: int) -> Scene:
         entities, scalars, words = self._games.entities[row], self._games.scalars[row], self.spec.words
