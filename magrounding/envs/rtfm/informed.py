@@ -6,6 +6,8 @@ and the statement about its team says as much as that about the goal's.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from magrounding.envs.rtfm.arrays import (
@@ -14,18 +16,20 @@ from magrounding.envs.rtfm.arrays import (
     DISTRACTOR_TEAM,
     ELEMENT,
     FIRST_TELL,
-    PLACE,
     PRESENT,
     ROW,
     ROW_STEP,
+    STATEMENT,
     STAY,
     TARGET,
     TEAM,
     WORD_2,
 )
 from magrounding.envs.rtfm.telling import ELEMENTS
-from magrounding.envs.rtfm.world import RTFMWorld
 from magrounding.seeding import ORDER
+
+if TYPE_CHECKING:
+    from magrounding.envs.rtfm.world import RTFMWorld
 
 _TELLING_COST = 0.05
 """An agent tells only where to stand still costs at most this share of its chances."""
@@ -37,26 +41,25 @@ class Informed:
     """Games whose manual is split, those of R rows of a world, as their agents can know them."""
 
     def __init__(self, world: RTFMWorld, rows: np.ndarray) -> None:
-        rules, games, shown = world._rules, world._games, world.observation
-        self._keys, self.entities = games.keys[rows, ORDER], games.entities[rows]
-        self._monsters = slice(rules.agents, rules.agents + rules.monsters)
-        self._items = slice(self._monsters.stop, self._monsters.stop + rules.items)
-        self._mask = shown["action_mask"][rows] == 1
-        places = games.scalars[rows, PLACE : PLACE + rules.statements]
-        self._statements = places.argsort(1)  # of each row of the manual
-        told_by = np.take_along_axis(shown["told_by"][rows], places[:, None], 2)
-        self._known, self._own = told_by >= 0, told_by == 0  # [R, n, S] by statement
-        self._goal, other = (games.scalars[rows, team] + ELEMENTS for team in (TEAM, DISTRACTOR_TEAM))
-        monsters, every = self.entities[:, self._monsters], np.arange(len(rows))
+        rules, shown, scalars = world._rules, world.observation, world._games.scalars[rows]
+        self._keys, self._entities = world._games.keys[rows, ORDER], world._games.entities[rows]
+        self._agents, items = slice(rules.agents), rules.agents + rules.monsters
+        self._monsters, self._items = slice(rules.agents, items), slice(items, None)
+        self._legal, told_by = shown["action_mask"][rows] == 1, shown["told_by"][rows]
+        self._known, self._own = told_by >= 0, told_by == 0  # [R, n, S]
+        self._statements = scalars[:, STATEMENT:]  # in each row of the manual [R, S]
+        self._goal, other = (self._statements == scalars[:, [team]] + ELEMENTS for team in (TEAM, DISTRACTOR_TEAM))
+        monsters = self._entities[:, self._monsters]
         names, self._targets = monsters[..., WORD_2], monsters[..., TARGET] == 1
         self._living = monsters[..., PRESENT] == 1
         alone = ((names[:, :, None] == names[:, None]).sum(2) == 1).sum(1) == 1
         self._named = (self._living <= self._targets).all(1) | (alone & (rules.monsters > 2))
-        self._certain = self._named[:, None] | self._known[every, :, self._goal] | self._known[every, :, other]
+        self._certain = self._named[:, None] | (self._known & (self._goal | other)[:, None]).any(2)
 
     def needed(self) -> np.ndarray:
         """Rows of the manual [R, S] that say what beats targets and, where only they do, who the targets are."""
-        return self._rows(self._targets, ~self._named)
+        about = (self._about(self._monsters) & self._targets[..., None]).any(1)
+        return about | (self._goal & ~self._named[:, None])
 
     def imagine(self, player: int, guesses: bool) -> np.ndarray:
         """Return the entities [R, E, NUM_COLUMNS] as an agent sees them.
@@ -66,32 +69,31 @@ class Informed:
         distractor is, and which element each item beats. An agent that owns all statements about elements then plays as
         if alone, and the others keep away.
         """
-        seen = self.entities.copy()
-        element = seen[:, self._items, ELEMENT]
-        closed = np.take_along_axis(self._known[:, player], element.astype(np.int64), 1)
-        certain = self._certain[:, player]
+        seen, certain = self._entities.copy(), self._certain[:, [player]]
+        element, targets = seen[:, self._items, ELEMENT], seen[:, self._monsters, TARGET]
+        closed = (self._about(self._items) & self._known[:, player, None]).any(2)
         if not guesses:
-            element[~(closed & certain[:, None])] = -1
+            element[~(closed & certain)] = -1
             return seen
-        targets, (monsters, items) = seen[:, self._monsters, TARGET], (self._targets.shape[1], element.shape[1])
-        factors = np.random.default_rng(0).integers(2**63, size=1 + items, dtype=np.uint64) | np.uint64(1)
+        factors = np.random.default_rng(0).integers(2**63, size=1 + element.shape[1], dtype=np.uint64) | np.uint64(1)
         draws = (self._keys[:, None] * factors >> np.uint64(40)).astype(np.int64)
-        targets[~certain] = (draws[:, :1] % monsters != np.arange(monsters))[~certain]
+        monsters = targets.shape[1]
+        targets[:] = np.where(certain, targets, draws[:, :1] % monsters != np.arange(monsters))
         order = np.where(closed, 1 << 40, draws[:, 1:]).argsort(1, kind="stable")
         np.put_along_axis(element, closed.argsort(1, kind="stable"), np.take_along_axis(element, order, 1), 1)
-        alone = self._own[:, : self._monsters.start, :ELEMENTS].all(2)
+        alone = (self._own[:, self._agents] | (self._statements >= ELEMENTS)[:, None]).all(2)
         element[alone.any(1) & ~alone[:, player]] = -1
-        present = seen[:, : self._monsters.start, PRESENT]
+        present = seen[:, self._agents, PRESENT]
         present[alone[:, [player]] & (np.arange(present.shape[1]) != player)] = 0
         return seen
 
     def spare(self, player: int, seen: np.ndarray, labels: np.ndarray, costs: np.ndarray) -> None:
         """Label [R, A], instead of moves that would take an item of no use to the agent, others that cost little."""
-        items, legal = seen[:, self._items, None], self._mask[:, player, :FIRST_TELL]
-        moves = np.stack((ROW_STEP, COLUMN_STEP), 1) + seen[:, player, None][..., [ROW, COLUMN]]
-        met = (items[..., [ROW, COLUMN]] == moves[:, None]).all(-1)
-        takes = (met & (items[..., PRESENT] == 1) & (items[..., ELEMENT] < 0)).any(1)
-        cost = np.where(legal & ~takes, costs[:, :FIRST_TELL], 1)
+        items = seen[:, self._items, None]
+        cells = np.stack((ROW_STEP, COLUMN_STEP), 1) + seen[:, player, None][..., [ROW, COLUMN]]
+        there = (items[..., [ROW, COLUMN]] == cells[:, None]).all(-1)
+        takes = (there & (items[..., PRESENT] == 1) & (items[..., ELEMENT] < 0)).any(1)
+        cost = np.where(self._legal[:, player, :FIRST_TELL] & ~takes, costs[:, :FIRST_TELL], 1)
         least = cost.min(1, keepdims=True)
         changed = (labels[:, :FIRST_TELL] & takes).any(1) & (least[:, 0] < _SPARING_COST)
         labels[changed, :FIRST_TELL] = (cost <= least)[changed]
@@ -102,30 +104,22 @@ class Informed:
         That is what a teammate may need and was not told: who the targets are, then what beats them; of an agent that
         does not know them, what beats any monster that lives.
         """
-        still = ~self._mask[..., STAY + 1 : FIRST_TELL].any(-1)
+        still = ~self._legal[..., STAY + 1 : FIRST_TELL].any(-1)
         labels[..., FIRST_TELL:] = labels[still] = False
-        costs[still] = 0
         labels[still, STAY] = True
+        costs[still] = 0
         if not tells:
             return
-        goal = self._own[np.arange(len(self._goal)), :, self._goal]
-        for player in range(labels.shape[1]):
-            certain = self._certain[:, player, None]
-            first = self._mask[:, player, FIRST_TELL:] & self._rows(
-                self._targets & False, ~self._named & goal[:, player]
-            )
-            rest = self._mask[:, player, FIRST_TELL:] & self._rows(self._living & (self._targets | ~certain), False)
-            told = np.where(first.any(1, keepdims=True), first, rest)
-            speaks = told.any(1) & (costs[:, player, STAY] <= _TELLING_COST)
-            costs[:, player, FIRST_TELL:] = costs[:, player, [STAY]]
-            costs[speaks, player] = 0
-            labels[speaks, player] = False
-            labels[speaks, player, FIRST_TELL:] = told[speaks]
+        legal = self._legal[..., FIRST_TELL:]
+        fought = self._living[:, None] & (self._targets[:, None] | ~self._certain[..., None])
+        first = legal & (self._goal & ~self._named[:, None])[:, None]
+        rest = legal & (self._about(self._monsters)[:, None] & fought[..., None]).any(2)
+        told = np.where(first.any(2, keepdims=True), first, rest)
+        costs[..., FIRST_TELL:] = costs[..., [STAY]]
+        speaks = told.any(2) & (costs[..., STAY] <= _TELLING_COST)
+        costs[speaks], labels[speaks] = 0, False
+        labels[..., FIRST_TELL:] = told & speaks[..., None]
 
-    def _rows(self, monsters: np.ndarray, goal: np.ndarray | bool) -> np.ndarray:
-        """Rows of the manual [R, S] about the elements of monsters [R, k] and, where `goal` [R], the goal's team."""
-        statements = np.zeros(self._statements.shape, np.bool_)
-        element = self.entities[:, self._monsters, ELEMENT]
-        statements[:, :ELEMENTS] = ((element[..., None] == np.arange(ELEMENTS)) & monsters[..., None]).any(1)
-        statements[np.arange(len(statements)), self._goal] = goal
-        return np.take_along_axis(statements, self._statements, 1)
+    def _about(self, slots: slice) -> np.ndarray:
+        """Whether each row of the manual is about the element of each of these entities, [R, E, S]."""
+        return self._entities[:, slots, ELEMENT, None] == self._statements[:, None]

@@ -1,13 +1,24 @@
 """Split manuals: whose own each row is, and what agents tell one another.
 
 `scalars[OWNER + r]` is the agent whose own row r of the manual is, that number plus n once it has told the row, and −1
-of an empty row; `scalars[PLACE + k]` is the row that statement k stands in.
+of an empty row; `scalars[STATEMENT + r]` is the statement in it.
 """
 
 import numpy as np
 
 from magrounding.envs.compiled import copy_row, shuffled_place
-from magrounding.envs.rtfm.arrays import FIRST_TELL, HALF, KIND, NO_LINES, OMITTED, OWNER, PLACE, PRESENT, STEP, TALK
+from magrounding.envs.rtfm.arrays import (
+    FIRST_TELL,
+    HALF,
+    KIND,
+    NO_LINES,
+    OMITTED,
+    OWNER,
+    PRESENT,
+    STATEMENT,
+    STEP,
+    TALK,
+)
 from magrounding.jit import inner_njit
 from magrounding.seeding import TASK, TEXT, below, hash64
 
@@ -39,7 +50,7 @@ def draw_owners(keys, rules, scalars):
         elif rules.reading == HALF:
             owner = shuffled_place(hash64(key, 2), shuffled_place(hash64(key, 3), k, rules.statements) % n, n)
         scalars[OWNER + row] = -1 if scalars[OMITTED] >> k & 1 else owner
-        scalars[PLACE + k] = row
+        scalars[STATEMENT + row] = k
 
 
 @inner_njit
