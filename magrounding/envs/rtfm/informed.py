@@ -45,6 +45,7 @@ class Informed:
         self._keys, self._entities = world._games.keys[rows, ORDER], world._games.entities[rows]
         self._agents, items = slice(rules.agents), rules.agents + rules.monsters
         self._monsters, self._items = slice(rules.agents, items), slice(items, None)
+        self._lavish = rules.tells < 0
         self._legal, told_by = shown["action_mask"][rows] == 1, shown["told_by"][rows]
         self._known, self._own = told_by >= 0, told_by == 0  # [R, n, S]
         self._statements = scalars[:, STATEMENT:]  # in each row of the manual [R, S]
@@ -101,8 +102,8 @@ class Informed:
     def tell(self, labels: np.ndarray, costs: np.ndarray, tells: bool) -> None:
         """Label [R, n, A] what to tell, if agents ever do, given each agent's best moves and their costs.
 
-        That is what a teammate may need and was not told: who the targets are, then what beats them; of an agent that
-        does not know them, what beats any monster that lives.
+        That is what a teammate may need and was not told: who the targets are, then what beats them. An agent that does
+        not know them tells what beats any monster that lives, if it may tell as much as it likes.
         """
         still = ~self._legal[..., STAY + 1 : FIRST_TELL].any(-1)
         labels[..., FIRST_TELL:] = labels[still] = False
@@ -111,7 +112,7 @@ class Informed:
         if not tells:
             return
         legal = self._legal[..., FIRST_TELL:]
-        fought = self._living[:, None] & (self._targets[:, None] | ~self._certain[..., None])
+        fought = self._living[:, None] & np.where(self._certain[..., None], self._targets[:, None], self._lavish)
         first = legal & (self._goal & ~self._named[:, None])[:, None]
         rest = legal & (self._about(self._monsters)[:, None] & fought[..., None]).any(2)
         told = np.where(first.any(2, keepdims=True), first, rest)

@@ -76,10 +76,12 @@ class RTFMWorld(CompiledWorld[RtfmGame]):
             self._games = self._games._replace(scalars=np.zeros((num_envs, arrays.NUM_SPLIT_SCALARS), np.int64))
 
     def _start(self) -> None:
+        if self.game.is_split:
+            self._games.scalars[self.out.done, arrays.TALK] = 0  # of the game before: moves are shown as legal again
         super()._start()
         if self.game.is_split:
-            arrays = self._rules, self._tables, self._games, self._views, self.out
-            self._threads.run(kernels.split_rows, *arrays)
+            shared = self._rules, self._tables, self._games, self._views, self.out
+            self._threads.run(kernels.split_rows, *shared)
 
     def _view(self, views: Any, observation: dict[str, np.ndarray]) -> arrays.Views:
         if not self.game.is_split:
