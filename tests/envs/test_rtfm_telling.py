@@ -141,6 +141,15 @@ def test_another_games_statements_are_heard_or_none():
         assert np.array_equal((lines["own"] == name).any(1), (lines["another"] == name).any(1))
 
 
+def test_no_agent_is_handed_a_statement_that_it_cannot_read():
+    env = mg.make("ma_rtfm", **KIND)
+    observations, infos = env.reset(seed=1)
+    for agent, seen in observations.items():
+        written = [env.spec.vocabulary.decode(line) for line in seen["manual"].tolist()]
+        assert infos[agent]["text"]["manual"] == written
+        assert all(bool(line) == (by >= 0) for line, by in zip(written, seen["told_by"], strict=True))
+
+
 def test_a_snapshot_goes_on_with_what_was_told():
     vec, _ = started(stage="s5", reading="kind", agents=3, heard="another")
     vec.step(tells(vec, 0))
