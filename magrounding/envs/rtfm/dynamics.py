@@ -40,7 +40,7 @@ STEP_REWARD = np.float32(-0.02)
 
 
 @inner_njit
-def play_games(first, last, actions, rules, games, out):
+def play_games(first, last, actions, rules, games, out, mask):
     """Play a step of games first … last-1 and write rewards, flags and outcomes (rules: docstring of `envs.rtfm`)."""
     n, size = rules.agents, rules.size
     for b in range(first, last):
@@ -56,7 +56,7 @@ def play_games(first, last, actions, rules, games, out):
             entities[a, DIED] = 0
             entities[a, ENGAGED] = 0
             out.illegal[b, a] = illegal
-        if rules.reading == ALL or not tell_rows(b, actions, rules, scalars, entities, out):
+        if rules.reading == ALL or not tell_rows(b, actions, rules, scalars, entities, out, mask):
             move_all(rules, key, scalars, entities)
         _judge(b, n, rules.max_cycles, rules.individual_death, scalars, entities, out)
         if rules.players > n:

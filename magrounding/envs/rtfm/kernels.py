@@ -8,13 +8,11 @@ from magrounding.envs.rtfm.arrays import (
     COLUMN,
     ELEMENT_DIVISION,
     EPISODE,
-    FIRST_TELL,
     HELD,
     OTHER_LINES,
     PRESENT,
     ROW,
     STEP,
-    TALK,
     TEAM_DIVISION,
     WORD_1,
     WORD_2,
@@ -24,7 +22,7 @@ from magrounding.envs.rtfm.generate import first_draw, salt_of, shifts_of, start
 from magrounding.envs.rtfm.ontology import ALLY_ID, EMPTY_ID, FOG_ID, ME_ID
 from magrounding.envs.rtfm.prose import write_prose
 from magrounding.envs.rtfm.splits import draw_assignment
-from magrounding.envs.rtfm.telling import deal_rows, draw_owners, may_tell
+from magrounding.envs.rtfm.telling import draw_owners, show_rows
 from magrounding.jit import cached_njit, inner_njit
 from magrounding.seeding import TASK, TEXT, hash64
 
@@ -62,7 +60,12 @@ def show_games(first, last, every, done, slots, rules, background, scalars, enti
             views.inventory[slot, a, 0] = actors[held, WORD_1] if held >= 0 else 0
             views.inventory[slot, a, 1] = actors[held, WORD_2] if held >= 0 else 0
         if rules.reading != ALL:
-            _show_tells(slot, rules, background, scalars[b], actors, views)
+            if rules.players > n:
+                copy_row(background, views.grid[slot, n])
+                _put_others(views.grid[slot, n], -1, n, size, width, actors)
+                views.position[slot, n] = -1
+                views.action_mask[slot, n, 0] = 1
+            show_rows(b, slot, rules, scalars[b], actors, views)
         for a in range(rules.players):
             for k in range(rules.players - 1):
                 other = k if k < a else k + 1
@@ -150,16 +153,13 @@ def start_rows(first, last, slots, rules, tables, games, views, out):
 @cached_njit(nogil=True)
 def step_rows(first, last, actions, auto_reset, slots, rules, tables, games, views, finals, out):
     """Play a step of rows, see `CompiledWorld`."""
-    play_games(first, last, actions, rules, games, out)
+    play_games(first, last, actions, rules, games, out, views.action_mask)
     if rules.resample_text:
         for b in range(first, last):
             write_text(b, rules, tables, games, views.manual, views.goal)
             out.document[b] = document_key(
                 games.keys[b, TEXT], games.scalars[b, STEP], salt_of(rules, games.scalars[b])
             )
-    if rules.reading != ALL:
-        for b in range(first, last):
-            deal_rows(b, rules, games.scalars[b], views)
     if auto_reset:
         slot = first
         for b in range(first, last):
@@ -167,9 +167,6 @@ def step_rows(first, last, actions, auto_reset, slots, rules, tables, games, vie
                 slots[b] = slot
                 if rules.reading == ALL:
                     copy_document(views.manual, b, finals.manual, slot)
-                else:
-                    copy_document(views.lines, b, finals.lines, slot)
-                    copy_document(views.told_by, b, finals.told_by, slot)
                 copy_row(views.goal[b], finals.goal[slot])
                 slot += 1
         show_games(first, last, False, out.done, slots, rules, tables.background, games.scalars, games.entities, finals)
@@ -193,22 +190,5 @@ def split_rows(first, last, rules, tables, games, views, out):
             scalars[TEAM_DIVISION], scalars[ELEMENT_DIVISION] = other // ways, other % ways
             write_text(b, rules, tables, games, views.heard, views.goal)
             scalars[TEAM_DIVISION], scalars[ELEMENT_DIVISION] = teams, elements
-        deal_rows(b, rules, scalars, views)
-        _show_tells(b, rules, tables.background, scalars, games.entities[b], views)
+        show_rows(b, b, rules, scalars, games.entities[b], views)
         out.alive[b] = True
-
-
-@inner_njit
-def _show_tells(slot, rules, background, scalars, entities, views):
-    """Show which rows each agent may tell, that nobody moves while all talk, and the map to a librarian."""
-    for a in range(rules.players):
-        mask = views.action_mask[slot, a]
-        if a == rules.agents:
-            copy_row(background, views.grid[slot, a])
-            _put_others(views.grid[slot, a], -1, a, rules.size, 2 * rules.occupants, entities)
-            views.position[slot, a] = -1
-            mask[0] = 1
-        elif scalars[STEP] < scalars[TALK]:
-            mask[1:FIRST_TELL] = 0
-        for row in range(mask.shape[0] - FIRST_TELL):
-            mask[FIRST_TELL + row] = may_tell(a, row, rules, scalars, entities)

@@ -54,44 +54,42 @@ def draw_owners(keys, rules, scalars):
 
 
 @inner_njit
-def may_tell(player, row, rules, scalars, entities):
-    """Tell whether a row of the manual is an agent's own and was not told, and it lives and may tell one more."""
-    told = 0
-    for r in range(rules.statements):
-        told += scalars[OWNER + r] == player + rules.players
-    lives = player == rules.agents or entities[player, PRESENT] == 1
-    return lives and scalars[OWNER + row] == player and (rules.tells < 0 or told < rules.tells)
+def tell_rows(b, actions, rules, scalars, entities, out, mask):
+    """Let the agents of game b tell rows of their manuals; returns whether nothing moves in this step.
 
-
-@inner_njit
-def tell_rows(b, actions, rules, scalars, entities, out):
-    """Let the agents of game b tell rows of their manuals; returns whether nothing moves in this step."""
-    talking = scalars[STEP] <= scalars[TALK]
+    The mask [B, n, A] is that of before the step.
+    """
     for a in range(rules.players):
-        action = actions[b, a]
-        if action >= FIRST_TELL:
-            legal = may_tell(a, action - FIRST_TELL, rules, scalars, entities)
-            out.illegal[b, a] = not legal and (a == rules.agents or entities[a, PRESENT] == 1)
-            if legal:
-                scalars[OWNER + action - FIRST_TELL] += rules.players
-        elif a == rules.agents or (talking and entities[a, PRESENT] == 1):
-            out.illegal[b, a] = action != 0
-    return talking
+        legal = mask[b, a, actions[b, a]] == 1
+        out.illegal[b, a] = not legal and (a == rules.agents or entities[a, PRESENT] == 1)
+        if legal and actions[b, a] >= FIRST_TELL:
+            scalars[OWNER + actions[b, a] - FIRST_TELL] += rules.players
+    return scalars[STEP] <= scalars[TALK]
 
 
 @inner_njit
-def deal_rows(b, rules, scalars, views):
-    """Show every agent of game b the rows of the manual that are its own or were told, and who told them."""
+def show_rows(b, slot, rules, scalars, entities, views):
+    """Show every agent of game b the rows of the manual that are its own or were told, by whom, and which it may tell.
+
+    As long as all talk nobody moves.
+    """
     n, rows = rules.players, rules.statements
     for a in range(n):
+        mask, told = views.action_mask[slot, a], 0
+        if scalars[STEP] < scalars[TALK]:
+            mask[1:FIRST_TELL] = 0
         for r in range(rows):
-            owner, line, told_by, source = scalars[OWNER + r], views.lines[b, a * rows + r], -1, views.manual[b, r, :0]
+            owner, told_by, source = scalars[OWNER + r], -1, views.manual[b, r, :0]
+            told += owner == a + n
             if owner >= 0 and owner % n == a:
                 told_by, source = 0, views.manual[b, r]
             elif owner >= n and rules.heard != NO_LINES:
                 told_by, source = 1 + owner - n, views.heard[b, r]
-            views.told_by[b, a, r] = told_by
-            copy_row(source, line)
+            views.told_by[slot, a, r] = told_by
+            copy_row(source, views.lines[slot, a * rows + r])
+        more = (a == rules.agents or entities[a, PRESENT] == 1) and (rules.tells < 0 or told < rules.tells)
+        for r in range(mask.shape[0] - FIRST_TELL):
+            mask[FIRST_TELL + r] = more and scalars[OWNER + r] == a
 
 
 @inner_njit

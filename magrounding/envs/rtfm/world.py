@@ -69,6 +69,7 @@ class RTFMWorld(CompiledWorld[RtfmGame]):
         rules = _make_rules(game, self._sentences.digest)
         tables = make_tables(game, self._sentences)
         slots = rules.agents + rules.monsters + rules.items
+        self._whole = np.zeros((2, num_envs * game.is_split, *game.describe()["manual"].shape), np.int16)
         super().__init__(num_envs, game, num_threads, kernels, arrays, rules, tables, slots)
         if game.is_split:
             if game.reading == "kind" and not game.kind.group:
@@ -86,15 +87,12 @@ class RTFMWorld(CompiledWorld[RtfmGame]):
     def _view(self, views: Any, observation: dict[str, np.ndarray]) -> arrays.Views:
         if not self.game.is_split:
             return super()._view(views, {**observation, **dict.fromkeys(("heard", "lines", "told_by"), _NOTHING)})
-        shape = self.num_envs, *self.spec["manual"].shape
-        manual = np.zeros(shape, np.int16)
-        heard = np.zeros_like(manual) if self._rules.heard == arrays.OTHER_LINES else manual
-        lines = observation["manual"].reshape(self.num_envs, -1, shape[-1])
+        manual, heard = self._whole[0], self._whole[int(self._rules.heard == arrays.OTHER_LINES)]
+        lines = observation["manual"].reshape(self.num_envs, -1, manual.shape[2])
         return super()._view(views, {**observation, "manual": manual, "heard": heard, "lines": lines})
 
     def _memory(self) -> dict[str, np.ndarray]:
-        hidden = {"manual": self._views.manual, "heard": self._views.heard} if self.game.is_split else {}
-        return super()._memory() | hidden
+        return super()._memory() | ({"whole": self._whole} if self.game.is_split else {})
 
     def entity_places(self) -> np.ndarray:
         """Return places of the monsters alive and of the items on the floor, [B, E, 2] float32."""
