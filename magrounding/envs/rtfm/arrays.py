@@ -14,8 +14,9 @@ EXCHANGED, DISTRACTOR_TEAM = 9, 10
 OMITTED = 11
 NUM_SCALARS = 12
 # Columns that only games with a split manual have: the first steps, in which nothing moves and agents may only tell;
+# whether the last step has changed what agents read;
 # from OWNER and STATEMENT on one for each statement, see `telling`.
-TALK, OWNER, STATEMENT, NUM_SPLIT_SCALARS = 12, 13, 20, 27
+TALK, CHANGED, OWNER, STATEMENT, NUM_SPLIT_SCALARS = 12, 13, 14, 21, 28
 
 # Columns of Games.entities [B, E, NUM_COLUMNS] int16. Slots 0 … n-1 are agents, then monsters, then items.
 # PRESENT: an agent alive, a monster alive, an item on the floor. WORD_1, WORD_2: what a cell shows ("fire", "goblin").

@@ -5,6 +5,7 @@ import numpy as np
 from magrounding.envs.compiled import copy_document, copy_row, document_key
 from magrounding.envs.rtfm.arrays import (
     ALL,
+    CHANGED,
     COLUMN,
     ELEMENT_DIVISION,
     EPISODE,
@@ -60,12 +61,7 @@ def show_games(first, last, every, done, slots, rules, background, scalars, enti
             views.inventory[slot, a, 0] = actors[held, WORD_1] if held >= 0 else 0
             views.inventory[slot, a, 1] = actors[held, WORD_2] if held >= 0 else 0
         if rules.reading != ALL:
-            if rules.players > n:
-                copy_row(background, views.grid[slot, n])
-                _put_others(views.grid[slot, n], -1, n, size, width, actors)
-                views.position[slot, n] = -1
-                views.action_mask[slot, n, 0] = 1
-            show_rows(b, slot, rules, scalars[b], actors, views)
+            _show_split(b, slot, not every or scalars[b, CHANGED] == 1, rules, background, scalars[b], actors, views)
         for a in range(rules.players):
             for k in range(rules.players - 1):
                 other = k if k < a else k + 1
@@ -73,6 +69,18 @@ def show_games(first, last, every, done, slots, rules, background, scalars, enti
                 views.teammates[slot, a, k, 1] = views.position[slot, other, 1]
                 views.teammates[slot, a, k, 2] = views.inventory[slot, other, 0]
                 views.teammates[slot, a, k, 3] = views.inventory[slot, other, 1]
+
+
+@inner_njit
+def _show_split(b, slot, deals, rules, background, scalars, entities, views):
+    """Show a game whose manual is split: its rows, if they are to be dealt, and the map to a librarian."""
+    n = rules.agents
+    if rules.players > n:
+        copy_row(background, views.grid[slot, n])
+        _put_others(views.grid[slot, n], -1, n, rules.size, 2 * rules.occupants, entities)
+        views.position[slot, n] = -1
+        views.action_mask[slot, n, 0] = 1
+    show_rows(b, slot, deals, rules, scalars, entities, views)
 
 
 @inner_njit
@@ -190,5 +198,5 @@ def split_rows(first, last, rules, tables, games, views, out):
             scalars[TEAM_DIVISION], scalars[ELEMENT_DIVISION] = other // ways, other % ways
             write_text(b, rules, tables, games, views.heard, views.goal)
             scalars[TEAM_DIVISION], scalars[ELEMENT_DIVISION] = teams, elements
-        show_rows(b, b, rules, scalars, games.entities[b], views)
+        show_rows(b, b, True, rules, scalars, games.entities[b], views)
         out.alive[b] = True

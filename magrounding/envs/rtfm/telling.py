@@ -8,6 +8,7 @@ import numpy as np
 
 from magrounding.envs.compiled import copy_row, shuffled_place
 from magrounding.envs.rtfm.arrays import (
+    CHANGED,
     FIRST_TELL,
     HALF,
     KIND,
@@ -59,16 +60,18 @@ def tell_rows(b, actions, rules, scalars, entities, out, mask):
 
     The mask [B, n, A] is that of before the step.
     """
+    scalars[CHANGED] = rules.resample_text
     for a in range(rules.players):
         legal = mask[b, a, actions[b, a]] == 1
         out.illegal[b, a] = not legal and (a == rules.agents or entities[a, PRESENT] == 1)
         if legal and actions[b, a] >= FIRST_TELL:
             scalars[OWNER + actions[b, a] - FIRST_TELL] += rules.players
+            scalars[CHANGED] = 1
     return scalars[STEP] <= scalars[TALK]
 
 
 @inner_njit
-def show_rows(b, slot, rules, scalars, entities, views):
+def show_rows(b, slot, deals, rules, scalars, entities, views):
     """Show every agent of game b the rows of the manual that are its own or were told, by whom, and which it may tell.
 
     As long as all talk nobody moves.
@@ -81,6 +84,8 @@ def show_rows(b, slot, rules, scalars, entities, views):
         for r in range(rows):
             owner, told_by, source = scalars[OWNER + r], -1, views.manual[b, r, :0]
             told += owner == a + n
+            if not deals:
+                continue
             if owner >= 0 and owner % n == a:
                 told_by, source = 0, views.manual[b, r]
             elif owner >= n and rules.heard != NO_LINES:
