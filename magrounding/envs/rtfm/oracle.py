@@ -87,7 +87,7 @@ class Oracle(WorldOracle[RTFMWorld]):
             best[:, player], lost[:, player] = labels[rows, player], costs[rows, player]
             if self._pursuit is not None:
                 informed.spare(player, imagined[rows], best[:, player], lost[:, player])
-        informed.tell(best, lost, world.spec.actions.tells > 0 and not self._guesses)
+        informed.tell(best, lost, world.game.tell and not self._guesses)
         labels[rows], costs[rows] = best, lost
 
     def _plan(self, rows: np.ndarray, entities: np.ndarray, labels: np.ndarray, costs: np.ndarray) -> None:
