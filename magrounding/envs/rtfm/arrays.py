@@ -13,10 +13,6 @@ EXCHANGED, DISTRACTOR_TEAM = 9, 10
 # Statements that the manual leaves out: bit k is statement k (see `generate`).
 OMITTED = 11
 NUM_SCALARS = 12
-# Columns that only games with a split manual have: the first steps, in which nothing moves and agents may only tell;
-# whether the last step has changed what agents read;
-# from OWNER and STATEMENT on one for each statement, see `telling`.
-TALK, CHANGED, OWNER, STATEMENT, NUM_SPLIT_SCALARS = 12, 13, 14, 21, 28
 
 # Columns of Games.entities [B, E, NUM_COLUMNS] int16. Slots 0 … n-1 are agents, then monsters, then items.
 # PRESENT: an agent alive, a monster alive, an item on the floor. WORD_1, WORD_2: what a cell shows ("fire", "goblin").
@@ -139,13 +135,7 @@ class Tables(NamedTuple):
 
 
 class Views(NamedTuple):
-    """Observations of B games: the arrays of `EnvSpec`, see `CompiledWorld`; and two that are seen of split manuals.
-
-    Attributes:
-        manual: [B, S, L], the whole.
-        heard: [B, S, L], what is heard of a row that is told.
-        lines: [B, n * S, L], the rows of each agent's manual, and told_by [B, n, S]; without rows where all read all.
-    """
+    """Observations of B games: the arrays of `EnvSpec`, see `CompiledWorld`."""
 
     grid: np.ndarray
     position: np.ndarray
@@ -154,6 +144,3 @@ class Views(NamedTuple):
     inventory: np.ndarray
     action_mask: np.ndarray
     teammates: np.ndarray
-    heard: np.ndarray
-    lines: np.ndarray
-    told_by: np.ndarray

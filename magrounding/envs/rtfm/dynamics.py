@@ -5,7 +5,6 @@ from numba import njit
 
 from magrounding.envs.compiled import LOST, RUNNING, TIMED_OUT, WON
 from magrounding.envs.rtfm.arrays import (
-    ALL,
     COLUMN,
     COLUMN_STEP,
     DIED,
@@ -13,7 +12,6 @@ from magrounding.envs.rtfm.arrays import (
     DRAWS,
     ELEMENT,
     ENGAGED,
-    FIRST_TELL,
     HELD,
     KILLS,
     LEFT,
@@ -30,7 +28,6 @@ from magrounding.envs.rtfm.arrays import (
     TURN,
     UP,
 )
-from magrounding.envs.rtfm.telling import reward_librarian, tell_rows
 from magrounding.jit import inner_njit
 from magrounding.seeding import DYNAMICS, below
 
@@ -40,14 +37,14 @@ STEP_REWARD = np.float32(-0.02)
 
 
 @inner_njit
-def play_games(first, last, actions, rules, games, out, mask):
+def play_games(first, last, actions, rules, games, out):
     """Play a step of games first … last-1 and write rewards, flags and outcomes (rules: docstring of `envs.rtfm`)."""
     n, size = rules.agents, rules.size
     for b in range(first, last):
         scalars, entities, key = games.scalars[b], games.entities[b], games.keys[b, DYNAMICS]
         scalars[STEP] += 1
         for a in range(n):
-            move = actions[b, a] if actions[b, a] < FIRST_TELL else STAY
+            move = actions[b, a]
             illegal = entities[a, PRESENT] == 1 and not can_enter(
                 entities[a, ROW] + ROW_STEP[move], entities[a, COLUMN] + COLUMN_STEP[move], size
             )
@@ -56,11 +53,8 @@ def play_games(first, last, actions, rules, games, out, mask):
             entities[a, DIED] = 0
             entities[a, ENGAGED] = 0
             out.illegal[b, a] = illegal
-        if rules.reading == ALL or not tell_rows(b, actions, rules, scalars, entities, out, mask):
-            move_all(rules, key, scalars, entities)
-        _judge(b, n, rules.max_cycles, rules.individual_death, scalars, entities, out)
-        if rules.players > n:
-            reward_librarian(b, n, out)
+        move_all(rules, key, scalars, entities)
+        judge(b, n, rules.max_cycles, rules.individual_death, scalars, entities, out)
 
 
 @njit(inline="always")  # as a call it would be handed all of `rules` by value for every game: 6 % of a step of S1
@@ -200,7 +194,7 @@ def _fight(a, m, scalars, entities):
 
 
 @inner_njit
-def _judge(b, n, max_cycles, individual_death, scalars, entities, out):
+def judge(b, n, max_cycles, individual_death, scalars, entities, out):
     """Outcome, rewards and flags at the end of a step."""
     living, died, engaged = 0, False, False
     for a in range(n):

@@ -19,13 +19,12 @@ from magrounding.envs.rtfm.arrays import (
     PRESENT,
     ROW,
     ROW_STEP,
-    STATEMENT,
     STAY,
     TARGET,
     TEAM,
     WORD_2,
 )
-from magrounding.envs.rtfm.telling import ELEMENTS
+from magrounding.envs.rtfm.telling import ELEMENTS, STATEMENT
 from magrounding.seeding import ORDER
 
 if TYPE_CHECKING:

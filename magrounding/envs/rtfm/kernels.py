@@ -3,36 +3,17 @@
 import numpy as np
 
 from magrounding.envs.compiled import copy_document, copy_row, document_key
-from magrounding.envs.rtfm.arrays import (
-    ALL,
-    CHANGED,
-    COLUMN,
-    ELEMENT_DIVISION,
-    EPISODE,
-    HELD,
-    OTHER_LINES,
-    PRESENT,
-    ROW,
-    STEP,
-    TEAM_DIVISION,
-    WORD_1,
-    WORD_2,
-)
+from magrounding.envs.rtfm.arrays import COLUMN, EPISODE, HELD, PRESENT, ROW, STEP, WORD_1, WORD_2
 from magrounding.envs.rtfm.dynamics import play_games
 from magrounding.envs.rtfm.generate import first_draw, salt_of, shifts_of, start_games, write_text
 from magrounding.envs.rtfm.ontology import ALLY_ID, EMPTY_ID, FOG_ID, ME_ID
 from magrounding.envs.rtfm.prose import write_prose
-from magrounding.envs.rtfm.splits import draw_assignment
-from magrounding.envs.rtfm.telling import draw_owners, show_rows
 from magrounding.jit import cached_njit, inner_njit
-from magrounding.seeding import TASK, TEXT, hash64
-
-_OF_ANOTHER = 1 << 16
-"""Counter from which the key of the assignment of another game is made; nothing else of an episode draws there."""
+from magrounding.seeding import TEXT
 
 
 @inner_njit
-def show_games(first, last, every, done, slots, rules, background, scalars, entities, views):
+def show_games(first, last, every, done, slots, rules, background, entities, views):
     """Write all observations but the text: of every game into its row of `views`, or of games done into slots[b]."""
     n, size, width, sight_squared = rules.agents, rules.size, 2 * rules.occupants, rules.sight_squared
     for b in range(first, last):
@@ -47,7 +28,7 @@ def show_games(first, last, every, done, slots, rules, background, scalars, enti
             copy_row(background, cells)
             if alive:
                 _put(cells, row, column, ME_ID, 0, size, width)
-            _put_others(cells, a, n, size, width, actors)
+            put_others(cells, a, n, size, width, actors)
             if sight_squared >= 0:
                 _cover(cells, alive, row, column, sight_squared, size, width)
             views.position[slot, a, 0] = row if alive else -1
@@ -60,10 +41,8 @@ def show_games(first, last, every, done, slots, rules, background, scalars, enti
             held = actors[a, HELD] if alive else -1
             views.inventory[slot, a, 0] = actors[held, WORD_1] if held >= 0 else 0
             views.inventory[slot, a, 1] = actors[held, WORD_2] if held >= 0 else 0
-        if rules.reading != ALL:
-            _show_split(b, slot, not every or scalars[b, CHANGED] == 1, rules, background, scalars[b], actors, views)
-        for a in range(rules.players):
-            for k in range(rules.players - 1):
+        for a in range(n):
+            for k in range(n - 1):
                 other = k if k < a else k + 1
                 views.teammates[slot, a, k, 0] = views.position[slot, other, 0]
                 views.teammates[slot, a, k, 1] = views.position[slot, other, 1]
@@ -72,19 +51,7 @@ def show_games(first, last, every, done, slots, rules, background, scalars, enti
 
 
 @inner_njit
-def _show_split(b, slot, deals, rules, background, scalars, entities, views):
-    """Show a game whose manual is split: its rows, if they are to be dealt, and the map to a librarian."""
-    n = rules.agents
-    if rules.players > n:
-        copy_row(background, views.grid[slot, n])
-        _put_others(views.grid[slot, n], -1, n, rules.size, 2 * rules.occupants, entities)
-        views.position[slot, n] = -1
-        views.action_mask[slot, n, 0] = 1
-    show_rows(b, slot, deals, rules, scalars, entities, views)
-
-
-@inner_njit
-def _put_others(cells, viewer, n, size, width, entities):
+def put_others(cells, viewer, n, size, width, entities):
     """Teammates, monsters, items: in this order of importance, as many as a cell shows."""
     for e in range(entities.shape[0]):
         if entities[e, PRESENT] and e != viewer:
@@ -127,7 +94,7 @@ def write_states(rules, tables, games, states):
         entities = games.entities[b]
         for cell in range(cells):  # the error message of an assignment of slices takes seconds to compile
             states[b, cell] = tables.background[cell]
-        _put_others(states[b], -1, rules.agents, rules.size, 2 * rules.occupants, entities)
+        put_others(states[b], -1, rules.agents, rules.size, 2 * rules.occupants, entities)
         for a in range(rules.agents):
             alive = entities[a, PRESENT] == 1
             held = entities[a, HELD] if alive else -1
@@ -155,13 +122,19 @@ def start_rows(first, last, slots, rules, tables, games, views, out):
     start_games(first, last, rules, tables, games, views.manual, views.goal, out)
     for b in range(first, last):
         slots[b] = b
-    show_games(first, last, False, out.done, slots, rules, tables.background, games.scalars, games.entities, views)
+    show_games(first, last, False, out.done, slots, rules, tables.background, games.entities, views)
 
 
 @cached_njit(nogil=True)
 def step_rows(first, last, actions, auto_reset, slots, rules, tables, games, views, finals, out):
     """Play a step of rows, see `CompiledWorld`."""
-    play_games(first, last, actions, rules, games, out, views.action_mask)
+    play_games(first, last, actions, rules, games, out)
+    show_step(first, last, auto_reset, slots, rules, tables, games, views, finals, out)
+
+
+@inner_njit
+def show_step(first, last, auto_reset, slots, rules, tables, games, views, finals, out):
+    """Show rows that have played a step; with `auto_reset` the ends of games go to `finals`, see `CompiledWorld`."""
     if rules.resample_text:
         for b in range(first, last):
             write_text(b, rules, tables, games, views.manual, views.goal)
@@ -173,30 +146,10 @@ def step_rows(first, last, actions, auto_reset, slots, rules, tables, games, vie
         for b in range(first, last):
             if out.done[b]:
                 slots[b] = slot
-                if rules.reading == ALL:
-                    copy_document(views.manual, b, finals.manual, slot)
+                copy_document(views.manual, b, finals.manual, slot)
                 copy_row(views.goal[b], finals.goal[slot])
                 slot += 1
-        show_games(first, last, False, out.done, slots, rules, tables.background, games.scalars, games.entities, finals)
+        show_games(first, last, False, out.done, slots, rules, tables.background, games.entities, finals)
         for b in range(first, last):
             games.scalars[b, EPISODE] += out.done[b]
-    show_games(first, last, True, out.done, slots, rules, tables.background, games.scalars, games.entities, views)
-
-
-@cached_njit(nogil=True)
-def split_rows(first, last, rules, tables, games, views, out):
-    """Split the manuals of games that `start_rows` has started, and show whose rows are whose."""
-    ways = tables.elements.shape[0]
-    for b in range(first, last):
-        if not out.done[b]:
-            continue
-        keys, scalars = games.keys[b], games.scalars[b]
-        draw_owners(keys, rules, scalars)
-        if rules.heard == OTHER_LINES:
-            teams, elements = scalars[TEAM_DIVISION], scalars[ELEMENT_DIVISION]
-            other = draw_assignment(hash64(keys[TASK], _OF_ANOTHER), 0, rules.side, tables.teams.shape[0] * ways)
-            scalars[TEAM_DIVISION], scalars[ELEMENT_DIVISION] = other // ways, other % ways
-            write_text(b, rules, tables, games, views.heard, views.goal)
-            scalars[TEAM_DIVISION], scalars[ELEMENT_DIVISION] = teams, elements
-        show_rows(b, b, True, rules, scalars, games.entities[b], views)
-        out.alive[b] = True
+    show_games(first, last, True, out.done, slots, rules, tables.background, games.entities, views)

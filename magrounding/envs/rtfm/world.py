@@ -13,7 +13,7 @@ import numpy as np
 from magrounding.capabilities import Relate
 from magrounding.envs.compiled import OUTCOME_NAMES, CompiledWorld, added, salt_of
 from magrounding.envs.render import Figure, Scene, sorted_figures
-from magrounding.envs.rtfm import arrays, kernels, splits
+from magrounding.envs.rtfm import arrays, kernels, splits, telling
 from magrounding.envs.rtfm.constructions import FILLER, GOAL, MODIFIER, PLAIN, TEAM, Template
 from magrounding.envs.rtfm.facts import MOST_FACTS, RELATIONS, Fact, fact_accuracy, name_facts
 from magrounding.envs.rtfm.games import RtfmGame
@@ -69,30 +69,22 @@ class RTFMWorld(CompiledWorld[RtfmGame]):
         rules = _make_rules(game, self._sentences.digest)
         tables = make_tables(game, self._sentences)
         slots = rules.agents + rules.monsters + rules.items
-        self._whole = np.zeros((2, num_envs * game.is_split, *game.describe()["manual"].shape), np.int16)
-        super().__init__(num_envs, game, num_threads, kernels, arrays, rules, tables, slots)
-        if game.is_split:
-            if game.reading == "kind" and not game.kind.group:
-                warnings.warn(f"{_NO_GAP}, got reading='kind'", stacklevel=2)
-            self._games = self._games._replace(scalars=np.zeros((num_envs, arrays.NUM_SPLIT_SCALARS), np.int64))
+        split = (telling, telling) if game.is_split else (kernels, arrays)
+        super().__init__(num_envs, game, num_threads, *split, rules, tables, slots)
+        if game.reading == "kind" and not game.kind.group:
+            warnings.warn(f"{_NO_GAP}, got reading='kind'", stacklevel=2)
 
-    def _start(self) -> None:
+    def _view(self, views: Any, observation: dict[str, np.ndarray]) -> Any:
         if self.game.is_split:
-            self._games.scalars[self.out.done, arrays.TALK] = 0  # of the game before: moves are shown as legal again
-        super()._start()
-        if self.game.is_split:
-            shared = self._rules, self._tables, self._games, self._views, self.out
-            self._threads.run(kernels.split_rows, *shared)
-
-    def _view(self, views: Any, observation: dict[str, np.ndarray]) -> arrays.Views:
-        if not self.game.is_split:
-            return super()._view(views, {**observation, **dict.fromkeys(("heard", "lines", "told_by"), _NOTHING)})
-        manual, heard = self._whole[0], self._whole[int(self._rules.heard == arrays.OTHER_LINES)]
-        lines = observation["manual"].reshape(self.num_envs, -1, manual.shape[2])
-        return super()._view(views, {**observation, "manual": manual, "heard": heard, "lines": lines})
+            lines = observation["manual"].reshape(self.num_envs, -1, observation["manual"].shape[-1])
+            whole = np.zeros((self.num_envs, self._rules.statements, lines.shape[2]), np.int16)
+            heard = whole.copy() if self.game.heard == "another" else whole
+            observation = {**observation, "manual": whole, "heard": heard, "lines": lines}
+        return super()._view(views, observation)
 
     def _memory(self) -> dict[str, np.ndarray]:
-        return super()._memory() | ({"whole": self._whole} if self.game.is_split else {})
+        split = {"manual": self._views.manual, "heard": self._views.heard} if self.game.is_split else {}
+        return super()._memory() | split
 
     def entity_places(self) -> np.ndarray:
         """Return places of the monsters alive and of the items on the floor, [B, E, 2] float32."""
