@@ -14,8 +14,10 @@ from magrounding.envs.rtfm import arrays, kernels
 from magrounding.envs.rtfm.arrays import (
     DIED,
     ELEMENT_DIVISION,
+    ENGAGED,
     FIRST_TELL,
     HALF,
+    KILLS,
     KIND,
     NO_LINES,
     NUM_COLUMNS,  # noqa: F401  one of the three that a world asks for, see `CompiledWorld`
@@ -69,7 +71,8 @@ def start_rows(first, last, slots, rules, tables, games, views, out):
         for row in range(rules.statements):
             _deal_row(b, row, rules, scalars, views)
         _show_tells(b, b, rules, tables.background, scalars, games.entities[b], views)
-        out.alive[b, rules.agents :] = True  # a librarian
+        for a in range(rules.players):
+            out.alive[b, a] = True
 
 
 @cached_njit(nogil=True)
@@ -77,14 +80,23 @@ def step_rows(first, last, actions, auto_reset, slots, rules, tables, games, vie
     """Play a step of rows, see `CompiledWorld`: who tells stays, and all do while they talk."""
     n, moves = rules.agents, np.zeros_like(actions)
     for b in range(first, last):
-        scalars, entities = games.scalars[b], games.entities[b]
-        if scalars[STEP] < scalars[TALK]:
+        for a in range(n):
+            moves[b, a] = actions[b, a] if actions[b, a] < FIRST_TELL else STAY
+    begin = first
+    while begin < last:
+        end = begin
+        while end < last and games.scalars[end, STEP] >= games.scalars[end, TALK]:
+            end += 1
+        play_games(begin, end, moves, rules, games, out)
+        if end < last:
+            scalars, entities = games.scalars[end], games.entities[end]
             scalars[STEP] += 1
-            judge(b, n, rules.max_cycles, rules.individual_death, scalars, entities, out)
-        else:
-            for a in range(n):
-                moves[b, a] = actions[b, a] if actions[b, a] < FIRST_TELL else STAY
-            play_games(b, b + 1, moves, rules, games, out)
+            for a in range(n):  # what they did last was in the game before
+                entities[a, KILLS] = entities[a, DIED] = entities[a, ENGAGED] = 0
+            judge(end, n, rules.max_cycles, rules.individual_death, scalars, entities, out)
+        begin = end + 1
+    for b in range(first, last):
+        scalars, entities = games.scalars[b], games.entities[b]
         for a in range(rules.players):
             action = actions[b, a]
             legal = views.action_mask[b, a, action] == 1  # as it was before the step
@@ -101,7 +113,7 @@ def step_rows(first, last, actions, auto_reset, slots, rules, tables, games, vie
                 _deal_row(b, row, rules, games.scalars[b], views)
         if auto_reset and out.done[b]:
             copy_document(views.lines, b, finals.lines, slots[b])
-            copy_row(views.told_by[b].ravel(), finals.told_by[slots[b]].ravel())
+            copy_document(views.told_by, b, finals.told_by, slots[b])
             _show_tells(b, slots[b], rules, tables.background, games.scalars[b], games.entities[b], finals)
         else:
             _show_tells(b, b, rules, tables.background, games.scalars[b], games.entities[b], views)
@@ -134,41 +146,40 @@ def _draw_owners(keys, rules, scalars):
 @inner_njit
 def _deal_row(b, row, rules, scalars, views):
     """Write a row of the manual of game b for each agent, and who told it to whom, as `scalars` say."""
-    n, rows, owner = rules.players, rules.statements, scalars[OWNER + row]
+    n, owner = rules.players, scalars[OWNER + row]
     for a in range(n):
-        told_by, source = -1, views.manual[b, row, :0]
-        if owner >= 0 and owner % n == a:
-            told_by, source = 0, views.manual[b, row]
-        elif owner >= n and rules.heard != NO_LINES:
-            told_by, source = 1 + owner - n, views.heard[b, row]
-        views.told_by[b, a, row] = told_by
-        copy_row(source, views.lines[b, a * rows + row])
+        own = owner == a or owner == a + n
+        told = owner >= n and not own and rules.heard != NO_LINES
+        views.told_by[b, a, row] = 0 if own else 1 + owner - n if told else -1
+        at = a * rules.statements + row
+        for i in range(views.lines.shape[2]):  # by index, as in `copy_document`
+            views.lines[b, at, i] = views.manual[b, row, i] if own else views.heard[b, row, i] if told else 0
 
 
 @inner_njit
 def _show_tells(b, slot, rules, background, scalars, entities, views):
     """Show what else there is to see of game b: which rows each agent may tell, and a librarian's map."""
-    n, players, tells = rules.agents, rules.players, views.action_mask.shape[2] - FIRST_TELL
+    n, players, mask = rules.agents, rules.players, views.action_mask
     if players > n:
         copy_row(background, views.grid[slot, n])
         put_others(views.grid[slot, n], -1, n, rules.size, 2 * rules.occupants, entities)
-        views.position[slot, n] = -1
-        views.action_mask[slot, n, STAY] = 1
-        for a in range(n):
-            views.teammates[slot, a, n - 1, :2] = -1
-            views.teammates[slot, n, a, :2] = views.position[slot, a]
-            views.teammates[slot, n, a, 2:] = views.inventory[slot, a]
-    talks = scalars[STEP] < scalars[TALK]
+        mask[slot, n, STAY] = 1
+        for i in range(2):
+            views.position[slot, n, i] = -1
+            for a in range(n):
+                views.teammates[slot, a, n - 1, i] = -1
+                views.teammates[slot, n, a, i] = views.position[slot, a, i]
+                views.teammates[slot, n, a, 2 + i] = views.inventory[slot, a, i]
+    if scalars[STEP] < scalars[TALK]:
+        mask[slot, :, STAY + 1 : FIRST_TELL] = 0
+    tells = mask.shape[2] - FIRST_TELL
     for a in range(players):
-        mask, told = views.action_mask[slot, a], 0
-        if talks:
-            mask[STAY + 1 : FIRST_TELL] = 0
-        if rules.tells >= 0:
-            for row in range(tells):
-                told += scalars[OWNER + row] == a + players
-        more = (a == n or entities[a, PRESENT] == 1) and (rules.tells < 0 or told < rules.tells)
+        left = np.int64(tells) if rules.tells < 0 else rules.tells
         for row in range(tells):
-            mask[FIRST_TELL + row] = more and scalars[OWNER + row] == a
+            left -= scalars[OWNER + row] == a + players
+        more = left > 0 and (a == n or entities[a, PRESENT] == 1)
+        for row in range(tells):
+            mask[slot, a, FIRST_TELL + row] = more and scalars[OWNER + row] == a
 
 
 @inner_njit
