@@ -115,7 +115,7 @@ def test_the_single_env_plays_each_row_through_its_restarts(name):
 
         compare(observations, "", frames[0])
         for step in range(steps):
-            chosen = scripted_actions(step, np.array([seed + b]), len(agents))[0]
+            chosen = scripted_actions(step, np.array([seed + b]), len(agents), env.spec.num_actions)[0]
             acting = env.agents
             views, rewards, terminated, truncated, infos = env.step(
                 {agent: int(chosen[agents.index(agent)]) for agent in acting}
