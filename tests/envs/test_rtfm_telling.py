@@ -242,3 +242,10 @@ def test_what_cannot_be_is_refused(options):
 def test_a_split_without_a_gap_is_warned_of():
     with pytest.warns(UserWarning, match="kind"):
         mg.make("ma_rtfm", stage="s2", reading="kind")
+
+
+def test_reasons_name_no_statement_that_an_agent_cannot_read():
+    vec, seen = started(stage="s4", reading="kind")
+    reasons = Oracle(vec).reasons().statements
+    assert not (reasons & (seen["told_by"] < 0)).any()
+    assert reasons.any((1, 2)).all()

@@ -39,10 +39,10 @@ TEAMMATE_WIDTH = 4
 """Row, column and the two inventory words of a teammate."""
 READINGS = ("all", "kind", "half", "librarian")
 """Who reads which rows of a manual, see `games.MaRtfm`."""
-ALL, KIND, HALF, LIBRARIAN = range(len(READINGS))
+KIND, HALF = 1, 2
 HEARD = ("own", "another", "none")
 """What is heard of a row that is told: the row, another game's of the same topic, or nothing."""
-TRUE_LINES, OTHER_LINES, NO_LINES = range(len(HEARD))
+OTHER_LINES, NO_LINES = 1, 2
 AGENT_WIDTH = 5
 """Numbers of each agent in a state: row, column, alive and the two words of the item held."""
 

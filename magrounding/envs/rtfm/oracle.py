@@ -77,31 +77,32 @@ class Oracle(WorldOracle[RTFMWorld]):
     def _label(self, rows: np.ndarray) -> None:
         world, labels, costs = self._world, self._labels, self._costs
         if not world.game.is_split:
-            self._plan(rows, world._games.entities, labels, costs)
+            self._plan(rows, world._games.entities)
             return
         informed, imagined = Informed(world, rows), world._games.entities.copy()
         best, lost = np.zeros_like(labels[rows]), np.zeros_like(costs[rows])
         for player in range(world._rules.agents):
             imagined[rows] = informed.imagine(player, self._guesses)
-            self._plan(rows, imagined, labels, costs)
+            self._plan(rows, imagined)
             best[:, player], lost[:, player] = labels[rows, player], costs[rows, player]
             if self._pursuit is not None:
                 informed.spare(player, imagined[rows], best[:, player], lost[:, player])
         informed.tell(best, lost, world.game.tell and not self._guesses)
         labels[rows], costs[rows] = best, lost
 
-    def _plan(self, rows: np.ndarray, entities: np.ndarray, labels: np.ndarray, costs: np.ndarray) -> None:
+    def _plan(self, rows: np.ndarray, entities: np.ndarray) -> None:
         """Write the best moves in `rows` of games with these entities, and what the others cost."""
         rules = self._world._rules
         if self._pursuit is None:
-            label_stationary(rows, rules, entities, labels)
+            label_stationary(rows, rules, entities, self._labels)
         else:
-            label_moving(rows, rules, self._pursuit, entities, labels, costs)
+            label_moving(rows, rules, self._pursuit, entities, self._labels, self._costs)
 
     def reasons(self) -> Reasons:
         """Return the monsters that each agent can have to kill, what it has to reach next, and what the manual says.
 
-        That is, the statements about what beats its targets; of a reassigned manual, the false ones.
+        That is, the statements about what beats its targets; of a reassigned manual, the false ones; of a split one,
+        those that the agent can read.
 
         Raises:
             ConfigurationError: rock-paper-scissors.
@@ -114,6 +115,8 @@ class Oracle(WorldOracle[RTFMWorld]):
             *(np.zeros((world.num_envs, world.num_agents, *each), np.bool_) for each in (grid, grid, manual))
         )
         _write_reasons(rules, world._games.entities, world.fact_table(), *found)
+        if world.game.is_split:
+            found.statements[:] &= world.observation["told_by"] >= 0
         return found
 
 
@@ -188,11 +191,12 @@ class RolloutOracle(Oracle):
         self.search = found = Search(*map(Option.check, options_of(Search).values(), search or Search()))
         check_count("first_games of Search", found.first_games, 1, found.games)  # they share arrays
 
-    def _plan(self, rows: np.ndarray, entities: np.ndarray, labels: np.ndarray, costs: np.ndarray) -> None:
+    def _plan(self, rows: np.ndarray, entities: np.ndarray) -> None:
         if self._pursuit is None:
-            super()._plan(rows, entities, labels, costs)
+            super()._plan(rows, entities)
             return
         rules, (keys, scalars, _) = self._world._rules, self._world._games
+        labels, costs = self._labels, self._costs
         label_by_rollouts(rows, rules, self._pursuit, self.search, entities, keys, scalars, labels, costs)
 
 

@@ -78,11 +78,8 @@ def start_rows(first, last, slots, rules, tables, games, views, out):
 @cached_njit(nogil=True)
 def step_rows(first, last, actions, auto_reset, slots, rules, tables, games, views, finals, out):
     """Play a step of rows, see `CompiledWorld`: who tells stays, and all do while they talk."""
-    n, moves = rules.agents, np.zeros_like(actions)
-    for b in range(first, last):
-        for a in range(n):
-            moves[b, a] = actions[b, a] if actions[b, a] < FIRST_TELL else STAY
-    begin = first
+    n, begin = rules.agents, first
+    moves = np.where(actions < FIRST_TELL, actions, STAY)
     while begin < last:
         end = begin
         while end < last and games.scalars[end, STEP] >= games.scalars[end, TALK]:
@@ -132,13 +129,14 @@ def _draw_owners(keys, rules, scalars):
     half = below(key, 1, 2)
     for k in range(rules.statements):
         row = shuffled_place(keys[TEXT], k, rules.statements) if rules.shuffle_manual else k
-        owner, team = n - 1, np.int64(k >= ELEMENTS)
+        seat, team = 0, np.int64(k >= ELEMENTS)
         if rules.reading == KIND:
             first, count = (half + team) % 2, rules.statements - ELEMENTS if team else ELEMENTS
             rank = shuffled_place(hash64(key, 3 + team), k - ELEMENTS * team, count)
-            owner = shuffled_place(hash64(key, 2), first + 2 * (rank % ((n + 1 - first) // 2)), n)
+            seat = first + 2 * (rank % ((n + 1 - first) // 2))
         elif rules.reading == HALF:
-            owner = shuffled_place(hash64(key, 2), shuffled_place(hash64(key, 3), k, rules.statements) % n, n)
+            seat = shuffled_place(hash64(key, 3), k, rules.statements) % n
+        owner = n - 1 if rules.players > rules.agents else shuffled_place(hash64(key, 2), seat, n)
         scalars[OWNER + row] = -1 if scalars[OMITTED] >> k & 1 else owner
         scalars[STATEMENT + row] = k
 
@@ -189,4 +187,3 @@ def _reward_librarian(b, n, out):
     out.returns[b, n] = out.rewards[b, n] + (out.returns[b, n] if out.length[b] > 1 else np.float32(0))
     out.truncated[b, n] = out.truncated[b, :n].any()
     out.terminated[b, n] = out.done[b] and not out.truncated[b, n]
-    out.alive[b, n] = True
