@@ -161,12 +161,14 @@ class FixedActions:
         names: of all actions.
         moves: of those that move the agent, in the order in which they are preferred; empty where the world does not
             say it.
+        tells: how many of them, the last, tell teammates a row of the manual, in the order of its rows.
     """
 
     __repr__ = brief
 
     names: tuple[str, ...]
     moves: tuple[Move, ...] = ()
+    tells: int = 0
 
     @property
     def count(self) -> int:

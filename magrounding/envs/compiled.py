@@ -144,7 +144,7 @@ class CompiledWorld(BatchedWorld, Generic[Config]):
 
     def text(self, row: int) -> dict[str, str | list[str]]:
         decode = self.spec.vocabulary.decode
-        manual = [decode(line) for line in self.observation["manual"][row].tolist()]
+        manual = [decode(line) for line in self._views.manual[row].tolist()]
         goal = decode(self.observation["goal"][row].tolist()) if "goal" in self.observation else ""
         return {"manual": manual, "goal": goal}
 

@@ -31,10 +31,18 @@ FIRST_LIST, SECOND_LIST, BOTH_LISTS, FIRST_NAME, SECOND_NAME, FIRST_CLASS = -1, 
 STAY, UP, DOWN, LEFT, RIGHT = range(5)
 ACTION_NAMES = ("stay", "up", "down", "left", "right")
 ROW_STEP = np.array([0, -1, 1, 0, 0], np.int64)
+FIRST_TELL = len(ACTION_NAMES)
+"""The action `tell 1`: action FIRST_TELL + r tells row r of the manual."""
 COLUMN_STEP = np.array([0, 0, 0, -1, 1], np.int64)
 
 TEAMMATE_WIDTH = 4
 """Row, column and the two inventory words of a teammate."""
+READINGS = ("all", "kind", "half", "librarian")
+"""Who reads which rows of a manual, see `games.MaRtfm`."""
+KIND, HALF = 1, 2
+HEARD = ("own", "another", "none")
+"""What is heard of a row that is told: the row, another game's of the same topic, or nothing."""
+OTHER_LINES, NO_LINES = 1, 2
 AGENT_WIDTH = 5
 """Numbers of each agent in a state: row, column, alive and the two words of the item held."""
 
@@ -43,6 +51,7 @@ class Rules(NamedTuple):
     """The configuration, as the kernels read it (counts, flags and squared distances; -1 means unlimited)."""
 
     agents: int
+    players: int
     monsters: int
     items: int
     size: int
@@ -58,6 +67,10 @@ class Rules(NamedTuple):
     prose: bool
     pairs: bool
     minimal: bool
+    distinct_names: bool
+    reading: int
+    heard: int
+    tells: int
     reassigned: bool
     letters: bool
     sight_squared: float
@@ -67,6 +80,7 @@ class Rules(NamedTuple):
     omission: float
     distraction: float
     decoys: float
+    talk: float
 
 
 class Prose(NamedTuple):

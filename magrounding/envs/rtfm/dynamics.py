@@ -54,7 +54,7 @@ def play_games(first, last, actions, rules, games, out):
             entities[a, ENGAGED] = 0
             out.illegal[b, a] = illegal
         move_all(rules, key, scalars, entities)
-        _judge(b, n, rules.max_cycles, rules.individual_death, scalars, entities, out)
+        judge(b, n, rules.max_cycles, rules.individual_death, scalars, entities, out)
 
 
 @njit(inline="always")  # as a call it would be handed all of `rules` by value for every game: 6 % of a step of S1
@@ -194,7 +194,7 @@ def _fight(a, m, scalars, entities):
 
 
 @inner_njit
-def _judge(b, n, max_cycles, individual_death, scalars, entities, out):
+def judge(b, n, max_cycles, individual_death, scalars, entities, out):
     """Outcome, rewards and flags at the end of a step."""
     living, died, engaged = 0, False, False
     for a in range(n):

@@ -11,7 +11,7 @@ from typing import Annotated, ClassVar, Literal
 from msgspec import Meta
 
 from magrounding import spec
-from magrounding.envs.rtfm.arrays import ACTION_NAMES, AGENT_WIDTH, TEAMMATE_WIDTH
+from magrounding.envs.rtfm.arrays import ACTION_NAMES, AGENT_WIDTH, HEARD, READINGS, TEAMMATE_WIDTH
 from magrounding.envs.rtfm.constructions import GOAL, KINDS, MODIFIER, PLAIN, TEAM, parse_constructions, words_of
 from magrounding.envs.rtfm.ontology import (
     ALLY_ID,
@@ -42,7 +42,7 @@ from magrounding.envs.rtfm.sentences import Sentences, find_sentences, longest, 
 from magrounding.envs.rtfm.text import COMMA, LAYOUTS, layout_shape
 from magrounding.errors import ConfigurationError, DataNotFound, check_choice
 from magrounding.options import WorldOptions
-from magrounding.schema import INFINITE, MOST, Count, OneOf, Share
+from magrounding.schema import INFINITE, MOST, Count, NonNegative, OneOf, Share
 from magrounding.vocabulary import PAD, Vocabulary
 
 MAX_CYCLES = 80
@@ -101,6 +101,8 @@ class RtfmGame(WorldOptions):
     implementation: ClassVar[str] = "magrounding.envs.rtfm.world:RTFMWorld"
     adjustable: ClassVar[tuple[str, ...]] = ("omission", "distraction", "decoys")
 
+    reading, tell, tells, talk, heard, distinct_names = "all", True, None, 0.0, "own", False  # options of `MaRtfm`
+
     agents: Count = 1
     size: MapSize = 6
     split: str = "train"
@@ -125,8 +127,8 @@ class RtfmGame(WorldOptions):
         check_choice("split", self.split, LETTER_SPLITS if self.kind.letters else tuple(SPLITS))
         if self.templates is None and (self.resolved_constructions or self.split in PROSE_SPLITS):
             _check_constructions(self, our_sentences(self.kind.language))
-        n, kind = self.agents, self.kind
-        entities, interior = n + kind.monsters(n) + kind.items(n), (self.size - 2) ** 2
+        n, kind = self.bodies, self.kind
+        entities, interior = self.agents + kind.monsters(n) + kind.items(n), (self.size - 2) ** 2
         if entities > interior:
             raise ConfigurationError(
                 f"a {self.size}×{self.size} map has room for {interior} entities, this game has {entities}; "
@@ -153,6 +155,16 @@ class RtfmGame(WorldOptions):
     def resolved_constructions(self) -> tuple[str, ...]:
         """Names of the constructions that are switched on."""
         return parse_constructions(self.kind.constructions if self.constructions is None else self.constructions)
+
+    @property
+    def is_split(self) -> bool:
+        """Whether each agent reads a manual of its own."""
+        return self.reading != "all"
+
+    @property
+    def bodies(self) -> int:
+        """Agents on the map."""
+        return self.agents - (self.reading == "librarian")
 
     @property
     def sentences(self) -> Sentences:
@@ -187,11 +199,43 @@ class MaRtfm(RtfmGame):
 
     Attributes:
         stage: one of STAGES.
+        distinct_names: targets have different names, as long as the team has some (three); in a stage with groups.
+        reading: who reads which statements of the manual. "all": everybody reads all. "kind": one agent those about
+            teams, the other those about elements; more than two are two halves, and those of one half share a kind.
+            "half": any, each agent as many as the others. "librarian": the last agent reads all, sees the map, has no
+            body, cannot die, and gets the mean reward of the others, who read none. Who gets what is drawn in each
+            game; the game, its map and its manual are those of the same seed with "all" (and an agent less for a
+            librarian). Options below count where it is not "all".
+        tell: there are actions to tell teammates a statement of one's own, see *Actions*.
+        tells: statements that an agent may tell in a game; None for any number.
+        talk: first steps of a game in which nothing moves and agents may only tell; of 2.5 a third step in every other
+            game. A curriculum over it takes away what telling costs.
+        heard: what teammates read of a statement that is told to them: "own", the speaker's own; "another", that of
+            another game about the same element or team; "none", nothing. For tests of listening.
     """
+
+    adjustable: ClassVar[tuple[str, ...]] = (*RtfmGame.adjustable, "talk")
 
     stage: Annotated[str, OneOf(STAGES)] = "s1"
     agents: Count = 2
     size: MapSize = 8
+    distinct_names: bool = False
+    reading: Annotated[str, OneOf(READINGS)] = "all"
+    tell: bool = True
+    tells: Count | None = None
+    talk: NonNegative = 0.0
+    heard: Annotated[str, OneOf(HEARD)] = "own"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.distinct_names and not self.kind.group:
+            raise ConfigurationError("distinct_names needs a stage with several monsters in a team: s2g, s4, s5 or s6")
+        if self.is_split and (self.resolved_layout != "statements" or self.resolved_constructions or self.agents < 2):
+            raise ConfigurationError(
+                f"reading={self.reading!r} gives each of several agents whole statements: it needs agents=2 or more, "
+                "layout='statements' and constructions='none', got "
+                f"agents={self.agents}, {self.resolved_layout!r} and {self.resolved_constructions or 'none'}"
+            )
 
     @property
     def kind(self) -> Task:
@@ -255,6 +299,7 @@ def _describe(game: RtfmGame, sentences: Sentences) -> spec.EnvSpec:
     words = (rock_paper_scissors_vocabulary() if game.kind.letters else vocabulary).words
     top, lifetime = len(words) - 1, spec.STEP if game.resample_text else spec.EPISODE
     rows, length, goal_length = _document_shape(game.kind, sentences, game.resolved_layout, game.resolved_constructions)
+    tells = rows if game.is_split and game.tell else 0
     map_shape = (size, size, 2 * game.occupants)
     fields: list[spec.Field] = [
         spec.Grid(
@@ -267,23 +312,32 @@ def _describe(game: RtfmGame, sentences: Sentences) -> spec.EnvSpec:
             words_per_occupant=2,
         ),
         spec.Field("position", (2,), -1, size - 1),
-        spec.Text("manual", (rows, length), 0, top, shared=True, lifetime=lifetime),
+        spec.Text(
+            "manual",
+            (rows, length),
+            0,
+            top,
+            shared=not game.is_split,
+            lifetime=spec.STEP if game.is_split else lifetime,
+        ),
         spec.Text("goal", (goal_length,), 0, top, shared=True, lifetime=lifetime),
         spec.Field("inventory", (2,), 0, top),
-        spec.Mask("action_mask", (len(ACTION_NAMES),)),
+        spec.Mask("action_mask", (len(ACTION_NAMES) + tells,)),
     ]
     if n > 1:
         fields.append(spec.Field("teammates", (n - 1, TEAMMATE_WIDTH), -1, max(top, size)))
-    facts = set() if game.kind.letters else {spec.FACTS}
+    if game.is_split:
+        fields.append(spec.Field("told_by", (rows,), -1, n))
+    facts = set() if game.kind.letters or game.is_split else {spec.FACTS}
     return spec.EnvSpec(
         fields=tuple(fields),
         num_agents=n,
-        actions=spec.FixedActions(ACTION_NAMES),
+        actions=spec.FixedActions((*ACTION_NAMES, *(f"tell {row + 1}" for row in range(tells))), tells=tells),
         words=words,
         source=sentences.source,
         max_cycles=game.max_cycles,
         capabilities=frozenset({spec.STATE, spec.SNAPSHOT, spec.PLACES, spec.SCENE, spec.EVENTS} | facts),
-        state_parts=(("grid", map_shape), ("agents", (n, AGENT_WIDTH))),
+        state_parts=(("grid", map_shape), ("agents", (game.bodies, AGENT_WIDTH))),
         names=frozenset(LETTERS if game.kind.letters else NAMES),
     )
 

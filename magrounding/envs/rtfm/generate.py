@@ -15,8 +15,8 @@ from magrounding.envs.rtfm.text import STATEMENTS
 from magrounding.jit import inner_njit
 from magrounding.seeding import LAYOUT, NUM_STREAMS, ORDER, TASK, TEXT, below, hash64, stream_key
 
-_OF_STATEMENTS, _OF_DISTRACTOR = 1 << 12, 1 << 13
-"""Counters from which the keys of the draws of `_abridge` are made; nothing else of an episode draws there."""
+_OF_STATEMENTS, _OF_DISTRACTOR, _OF_NAMES = 1 << 12, 1 << 13, 1 << 15
+"""Counters from which keys are made of draws that only some options ask for; nothing else draws there."""
 _PARTS = 1 << 20
 _TRY = 1 << 12
 
@@ -43,6 +43,8 @@ def start_games(first, last, rules, tables, games, manual, goal, out):
                 draw_twin(keys[TASK], rules, tables, scalars, entities)
             else:
                 draw_task(keys[TASK], rules, tables, scalars, entities)
+                if rules.distinct_names:
+                    _name_apart(keys[TASK], rules.agents, tables, scalars, entities)
             _shuffle_monsters(keys[ORDER], rules.agents, rules.monsters, entities)
         _place(keys[LAYOUT], rules.size - 2, entities)
         _abridge(keys[TEXT], keys[TASK], rules, scalars, entities)
@@ -51,6 +53,15 @@ def start_games(first, last, rules, tables, games, manual, goal, out):
         for a in range(rules.agents):
             entities[a, arrays.HELD] = -1
             out.alive[b, a] = True
+
+
+@inner_njit
+def _name_apart(key, n, tables, scalars, entities):
+    """Give the targets, still the first monsters, different names of their team, as long as there are some."""
+    names = tables.teams[scalars[arrays.TEAM_DIVISION], scalars[arrays.TEAM]]
+    for t in range(n):
+        name = names[shuffled_place(hash64(key, _OF_NAMES), t % len(names), len(names))]
+        entities[n + t, arrays.WORD_2] = tables.monster_words[name]
 
 
 @njit(inline="always")

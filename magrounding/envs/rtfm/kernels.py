@@ -28,7 +28,7 @@ def show_games(first, last, every, done, slots, rules, background, entities, vie
             copy_row(background, cells)
             if alive:
                 _put(cells, row, column, ME_ID, 0, size, width)
-            _put_others(cells, a, n, size, width, actors)
+            put_others(cells, a, n, size, width, actors)
             if sight_squared >= 0:
                 _cover(cells, alive, row, column, sight_squared, size, width)
             views.position[slot, a, 0] = row if alive else -1
@@ -51,7 +51,7 @@ def show_games(first, last, every, done, slots, rules, background, entities, vie
 
 
 @inner_njit
-def _put_others(cells, viewer, n, size, width, entities):
+def put_others(cells, viewer, n, size, width, entities):
     """Teammates, monsters, items: in this order of importance, as many as a cell shows."""
     for e in range(entities.shape[0]):
         if entities[e, PRESENT] and e != viewer:
@@ -94,7 +94,7 @@ def write_states(rules, tables, games, states):
         entities = games.entities[b]
         for cell in range(cells):  # the error message of an assignment of slices takes seconds to compile
             states[b, cell] = tables.background[cell]
-        _put_others(states[b], -1, rules.agents, rules.size, 2 * rules.occupants, entities)
+        put_others(states[b], -1, rules.agents, rules.size, 2 * rules.occupants, entities)
         for a in range(rules.agents):
             alive = entities[a, PRESENT] == 1
             held = entities[a, HELD] if alive else -1
@@ -129,6 +129,12 @@ def start_rows(first, last, slots, rules, tables, games, views, out):
 def step_rows(first, last, actions, auto_reset, slots, rules, tables, games, views, finals, out):
     """Play a step of rows, see `CompiledWorld`."""
     play_games(first, last, actions, rules, games, out)
+    show_step(first, last, auto_reset, slots, rules, tables, games, views, finals, out)
+
+
+@inner_njit
+def show_step(first, last, auto_reset, slots, rules, tables, games, views, finals, out):
+    """Show rows that have played a step; with `auto_reset` the ends of games go to `finals`, see `CompiledWorld`."""
     if rules.resample_text:
         for b in range(first, last):
             write_text(b, rules, tables, games, views.manual, views.goal)

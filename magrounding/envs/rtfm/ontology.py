@@ -58,8 +58,10 @@ STAGES = {
     "s4": Task(moving=True, group=True),
     "s5": Task(moving=True, group=True, language=True),
     "s6": Task(moving=True, group=True, language=True, layout="paragraph", constructions="all"),
+    "s2g": Task(group=True),  # behind the others, as seeds of runs derive from a stage's place
 }
-"""Multi-agent RTFM (Ding et al. 2023, appendix A.1), and S6: S5 as running text, with all constructions."""
+"""Multi-agent RTFM (Ding et al. 2023, appendix A.1); S6: S5 as running text, with all constructions; S2g: S2 with the
+groups of S4, the simplest stage in which agents that read different statements have to tell them."""
 
 ROCK_PAPER_SCISSORS = {
     name: Task(moving=True, letters=name) for name in ("permutation", "released", "new_edge", "new_node")

@@ -9,8 +9,19 @@ import numpy as np
 from magrounding.capabilities import Reasons
 from magrounding.envs.oracle import WorldOracle, symmetries
 from magrounding.envs.parallel import WorldEnv
-from magrounding.envs.rtfm.arrays import COLUMN, ELEMENT, HELD, MANUAL_ROW, OBJECT, PRESENT, RELATION, ROW, TARGET
+from magrounding.envs.rtfm.arrays import (
+    COLUMN,
+    ELEMENT,
+    HELD,
+    MANUAL_ROW,
+    OBJECT,
+    PRESENT,
+    RELATION,
+    ROW,
+    TARGET,
+)
 from magrounding.envs.rtfm.evasion import label_moving
+from magrounding.envs.rtfm.informed import Informed
 from magrounding.envs.rtfm.paths import label_stationary
 from magrounding.envs.rtfm.prose import BEATS
 from magrounding.envs.rtfm.pursuit import MAX_SIDE, Pursuit, solve
@@ -40,6 +51,11 @@ class Oracle(WorldOracle[RTFMWorld]):
     a strong team, and no proof of how well a team could do. On maps wider than 10×10 an agent plans for the window of
     that size around it. The time limit is ignored, as games that can be won end long before.
 
+    Where the manual is split it tells, and knows no more than an agent that reads its own statements and those told: it
+    goes for weapons only when it knows the targets and what the weapon beats, and keeps away from monsters until then.
+    It tells what a teammate may need, the most useful first, where to stand still costs few of its chances
+    (`informed`).
+
     Args:
         env: a vector env, or a single one (`magrounding.make`), of `rtfm`, `ma_rtfm` or `rock_paper_scissors`.
 
@@ -47,25 +63,46 @@ class Oracle(WorldOracle[RTFMWorld]):
         ConfigurationError: another env.
     """
 
+    _guesses = False
+
     def __init__(self, env: VectorEnv | WorldEnv) -> None:
         super().__init__(env, RTFMWorld, "RTFM and rock-paper-scissors")
         rules = self._world._rules
         self._pursuit = None
+        self._costs = np.zeros(self._labels.shape, np.float32)
         if rules.moving:
             self._pursuit = _solve_pursuit(min(rules.size - 2, MAX_SIDE), rules.chase_squared, rules.letters)
-            self.costs_to_go = np.zeros(self._labels.shape, np.float32)
+            self.costs_to_go = self._costs
 
     def _label(self, rows: np.ndarray) -> None:
-        rules, entities = self._world._rules, self._world._games.entities
+        world, labels, costs = self._world, self._labels, self._costs
+        if not world.game.is_split:
+            self._plan(rows, world._games.entities)
+            return
+        informed, imagined = Informed(world, rows), world._games.entities.copy()
+        best, lost = np.zeros_like(labels[rows]), np.zeros_like(costs[rows])
+        for player in range(world._rules.agents):
+            imagined[rows] = informed.imagine(player, self._guesses)
+            self._plan(rows, imagined)
+            best[:, player], lost[:, player] = labels[rows, player], costs[rows, player]
+            if self._pursuit is not None:
+                informed.spare(player, imagined[rows], best[:, player], lost[:, player])
+        informed.tell(best, lost, world.game.tell and not self._guesses)
+        labels[rows], costs[rows] = best, lost
+
+    def _plan(self, rows: np.ndarray, entities: np.ndarray) -> None:
+        """Write the best moves in `rows` of games with these entities, and what the others cost."""
+        rules = self._world._rules
         if self._pursuit is None:
             label_stationary(rows, rules, entities, self._labels)
         else:
-            label_moving(rows, rules, self._pursuit, entities, self._labels, self.costs_to_go)
+            label_moving(rows, rules, self._pursuit, entities, self._labels, self._costs)
 
     def reasons(self) -> Reasons:
         """Return the monsters that each agent can have to kill, what it has to reach next, and what the manual says.
 
-        That is, the statements about what beats its targets; of a reassigned manual, the false ones.
+        That is, the statements about what beats its targets; of a reassigned manual, the false ones; of a split one,
+        those that the agent can read.
 
         Raises:
             ConfigurationError: rock-paper-scissors.
@@ -78,6 +115,8 @@ class Oracle(WorldOracle[RTFMWorld]):
             *(np.zeros((world.num_envs, world.num_agents, *each), np.bool_) for each in (grid, grid, manual))
         )
         _write_reasons(rules, world._games.entities, world.fact_table(), *found)
+        if world.game.is_split:
+            found.statements[:] &= world.observation["told_by"] >= 0
         return found
 
 
@@ -152,11 +191,24 @@ class RolloutOracle(Oracle):
         self.search = found = Search(*map(Option.check, options_of(Search).values(), search or Search()))
         check_count("first_games of Search", found.first_games, 1, found.games)  # they share arrays
 
-    def _label(self, rows: np.ndarray) -> None:
+    def _plan(self, rows: np.ndarray, entities: np.ndarray) -> None:
         if self._pursuit is None:
-            super()._label(rows)
+            super()._plan(rows, entities)
             return
-        assert self.costs_to_go is not None
-        rules, (keys, scalars, entities) = self._world._rules, self._world._games
-        labels, costs_to_go = self._labels, self.costs_to_go
-        label_by_rollouts(rows, rules, self._pursuit, self.search, entities, keys, scalars, labels, costs_to_go)
+        rules, (keys, scalars, _) = self._world._rules, self._world._games
+        labels, costs = self._labels, self._costs
+        label_by_rollouts(rows, rules, self._pursuit, self.search, entities, keys, scalars, labels, costs)
+
+
+class SilentOracle(Oracle):
+    """A team that guesses: the floor of games whose manual is split, and the oracle where it is not.
+
+    Each agent draws, for a game, one of the games that fit its statements and the map, as likely as the world draws
+    them, and plays the oracle on it. Where one agent has all statements about elements it alone fights, and the others
+    keep away. It learns from what it is told, but tells nothing.
+
+    Args:
+        env: a vector env, or a single one (`magrounding.make`), of `ma_rtfm`.
+    """
+
+    _guesses = True

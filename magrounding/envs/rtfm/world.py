@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Sequence
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
 from magrounding.capabilities import Relate
 from magrounding.envs.compiled import OUTCOME_NAMES, CompiledWorld, added, salt_of
 from magrounding.envs.render import Figure, Scene, sorted_figures
-from magrounding.envs.rtfm import arrays, kernels, splits
+from magrounding.envs.rtfm import arrays, kernels, splits, telling
 from magrounding.envs.rtfm.constructions import FILLER, GOAL, MODIFIER, PLAIN, TEAM, Template
 from magrounding.envs.rtfm.facts import MOST_FACTS, RELATIONS, Fact, fact_accuracy, name_facts
 from magrounding.envs.rtfm.games import RtfmGame
+from magrounding.envs.rtfm.informed import Informed
 from magrounding.envs.rtfm.ontology import (
     DRAGON,
     DRAGON_GOAL,
@@ -35,6 +38,7 @@ from magrounding.envs.rtfm.sentences import Sentences, longest
 from magrounding.envs.rtfm.text import LAYOUTS, sentence_table
 from magrounding.vocabulary import PAD, Vocabulary, is_punctuation
 
+_NO_GAP = "without groups who reads about elements wins alone: choose s2g, s4 or s5, or another reading"
 _NOTHING = np.zeros((1, 1, 1), np.int16)
 _SLOTS = {
     "{a}": arrays.FIRST_LIST,
@@ -65,11 +69,26 @@ class RTFMWorld(CompiledWorld[RtfmGame]):
         rules = _make_rules(game, self._sentences.digest)
         tables = make_tables(game, self._sentences)
         slots = rules.agents + rules.monsters + rules.items
-        super().__init__(num_envs, game, num_threads, kernels, arrays, rules, tables, slots)
+        split = (telling, telling) if game.is_split else (kernels, arrays)
+        super().__init__(num_envs, game, num_threads, *split, rules, tables, slots)
+        if game.reading == "kind" and not game.kind.group:
+            warnings.warn(f"{_NO_GAP}, got reading='kind'", stacklevel=2)
+
+    def _view(self, views: Any, observation: dict[str, np.ndarray]) -> Any:
+        if self.game.is_split:
+            lines = observation["manual"].reshape(self.num_envs, -1, observation["manual"].shape[-1])
+            whole = np.zeros((self.num_envs, self._rules.statements, lines.shape[2]), np.int16)
+            heard = whole.copy() if self.game.heard == "another" else whole
+            observation = {**observation, "manual": whole, "heard": heard, "lines": lines}
+        return super()._view(views, observation)
+
+    def _memory(self) -> dict[str, np.ndarray]:
+        split = {"manual": self._views.manual, "heard": self._views.heard} if self.game.is_split else {}
+        return super()._memory() | split
 
     def entity_places(self) -> np.ndarray:
         """Return places of the monsters alive and of the items on the floor, [B, E, 2] float32."""
-        entities = self._games.entities[:, self.num_agents :]
+        entities = self._games.entities[:, self._rules.agents :]
         places = entities[..., [arrays.ROW, arrays.COLUMN]]
         return np.where(entities[..., arrays.PRESENT, None] == 1, places, -1).astype(np.float32)
 
@@ -83,10 +102,10 @@ class RTFMWorld(CompiledWorld[RtfmGame]):
         Made anew with each call, from what the manuals were drawn from.
         """
         facts = np.full((self.num_envs, MOST_FACTS, arrays.NUM_FACT_COLUMNS), -1, np.int64)
-        counts, manuals = np.zeros(self.num_envs, np.int64), np.zeros_like(self.observation["manual"])
+        counts, manuals = np.zeros(self.num_envs, np.int64), np.zeros_like(self._views.manual)
         claims = make_claims(self.game, self._sentences)
         kernels.write_facts(self._rules, self._tables, self._games, claims, manuals, facts, counts)
-        shown = self.observation["manual"].any(-1)  # a statement that is left out claims nothing
+        shown = self._views.manual.any(-1)  # a statement that is left out claims nothing
         facts[~np.take_along_axis(shown, np.maximum(facts[..., arrays.MANUAL_ROW], 0), 1)] = -1
         return facts
 
@@ -105,8 +124,16 @@ class RTFMWorld(CompiledWorld[RtfmGame]):
         return fact_accuracy(table, believed)
 
     def events(self) -> dict[str, np.ndarray]:
-        agents = self._games.entities[:, : self.num_agents]
-        return {"kills": agents[..., arrays.KILLS].copy(), "held": agents[..., arrays.HELD].copy()}
+        bodies = np.arange(self.num_agents) < self._rules.agents
+        agents = np.where(bodies[:, None], self._games.entities[:, : self.num_agents], 0)
+        return {"kills": agents[..., arrays.KILLS], "held": np.where(bodies, agents[..., arrays.HELD], -1)}
+
+    def needed(self) -> np.ndarray:
+        """Return which rows of a split manual a game needs [B, S] bool, the same from its beginning to its end.
+
+        Those about the elements of targets and, where the names on the map do not tell, about the goal's team.
+        """
+        return Informed(self, np.arange(self.num_envs)).needed()
 
     def scene(self, row: int) -> Scene:
         entities, scalars, words = self._games.entities[row], self._games.scalars[row], self.spec.words
@@ -140,13 +167,14 @@ class RTFMWorld(CompiledWorld[RtfmGame]):
 
 
 def _make_rules(game: RtfmGame, digest: str | None) -> arrays.Rules:
-    n, task = game.agents, game.kind
+    n, task = game.bodies, game.kind
     options = tuple(getattr(game, name) for name in _OPTIONS.split())
     if digest is not None:  # which names documents as when there was no such option; the file may be another tomorrow
         options = *options, digest
-    later = added(game, f"{_OPTIONS} task stage templates omission distraction decoys")
+    later = added(game, f"{_OPTIONS} task stage templates omission distraction decoys talk")
     return arrays.Rules(
         agents=n,
+        players=game.agents,
         monsters=task.monsters(n),
         items=task.items(n),
         size=game.size,
@@ -162,6 +190,10 @@ def _make_rules(game: RtfmGame, digest: str | None) -> arrays.Rules:
         prose=bool(game.resolved_constructions),
         pairs=game.split in PROSE_SPLITS,
         minimal=game.split == "eval_minimal",
+        distinct_names=game.distinct_names,
+        reading=arrays.READINGS.index(game.reading),
+        heard=arrays.HEARD.index(game.heard),
+        tells=-1 if game.tells is None else game.tells,
         reassigned=game.manual == "reassigned",
         letters=bool(task.letters),
         sight_squared=-1.0 if game.sight is None else float(game.sight) ** 2,
@@ -171,6 +203,7 @@ def _make_rules(game: RtfmGame, digest: str | None) -> arrays.Rules:
         omission=float(game.omission),
         distraction=float(game.distraction),
         decoys=float(game.decoys),
+        talk=float(game.talk),
     )
 
 
