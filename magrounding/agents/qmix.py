@@ -244,7 +244,7 @@ class QmixRelread(QNetwork):
         observation, text, document = inputs
         things = self.reader.find(observation)
         features = self.reader.relate(things, text, document)
-        advantage, value = self.reader.decide(observation, things, features, self.agent(who))
+        advantage, value = self.reader.decide(inputs, things, features, self.agent(who))
         q = value.unsqueeze(1) + advantage - advantage.mean(1, keepdim=True)
         return mask_logits(q.float(), observation["action_mask"]), hidden
 
