@@ -100,7 +100,10 @@ ENVS = (
         stages=tuple(STAGES),
         curriculum=("s1", "s2", "s3", "s4", "s5"),
         oracle="magrounding.envs.rtfm.oracle:Oracle",
-        other_oracles={"rollout": "magrounding.envs.rtfm.oracle:RolloutOracle"},
+        other_oracles={
+            "rollout": "magrounding.envs.rtfm.oracle:RolloutOracle",
+            "silent": "magrounding.envs.rtfm.oracle:SilentOracle",
+        },
         multi_agent=True,
         layouts=LAYOUTS,
         version=1,

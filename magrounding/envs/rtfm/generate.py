@@ -16,7 +16,7 @@ from magrounding.jit import inner_njit
 from magrounding.seeding import LAYOUT, NUM_STREAMS, ORDER, TASK, TEXT, below, hash64, stream_key
 
 _OF_STATEMENTS, _OF_DISTRACTOR, _OF_NAMES = 1 << 12, 1 << 13, 1 << 15
-"""Counters from which the keys of draws are made that only some options ask for; nothing else of an episode draws there."""
+"""Counters from which keys are made of draws that only some options ask for; nothing else draws there."""
 _PARTS = 1 << 20
 _TRY = 1 << 12
 
@@ -43,6 +43,9 @@ def start_games(first, last, rules, tables, games, manual, goal, out):
                 draw_twin(keys[TASK], rules, tables, scalars, entities)
             else:
                 draw_task(keys[TASK], rules, tables, scalars, entities)
+                if rules.distinct_names:
+                    names = tables.teams[scalars[arrays.TEAM_DIVISION], scalars[arrays.TEAM]]
+                    _name_apart(keys[TASK], rules.agents, names, tables.monster_words, entities)
             _shuffle_monsters(keys[ORDER], rules.agents, rules.monsters, entities)
         _place(keys[LAYOUT], rules.size - 2, entities)
         _abridge(keys[TEXT], keys[TASK], rules, scalars, entities)
@@ -51,6 +54,14 @@ def start_games(first, last, rules, tables, games, manual, goal, out):
         for a in range(rules.agents):
             entities[a, arrays.HELD] = -1
             out.alive[b, a] = True
+
+
+@inner_njit
+def _name_apart(key, n, names, words, entities):
+    """Give the targets, still the first monsters, different names of their team, as long as there are some."""
+    for t in range(n):
+        name = names[shuffled_place(hash64(key, _OF_NAMES), t % len(names), len(names))]
+        entities[n + t, arrays.WORD_2] = words[name]
 
 
 @njit(inline="always")
@@ -214,10 +225,7 @@ def draw_task(key, rules, tables, scalars, entities):
         if t < rules.monsters:
             monster = entities[n + t]
             of_team = team if is_target else other_team
-            member = below(key, counter + 1, group)
-            if is_target and rules.distinct_names:
-                member = shuffled_place(hash64(key, _OF_NAMES), t % group, group)
-            name = tables.teams[scalars[arrays.TEAM_DIVISION], of_team, member]
+            name = tables.teams[scalars[arrays.TEAM_DIVISION], of_team, below(key, counter + 1, group)]
             monster[arrays.WORD_1] = tables.element_words[element]
             monster[arrays.WORD_2] = tables.monster_words[name]
             monster[arrays.ELEMENT] = element

@@ -200,7 +200,7 @@ def split_rows(first, last, rules, tables, games, views, out):
 
 @inner_njit
 def _show_tells(slot, rules, background, scalars, actors, views):
-    """Of a split manual: which rows each agent may tell, that nobody moves while all talk; and what a librarian sees."""
+    """Show which rows each agent may tell, that nobody moves while all talk, and the map to a librarian."""
     talking = scalars[STEP] < scalars[TALK]
     for a in range(rules.players):
         actor, mask = actors[slot_of(a, rules.agents)], views.action_mask[slot, a]

@@ -11,6 +11,7 @@ from magrounding.envs.oracle import WorldOracle, symmetries
 from magrounding.envs.parallel import WorldEnv
 from magrounding.envs.rtfm.arrays import COLUMN, ELEMENT, HELD, MANUAL_ROW, OBJECT, PRESENT, RELATION, ROW, TARGET
 from magrounding.envs.rtfm.evasion import label_moving
+from magrounding.envs.rtfm.informed import imagine, label_tells, spare_items
 from magrounding.envs.rtfm.paths import label_stationary
 from magrounding.envs.rtfm.prose import BEATS
 from magrounding.envs.rtfm.pursuit import MAX_SIDE, Pursuit, solve
@@ -40,6 +41,11 @@ class Oracle(WorldOracle[RTFMWorld]):
     a strong team, and no proof of how well a team could do. On maps wider than 10×10 an agent plans for the window of
     that size around it. The time limit is ignored, as games that can be won end long before.
 
+    Where the manual is split it tells, and knows no more than an agent that reads its own statements and those told: it
+    goes for weapons only when it knows the targets and what the weapon beats, and keeps away from monsters until then.
+    It tells what a teammate may need, the most useful first, where to stand still costs few of its chances
+    (`informed`).
+
     Args:
         env: a vector env, or a single one (`magrounding.make`), of `rtfm`, `ma_rtfm` or `rock_paper_scissors`.
 
@@ -47,20 +53,42 @@ class Oracle(WorldOracle[RTFMWorld]):
         ConfigurationError: another env.
     """
 
+    _guesses = False
+
     def __init__(self, env: VectorEnv | WorldEnv) -> None:
         super().__init__(env, RTFMWorld, "RTFM and rock-paper-scissors")
         rules = self._world._rules
         self._pursuit = None
+        self._costs = np.zeros(self._labels.shape, np.float32)
+        self._imagined = self._world._games.entities.copy()
+        self._differs = np.zeros(self._world.num_envs, np.bool_)
         if rules.moving:
             self._pursuit = _solve_pursuit(min(rules.size - 2, MAX_SIDE), rules.chase_squared, rules.letters)
-            self.costs_to_go = np.zeros(self._labels.shape, np.float32)
+            self.costs_to_go = self._costs
 
     def _label(self, rows: np.ndarray) -> None:
-        rules, entities = self._world._rules, self._world._games.entities
+        world, games, labels, costs = self._world, self._world._games, self._labels, self._costs
+        self._plan(rows, games.entities, labels, costs)
+        if not world.game.is_split:
+            return
+        for player in range(world._rules.agents):
+            imagine(rows, player, self._guesses, world._rules, games, self._imagined, self._differs)
+            others = rows[self._differs[rows]]
+            if len(others):
+                own_labels, own_costs = np.zeros_like(labels), np.zeros_like(costs)
+                self._plan(others, self._imagined, own_labels, own_costs)
+                if self._pursuit is not None:
+                    spare_items(others, player, world._rules, self._imagined, own_labels, own_costs)
+                labels[others, player], costs[others, player] = own_labels[others, player], own_costs[others, player]
+        label_tells(rows, world.game.can_tell and not self._guesses, world._rules, games, labels, costs)
+
+    def _plan(self, rows: np.ndarray, entities: np.ndarray, labels: np.ndarray, costs: np.ndarray) -> None:
+        """Write the best moves in `rows` of games with these entities, and what the others cost."""
+        rules = self._world._rules
         if self._pursuit is None:
-            label_stationary(rows, rules, entities, self._labels)
+            label_stationary(rows, rules, entities, labels)
         else:
-            label_moving(rows, rules, self._pursuit, entities, self._labels, self.costs_to_go)
+            label_moving(rows, rules, self._pursuit, entities, labels, costs)
 
     def reasons(self) -> Reasons:
         """Return the monsters that each agent can have to kill, what it has to reach next, and what the manual says.
@@ -152,11 +180,23 @@ class RolloutOracle(Oracle):
         self.search = found = Search(*map(Option.check, options_of(Search).values(), search or Search()))
         check_count("first_games of Search", found.first_games, 1, found.games)  # they share arrays
 
-    def _label(self, rows: np.ndarray) -> None:
+    def _plan(self, rows: np.ndarray, entities: np.ndarray, labels: np.ndarray, costs: np.ndarray) -> None:
         if self._pursuit is None:
-            super()._label(rows)
+            super()._plan(rows, entities, labels, costs)
             return
-        assert self.costs_to_go is not None
-        rules, (keys, scalars, entities) = self._world._rules, self._world._games
-        labels, costs_to_go = self._labels, self.costs_to_go
-        label_by_rollouts(rows, rules, self._pursuit, self.search, entities, keys, scalars, labels, costs_to_go)
+        rules, (keys, scalars, _) = self._world._rules, self._world._games
+        label_by_rollouts(rows, rules, self._pursuit, self.search, entities, keys, scalars, labels, costs)
+
+
+class SilentOracle(Oracle):
+    """A team that guesses: the floor of games whose manual is split, and the oracle where it is not.
+
+    Each agent draws, for a game, one of the games that fit its statements and the map, as likely as the world draws
+    them, and plays the oracle on it. Where one agent has all statements about elements it alone fights, and the others
+    keep away. It learns from what it is told, but tells nothing.
+
+    Args:
+        env: a vector env, or a single one (`magrounding.make`), of `ma_rtfm`.
+    """
+
+    _guesses = True
