@@ -222,9 +222,13 @@ class WorldEnv(GameEnv):
             text = self.world.text(0)
             self._manual, self._goal, self._document = list(text["manual"]), str(text["goal"]), document
         infos = {}
+        shared = "manual" not in self.spec or self.spec["manual"].shared
         for agent in self.agents:
             i = self._index[agent]
-            text: dict[str, Any] = {"manual": self._manual.copy(), "goal": self._goal}
+            manual = (
+                self._manual.copy() if shared else [*map(self.spec.vocabulary.decode, seen["manual"][0, i].tolist())]
+            )
+            text: dict[str, Any] = {"manual": manual, "goal": self._goal}
             if self._holds:
                 text["inventory"] = self._held(seen["inventory"][0, i])
             infos[agent] = info = {"action_mask": seen["action_mask"][0, i].copy()} if self._masks else {}

@@ -27,6 +27,8 @@ CASES = {
     "ma_rtfm/s5 eval_paraphrase": ("ma_rtfm", {"stage": "s5", "agents": 3, "split": "eval_paraphrase", "sight": 3}),
     "ma_rtfm/s4 eval": ("ma_rtfm", {"stage": "s4", "agents": 5, "split": "eval", "occupants": 1, "chase_range": None}),
     "ma_rtfm/s3 left": ("ma_rtfm", {"stage": "s3", "agents": 2, "size": 6, "drop_mode": "left", "max_cycles": 7}),
+    "ma_rtfm/s5 kind": ("ma_rtfm", {"stage": "s5", "agents": 3, "reading": "kind", "talk": 1.5, "tells": 2}),
+    "ma_rtfm/s2g librarian": ("ma_rtfm", {"stage": "s2g", "agents": 3, "reading": "librarian", "heard": "another"}),
     **{f"messenger/{stage}": ("messenger", {"stage": stage}) for stage in MESSENGER_STAGES},
     **{f"ma_messenger/{stage}": ("ma_messenger", {"stage": stage, "agents": 2}) for stage in TEAM_STAGES},
     "messenger/s2 test": ("messenger", {"stage": "s2", "split": "test", "manual": "reassigned", "max_cycles": 9}),
@@ -36,10 +38,10 @@ CASES = {
 }
 
 
-def scripted_actions(step: int, rows: np.ndarray, agents: int) -> np.ndarray:
+def scripted_actions(step: int, rows: np.ndarray, agents: int, actions: int = 5) -> np.ndarray:
     """Actions [B, n] that depend on seed, step and agent only, the same with any version of NumPy."""
     mixed = (rows[:, None] * 40_503 + step * 2_654_435_761 + np.arange(agents) * 97_001) >> 5
-    return mixed % 7 % 5
+    return mixed % 7 % 5 if actions == 5 else mixed % actions
 
 
 def digest(vec: WorldVectorEnv, seed: int, steps: int) -> str:
@@ -54,7 +56,9 @@ def digest(vec: WorldVectorEnv, seed: int, steps: int) -> str:
     rows = seed + np.arange(vec.num_envs)
     add(vec.reset(seed=seed)[0])
     for step in range(steps):
-        observation, rewards, terminated, truncated, info = vec.step(scripted_actions(step, rows, vec.num_agents))
+        observation, rewards, terminated, truncated, info = vec.step(
+            scripted_actions(step, rows, vec.num_agents, vec.spec.num_actions)
+        )
         add(observation)
         add(info["final_observation"])
         add({"rewards": rewards, "terminated": terminated, "truncated": truncated, "state": vec.state()})

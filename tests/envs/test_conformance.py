@@ -55,15 +55,19 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "fast_view": {"fast_view": True, "max_cycles": 70},
     "minigrids_view": {"fast_view": False, "max_cycles": 70},
     "manual_stop": {"manual_stop": True},
+    "split": {"stage": "s5", "reading": "kind", "talk": 1},
+    "librarian": {"stage": "s2g", "reading": "librarian", "agents": 3, "tells": 2, "heard": "none"},
     "turned": {"turned": True, "patch": 4},
     "all_planes": {"characters": True, "colours": True, "thresholds": "new", "max_cycles": 60},
 }
 PLAYED = {
+    "ma_rtfm": ("s1", "s2", "s2g", "s3", "s4", "s5", "s6"),
     "babyai": ("GoToLocal", "SynthLoc"),
     "scienceworld": ("find-plant", "lifespan-shortest-lived"),
     "nethack": ("silg", "staircase_pet", "eat"),
 }
-"""The stages that are played of worlds whose stages differ in nothing that is checked here; of the others, all."""
+"""The stages that are played, the hardest last, of worlds that have them in another order, or have many that are alike
+in all that is checked here; of the others, all."""
 SLOW, SLOW_VARIANTS = in_full(((), ()), (("touchdown", "nethack"), ("valid", "test")))
 """Worlds whose games take seconds: in brief, a few steps are played of each, and `train` alone of their splits."""
 NEEDS = {"babyai": "minigrid", "alfworld": "alfworld", "scienceworld": "scienceworld", "nethack": "nle"}

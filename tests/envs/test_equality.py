@@ -21,11 +21,13 @@ BUSY = [
     "ma_rtfm/s1",
     "ma_rtfm/s5 eval_new",
     "ma_rtfm/s3 left",
+    "ma_rtfm/s5 kind",
+    "ma_rtfm/s2g librarian",
     "messenger/s3",
     "ma_messenger/s4",
     "ma_messenger/s3 val",
 ]
-FEW = ["rtfm/nl", "ma_rtfm/s5 eval_new", "ma_messenger/s4"]
+FEW = ["rtfm/nl", "ma_rtfm/s5 eval_new", "ma_rtfm/s5 kind", "ma_messenger/s4"]
 
 
 def test_without_jit_the_same_kernels_play_the_same_episodes_without_a_warning():
@@ -48,7 +50,9 @@ def record(vec, seed, steps):
     rows = seed + np.arange(vec.num_envs)
     frames = [{key: array.copy() for key, array in vec.reset(seed=seed)[0].items()}]
     for step in range(steps):
-        observation, rewards, terminated, truncated, info = vec.step(scripted_actions(step, rows, vec.num_agents))
+        observation, rewards, terminated, truncated, info = vec.step(
+            scripted_actions(step, rows, vec.num_agents, vec.spec.num_actions)
+        )
         frame = {key: array.copy() for key, array in observation.items()}
         frame |= {"rewards": rewards.copy(), "terminated": terminated.copy(), "truncated": truncated.copy()}
         others = "final_observation", "final_rows", "fault"
@@ -149,7 +153,7 @@ def play_on(vec, steps, offset):
     rows = np.arange(vec.num_envs)
     frames = []
     for step in range(offset, offset + steps):
-        observation, rewards, *_, info = vec.step(scripted_actions(step, rows, vec.num_agents))
+        observation, rewards, *_, info = vec.step(scripted_actions(step, rows, vec.num_agents, vec.spec.num_actions))
         frames.append({key: array.copy() for key, array in observation.items()})
         frames[-1] |= {"rewards": rewards.copy(), "return": info["return"].copy(), "length": info["length"].copy()}
     return frames

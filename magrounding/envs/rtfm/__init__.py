@@ -23,7 +23,9 @@ Text:
     others (see `sentences`). `facts()` says what a manual claims, and where.
 
 Actions:
-    0 stay, 1 up, 2 down, 3 left, 4 right. Walking into a wall is masked and does nothing.
+    0 stay, 1 up, 2 down, 3 left, 4 right. Walking into a wall is masked and does nothing. Where the manual is split
+    (`reading` of `ma_rtfm`) 5 … 11 are `tell 1` … `tell 7`: the agent stands still, and at the end of the step its own
+    row r of the manual is in that row of every teammate's. A row that is not its own, is empty or was told is masked.
 
 Observations:
     See `EnvSpec`; ids are int16, 0 is padding.
@@ -32,16 +34,19 @@ Observations:
     `grid`          [H, W, 2 occupants]  two words for each occupant of a cell: me, allies, monsters, items
     `position`      [2]                  row and column of the agent; −1, −1 when dead
     `distance`      [H, W, 2]            (dx / W, dy / H) to each cell (single games; from `position`)
-    `manual`        [7, L]               the document; shared by the team; [3, L] or [1, L] in other layouts
+    `manual`        [7, L]               the document; shared by the team; [3, L] or [1, L] in other layouts;
+                                         a split one: the agent's own rows and those told, 0 in the others
     `goal`          [G]                  the instruction; shared by the team
     `inventory`     [2]                  words of the weapon held
-    `action_mask`   [5]                  which actions do something
+    `action_mask`   [5]                  which actions do something; [12] where agents tell
     `teammates`     [n−1, 4]             row, column and inventory of the others, in agent order; absent when n = 1
+    `told_by`       [7]                  of a split manual, for each row: −1 where the agent cannot read it, 0 where it
+                                         is its own, else 1 + the number of the agent that told it
     ==============  ===================  ===============================================================
 
 Rewards:
     One number for each living agent: −1 if it died, met the distractor, or time ran out; else +1 for each target it
-    killed in this step; else −0.02.
+    killed in this step; else −0.02. A librarian (`reading`) gets the mean of the others'.
 
 Ends:
     Won when all targets are dead, no agent has met the distractor and none has died (`death="individual"`: one lives).

@@ -13,8 +13,9 @@ EXCHANGED, DISTRACTOR_TEAM = 9, 10
 # Statements that the manual leaves out: bit k is statement k (see `generate`).
 OMITTED = 11
 NUM_SCALARS = 12
-# Of a split manual, which no twin has: the first steps, in which nothing moves and agents may only tell.
-TALK = EXCHANGED
+# Columns that only games with a split manual have: the first steps, in which nothing moves and agents may only tell;
+# from OWNER and STATEMENT on one for each statement, see `telling`.
+TALK, OWNER, STATEMENT, NUM_SPLIT_SCALARS = 12, 13, 20, 27
 
 # Columns of Games.entities [B, E, NUM_COLUMNS] int16. Slots 0 … n-1 are agents, then monsters, then items.
 # PRESENT: an agent alive, a monster alive, an item on the floor. WORD_1, WORD_2: what a cell shows ("fire", "goblin").
@@ -23,9 +24,6 @@ TALK = EXCHANGED
 # KILLS, DIED, ENGAGED: what an agent did in this step (targets killed, died, met the distractor).
 ROW, COLUMN, PRESENT, WORD_1, WORD_2, ELEMENT, TARGET, HELD, MOVE, TURN, KILLS, DIED, ENGAGED = range(13)
 NUM_COLUMNS = 13
-# Columns of agents, which show no words, where the manual is split: bit r of OWN says that row r of the manual is the
-# agent's own, bit r of TOLD that it has told that row. A librarian, who has no body, is in the last slot.
-OWN, TOLD = WORD_1, WORD_2
 
 # Columns of facts [F, NUM_FACT_COLUMNS] int64: a claim of a manual and where it stands (see `facts`).
 RELATION, SUBJECT, OBJECT, POLARITY, MANUAL_ROW, SUBJECT_FIRST, SUBJECT_LAST, NAME_FIRST, NAME_LAST = range(9)

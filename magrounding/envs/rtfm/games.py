@@ -101,6 +101,8 @@ class RtfmGame(WorldOptions):
     implementation: ClassVar[str] = "magrounding.envs.rtfm.world:RTFMWorld"
     adjustable: ClassVar[tuple[str, ...]] = ("omission", "distraction", "decoys")
 
+    reading, tell, tells, talk, heard, distinct_names = "all", True, None, 0.0, "own", False  # options of `MaRtfm`
+
     agents: Count = 1
     size: MapSize = 6
     split: str = "train"
@@ -157,17 +159,12 @@ class RtfmGame(WorldOptions):
     @property
     def is_split(self) -> bool:
         """Whether each agent reads a manual of its own."""
-        return False
-
-    @property
-    def can_tell(self) -> bool:
-        """Whether agents can tell one another what they read."""
-        return False
+        return self.reading != "all"
 
     @property
     def bodies(self) -> int:
         """Agents on the map."""
-        return self.agents
+        return self.agents - (self.reading == "librarian")
 
     @property
     def sentences(self) -> Sentences:
@@ -244,18 +241,6 @@ class MaRtfm(RtfmGame):
     def kind(self) -> Task:
         return STAGES[self.stage]
 
-    @property
-    def is_split(self) -> bool:
-        return self.reading != "all"
-
-    @property
-    def can_tell(self) -> bool:
-        return self.is_split and self.tell
-
-    @property
-    def bodies(self) -> int:
-        return self.agents - (self.reading == "librarian")
-
 
 @dataclass(frozen=True, kw_only=True)
 class RockPaperScissors(RtfmGame):
@@ -314,7 +299,7 @@ def _describe(game: RtfmGame, sentences: Sentences) -> spec.EnvSpec:
     words = (rock_paper_scissors_vocabulary() if game.kind.letters else vocabulary).words
     top, lifetime = len(words) - 1, spec.STEP if game.resample_text else spec.EPISODE
     rows, length, goal_length = _document_shape(game.kind, sentences, game.resolved_layout, game.resolved_constructions)
-    tells = rows if game.can_tell else 0
+    tells = rows if game.is_split and game.tell else 0
     map_shape = (size, size, 2 * game.occupants)
     fields: list[spec.Field] = [
         spec.Grid(

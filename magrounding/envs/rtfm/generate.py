@@ -44,8 +44,7 @@ def start_games(first, last, rules, tables, games, manual, goal, out):
             else:
                 draw_task(keys[TASK], rules, tables, scalars, entities)
                 if rules.distinct_names:
-                    names = tables.teams[scalars[arrays.TEAM_DIVISION], scalars[arrays.TEAM]]
-                    _name_apart(keys[TASK], rules.agents, names, tables.monster_words, entities)
+                    _name_apart(keys[TASK], rules.agents, tables, scalars, entities)
             _shuffle_monsters(keys[ORDER], rules.agents, rules.monsters, entities)
         _place(keys[LAYOUT], rules.size - 2, entities)
         _abridge(keys[TEXT], keys[TASK], rules, scalars, entities)
@@ -57,11 +56,12 @@ def start_games(first, last, rules, tables, games, manual, goal, out):
 
 
 @inner_njit
-def _name_apart(key, n, names, words, entities):
+def _name_apart(key, n, tables, scalars, entities):
     """Give the targets, still the first monsters, different names of their team, as long as there are some."""
+    names = tables.teams[scalars[arrays.TEAM_DIVISION], scalars[arrays.TEAM]]
     for t in range(n):
         name = names[shuffled_place(hash64(key, _OF_NAMES), t % len(names), len(names))]
-        entities[n + t, arrays.WORD_2] = words[name]
+        entities[n + t, arrays.WORD_2] = tables.monster_words[name]
 
 
 @njit(inline="always")

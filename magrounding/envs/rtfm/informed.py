@@ -1,8 +1,12 @@
 """What an agent can go by that reads a part of the manual: for oracles that play, tell and guess from that alone.
 
-Two statements are rarely needed: what is on the map says which monster is the distractor where all others share their
-names, and a distractor's team says as much as the goal's.
+Some statements need not be read: the map says which monster is the distractor where it alone shares its name with none,
+and the statement about its team says as much as that about the goal's.
 """
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,199 +16,111 @@ from magrounding.envs.rtfm.arrays import (
     DISTRACTOR_TEAM,
     ELEMENT,
     FIRST_TELL,
-    OWN,
     PRESENT,
     ROW,
     ROW_STEP,
+    STATEMENT,
     STAY,
-    STEP,
-    TALK,
     TARGET,
     TEAM,
     WORD_2,
 )
-from magrounding.envs.rtfm.dynamics import can_enter
-from magrounding.envs.rtfm.telling import ELEMENTS, may_tell, row_of, slot_of, told_rows
-from magrounding.jit import cached_njit, inner_njit
-from magrounding.seeding import ORDER, TEXT, below, hash64
+from magrounding.envs.rtfm.telling import ELEMENTS
+from magrounding.seeding import ORDER
 
-TAU = np.float32(0.05)
-"""An agent that is in danger tells where to stand still costs no more than this share of its chances."""
-SPARED = np.float32(0.1)
-"""The most that it pays not to take an item that others may need."""
-_GUESSES = 1 << 34
-"""Counter from which guesses are drawn; those of the world and of other oracles never reach it."""
+if TYPE_CHECKING:
+    from magrounding.envs.rtfm.world import RTFMWorld
 
-
-@inner_njit
-def _shown_by_names(n, k, entities):
-    """Tell whether the map says who the targets are: there is no distractor, or it alone shares its name with none."""
-    alone, distractors = 0, 0
-    for m in range(n, n + k):
-        same = 0
-        for other in range(n, n + k):
-            same += entities[other, WORD_2] == entities[m, WORD_2]
-        alone += same == 1
-        distractors += entities[m, TARGET] == 0 and entities[m, PRESENT] == 1
-    return distractors == 0 or (alone == 1 and k > 2)
+_TELLING_COST = 0.05
+"""An agent tells only where to stand still costs at most this share of its chances."""
+_SPARING_COST = 0.1
+"""It goes around an item that others may need where that costs less than this share."""
 
 
-@inner_njit
-def _rows_of_targets(key, rules, scalars, entities):
-    """The rows, as bits, of which any says who the targets are; none where the map does. The goal's is the first."""
-    if _shown_by_names(rules.agents, rules.monsters, entities):
-        return 0, 0
-    goal, other = scalars[TEAM], scalars[DISTRACTOR_TEAM]
-    return 1 << row_of(key, ELEMENTS + goal, rules), 1 << row_of(key, ELEMENTS + other, rules)
+class Informed:
+    """Games whose manual is split, those of R rows of a world, as their agents can know them."""
 
+    def __init__(self, world: RTFMWorld, rows: np.ndarray) -> None:
+        rules, shown, scalars = world._rules, world.observation, world._games.scalars[rows]
+        self._keys, self._entities = world._games.keys[rows, ORDER], world._games.entities[rows]
+        self._agents, items = slice(rules.agents), rules.agents + rules.monsters
+        self._monsters, self._items = slice(rules.agents, items), slice(items, None)
+        self._lavish = rules.tells < 0
+        self._legal, told_by = shown["action_mask"][rows] == 1, shown["told_by"][rows]
+        self._known, self._own = told_by >= 0, told_by == 0  # [R, n, S]
+        self._statements = scalars[:, STATEMENT:]  # in each row of the manual [R, S]
+        self._goal, other = (self._statements == scalars[:, [team]] + ELEMENTS for team in (TEAM, DISTRACTOR_TEAM))
+        monsters = self._entities[:, self._monsters]
+        names, self._targets = monsters[..., WORD_2], monsters[..., TARGET] == 1
+        self._living = monsters[..., PRESENT] == 1
+        alone = ((names[:, :, None] == names[:, None]).sum(2) == 1).sum(1) == 1
+        self._named = (self._living <= self._targets).all(1) | (alone & (rules.monsters > 2))
+        self._certain = self._named[:, None] | (self._known & (self._goal | other)[:, None]).any(2)
 
-@inner_njit
-def _rows_of_elements(key, rules, entities, first, last, of_all):
-    """The rows, as bits, about the elements of monsters or items in these slots; `of_all`: not of targets alone."""
-    rows = 0
-    for e in range(first, last):
-        if of_all or entities[e, TARGET] == 1:
-            rows |= 1 << row_of(key, entities[e, ELEMENT], rules)
-    return rows
+    def needed(self) -> np.ndarray:
+        """Rows of the manual [R, S] that say what beats targets and, where only they do, who the targets are."""
+        about = (self._about(self._monsters) & self._targets[..., None]).any(1)
+        return about | (self._goal & ~self._named[:, None])
 
+    def imagine(self, player: int, guesses: bool) -> np.ndarray:
+        """Return the entities [R, E, NUM_COLUMNS] as an agent sees them.
 
-@cached_njit(nogil=True)
-def write_needed(rules, games, needed):
-    """needed [B, S] bool: rows about the elements of targets and, where only it says who they are, the goal's team."""
-    n, k = rules.agents, rules.monsters
-    for b in range(needed.shape[0]):
-        key, scalars, entities = games.keys[b, TEXT], games.scalars[b], games.entities[b]
-        rows = _rows_of_targets(key, rules, scalars, entities)[0]
-        rows |= _rows_of_elements(key, rules, entities, n, n + k, False)
-        for row in range(needed.shape[1]):
-            needed[b, row] = rows >> row & 1
+        Without guesses an item is of no use whose element is unknown to it, and none is as long as the targets are: so
+        it keeps away from monsters. With guesses it has, for all of a game, one that fits what it knows: who the
+        distractor is, and which element each item beats. An agent that owns all statements about elements then plays as
+        if alone, and the others keep away.
+        """
+        seen, certain = self._entities.copy(), self._certain[:, [player]]
+        element, targets = seen[:, self._items, ELEMENT], seen[:, self._monsters, TARGET]
+        closed = (self._about(self._items) & self._known[:, player, None]).any(2)
+        if not guesses:
+            element[~(closed & certain)] = -1
+            return seen
+        factors = np.random.default_rng(0).integers(2**63, size=1 + element.shape[1], dtype=np.uint64) | np.uint64(1)
+        draws = (self._keys[:, None] * factors >> np.uint64(40)).astype(np.int64)
+        monsters = targets.shape[1]
+        targets[:] = np.where(certain, targets, draws[:, :1] % monsters != np.arange(monsters))
+        order = np.where(closed, 1 << 40, draws[:, 1:]).argsort(1, kind="stable")
+        np.put_along_axis(element, closed.argsort(1, kind="stable"), np.take_along_axis(element, order, 1), 1)
+        alone = (self._own[:, self._agents] | (self._statements >= ELEMENTS)[:, None]).all(2)
+        element[alone.any(1) & ~alone[:, player]] = -1
+        present = seen[:, self._agents, PRESENT]
+        present[alone[:, [player]] & (np.arange(present.shape[1]) != player)] = 0
+        return seen
 
+    def spare(self, player: int, seen: np.ndarray, labels: np.ndarray, costs: np.ndarray) -> None:
+        """Label [R, A], instead of moves that would take an item of no use to the agent, others that cost little."""
+        items = seen[:, self._items, None]
+        cells = np.stack((ROW_STEP, COLUMN_STEP), 1) + seen[:, player, None][..., [ROW, COLUMN]]
+        there = (items[..., [ROW, COLUMN]] == cells[:, None]).all(-1)
+        takes = (there & (items[..., PRESENT] == 1) & (items[..., ELEMENT] < 0)).any(1)
+        cost = np.where(self._legal[:, player, :FIRST_TELL] & ~takes, costs[:, :FIRST_TELL], 1)
+        least = cost.min(1, keepdims=True)
+        changed = (labels[:, :FIRST_TELL] & takes).any(1) & (least[:, 0] < _SPARING_COST)
+        labels[changed, :FIRST_TELL] = (cost <= least)[changed]
 
-@cached_njit(nogil=True)
-def imagine(chosen, player, guesses, rules, games, imagined, differs):
-    """Write games as an agent sees them, and whether they differ from the true ones.
+    def tell(self, labels: np.ndarray, costs: np.ndarray, tells: bool) -> None:
+        """Label [R, n, A] what to tell, if agents ever do, given each agent's best moves and their costs.
 
-    Without guesses it sees no item whose element is unknown to it, and none at all as long as it does not know the
-    targets: so it keeps away from monsters. With guesses it has, for all of a game, one that fits what it knows: who
-    the distractor is, and which element each item beats; all agents guess alike. An agent that owns all statements
-    about elements then plays as if alone, and the others keep away.
+        That is what a teammate may need and was not told: who the targets are, then what beats them. An agent that does
+        not know them tells what beats any monster that lives, if it may tell as much as it likes.
+        """
+        still = ~self._legal[..., STAY + 1 : FIRST_TELL].any(-1)
+        labels[..., FIRST_TELL:] = labels[still] = False
+        labels[still, STAY] = True
+        costs[still] = 0
+        if not tells:
+            return
+        legal = self._legal[..., FIRST_TELL:]
+        fought = self._living[:, None] & np.where(self._certain[..., None], self._targets[:, None], self._lavish)
+        first = legal & (self._goal & ~self._named[:, None])[:, None]
+        rest = legal & (self._about(self._monsters)[:, None] & fought[..., None]).any(2)
+        told = np.where(first.any(2, keepdims=True), first, rest)
+        costs[..., FIRST_TELL:] = costs[..., [STAY]]
+        speaks = told.any(2) & (costs[..., STAY] <= _TELLING_COST)
+        costs[speaks], labels[speaks] = 0, False
+        labels[..., FIRST_TELL:] = told & speaks[..., None]
 
-    Args:
-        chosen: [R] rows of the batch.
-        player, guesses: the agent, and whether it guesses.
-        rules, games: of the world.
-        imagined: entities [B, E, NUM_COLUMNS], filled in these rows.
-        differs: [B] bool, likewise.
-    """
-    n, k = rules.agents, rules.monsters
-    items, end = n + k, n + k + rules.items
-    for b in chosen:
-        key, scalars, entities, seen = games.keys[b, TEXT], games.scalars[b], games.entities[b], imagined[b]
-        for e in range(seen.shape[0]):
-            for column in range(seen.shape[1]):
-                seen[e, column] = entities[e, column]
-        known = told_rows(rules, entities) | entities[slot_of(player, rules.agents), OWN]
-        goal, other = _rows_of_targets(key, rules, scalars, entities)
-        certain = goal == 0 or known & (goal | other) != 0
-        differs[b] = guesses or not certain
-        hides = not certain
-        if guesses:
-            draws = hash64(games.keys[b, ORDER], _GUESSES)
-            if not certain:
-                for m in range(k):
-                    seen[n + m, TARGET] = 1
-                seen[n + below(draws, 0, k), TARGET] = 0
-            elements = 0
-            for k_ in range(ELEMENTS):
-                elements |= 1 << row_of(key, k_, rules)
-            single = -1
-            for a in range(n):
-                if entities[a, OWN] & elements == elements:
-                    single = a
-            hides = single >= 0 and single != player
-            for a in range(n):
-                if single == player and a != player:
-                    seen[a, PRESENT] = 0
-        for i in range(items, end):
-            if known >> row_of(key, entities[i, ELEMENT], rules) & 1 == 0:
-                if guesses:
-                    # A draw from what is open: item i changes places with one of the open items up to itself.
-                    count = 0
-                    for j in range(items, i + 1):
-                        count += known >> row_of(key, entities[j, ELEMENT], rules) & 1 == 0
-                    pick = below(hash64(games.keys[b, ORDER], _GUESSES), i, count)
-                    for j in range(items, i + 1):
-                        if known >> row_of(key, entities[j, ELEMENT], rules) & 1 == 0:
-                            if pick == 0:
-                                seen[i, ELEMENT], seen[j, ELEMENT] = seen[j, ELEMENT], seen[i, ELEMENT]
-                            pick -= 1
-                else:
-                    differs[b] = True
-                    seen[i, ELEMENT] = -1
-        if hides:
-            seen[items:end, ELEMENT] = -1
-
-
-@cached_njit(nogil=True)
-def spare_items(chosen, player, rules, imagined, labels, costs_to_go):
-    """Label, instead of moves that would take an item not known to be of use, others that cost at most SPARED."""
-    for b in chosen:
-        seen, best, costs, least, takes = imagined[b], labels[b, player], costs_to_go[b, player], SPARED, False
-        free = np.zeros(FIRST_TELL, np.bool_)
-        for move in range(FIRST_TELL):
-            row, column = seen[player, ROW] + ROW_STEP[move], seen[player, COLUMN] + COLUMN_STEP[move]
-            free[move] = can_enter(row, column, rules.size)
-            for i in range(rules.agents + rules.monsters, seen.shape[0]):
-                if seen[i, PRESENT] == 1 and seen[i, ELEMENT] < 0 and seen[i, ROW] == row and seen[i, COLUMN] == column:
-                    free[move] = False
-            takes |= best[move] and not free[move]
-            if free[move]:
-                least = min(least, costs[move])
-        if takes and seen[player, PRESENT] == 1 and least < SPARED:
-            for move in range(FIRST_TELL):
-                best[move] = free[move] and costs[move] <= least
-
-
-@cached_njit(nogil=True)
-def label_tells(chosen, tells, rules, games, labels, costs_to_go):
-    """Label what to tell, given the best moves of each agent by what it knows, and their costs.
-
-    An agent tells what a teammate may need and was not told: first who the targets are, then what beats them; as long
-    as it does not know them, what beats any monster that lives. It does so where to stand still costs at most TAU.
-
-    Args:
-        chosen: [R] rows of the batch.
-        tells: whether these agents ever tell; they have the actions for it.
-        rules, games: of the world.
-        labels: [B, n, A] bool; costs_to_go: [B, n, A] float32.
-    """
-    n, k = rules.agents, rules.monsters
-    for b in chosen:
-        key, scalars, entities = games.keys[b, TEXT], games.scalars[b], games.entities[b]
-        goal, other = _rows_of_targets(key, rules, scalars, entities)
-        told, talking = told_rows(rules, entities), scalars[STEP] < scalars[TALK]
-        for player in range(rules.players):
-            actor, best, costs = entities[slot_of(player, n)], labels[b, player], costs_to_go[b, player]
-            best[FIRST_TELL:] = False
-            if talking or player == n:
-                best[:] = False
-                costs[:] = 0
-                best[STAY] = True
-            if not tells:
-                continue
-            certain = goal == 0 or (told | actor[OWN]) & (goal | other) != 0
-            wanted = goal
-            if actor[OWN] & goal & ~told == 0:
-                wanted = 0
-                for m in range(n, n + k):
-                    if entities[m, PRESENT] == 1 and (entities[m, TARGET] == 1 or not certain):
-                        wanted |= 1 << row_of(key, entities[m, ELEMENT], rules)
-            speaks = False
-            costs[FIRST_TELL:] = costs[STAY]
-            if costs[STAY] <= TAU:
-                for row in range(rules.statements):
-                    if wanted >> row & 1 and may_tell(actor, row, rules):
-                        if not speaks:
-                            best[:] = False
-                            costs[:] = 0
-                        speaks = best[FIRST_TELL + row] = True
+    def _about(self, slots: slice) -> np.ndarray:
+        """Whether each row of the manual is about the element of each of these entities, [R, E, S]."""
+        return self._entities[:, slots, ELEMENT, None] == self._statements[:, None]

@@ -24,7 +24,7 @@ from magrounding.envs.rtfm.generate import first_draw, salt_of, shifts_of, start
 from magrounding.envs.rtfm.ontology import ALLY_ID, EMPTY_ID, FOG_ID, ME_ID
 from magrounding.envs.rtfm.prose import write_prose
 from magrounding.envs.rtfm.splits import draw_assignment
-from magrounding.envs.rtfm.telling import deal_rows, draw_owners, may_tell, slot_of
+from magrounding.envs.rtfm.telling import deal_rows, draw_owners, may_tell
 from magrounding.jit import cached_njit, inner_njit
 from magrounding.seeding import TASK, TEXT, hash64
 
@@ -159,7 +159,7 @@ def step_rows(first, last, actions, auto_reset, slots, rules, tables, games, vie
             )
     if rules.reading != ALL:
         for b in range(first, last):
-            deal_rows(b, rules, games, views)
+            deal_rows(b, rules, games.scalars[b], views)
     if auto_reset:
         slot = first
         for b in range(first, last):
@@ -186,30 +186,29 @@ def split_rows(first, last, rules, tables, games, views, out):
         if not out.done[b]:
             continue
         keys, scalars = games.keys[b], games.scalars[b]
-        draw_owners(keys, rules, scalars, games.entities[b])
+        draw_owners(keys, rules, scalars)
         if rules.heard == OTHER_LINES:
             teams, elements = scalars[TEAM_DIVISION], scalars[ELEMENT_DIVISION]
             other = draw_assignment(hash64(keys[TASK], _OF_ANOTHER), 0, rules.side, tables.teams.shape[0] * ways)
             scalars[TEAM_DIVISION], scalars[ELEMENT_DIVISION] = other // ways, other % ways
             write_text(b, rules, tables, games, views.heard, views.goal)
             scalars[TEAM_DIVISION], scalars[ELEMENT_DIVISION] = teams, elements
-        deal_rows(b, rules, games, views)
+        deal_rows(b, rules, scalars, views)
         _show_tells(b, rules, tables.background, scalars, games.entities[b], views)
         out.alive[b] = True
 
 
 @inner_njit
-def _show_tells(slot, rules, background, scalars, actors, views):
+def _show_tells(slot, rules, background, scalars, entities, views):
     """Show which rows each agent may tell, that nobody moves while all talk, and the map to a librarian."""
-    talking = scalars[STEP] < scalars[TALK]
     for a in range(rules.players):
-        actor, mask = actors[slot_of(a, rules.agents)], views.action_mask[slot, a]
+        mask = views.action_mask[slot, a]
         if a == rules.agents:
             copy_row(background, views.grid[slot, a])
-            _put_others(views.grid[slot, a], -1, rules.agents, rules.size, 2 * rules.occupants, actors)
-            views.position[slot, a, 0] = views.position[slot, a, 1] = -1
+            _put_others(views.grid[slot, a], -1, a, rules.size, 2 * rules.occupants, entities)
+            views.position[slot, a] = -1
             mask[0] = 1
-        if talking:
+        elif scalars[STEP] < scalars[TALK]:
             mask[1:FIRST_TELL] = 0
         for row in range(mask.shape[0] - FIRST_TELL):
-            mask[FIRST_TELL + row] = may_tell(actor, row, rules)
+            mask[FIRST_TELL + row] = may_tell(a, row, rules, scalars, entities)

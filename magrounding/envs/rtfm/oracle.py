@@ -9,9 +9,19 @@ import numpy as np
 from magrounding.capabilities import Reasons
 from magrounding.envs.oracle import WorldOracle, symmetries
 from magrounding.envs.parallel import WorldEnv
-from magrounding.envs.rtfm.arrays import COLUMN, ELEMENT, HELD, MANUAL_ROW, OBJECT, PRESENT, RELATION, ROW, TARGET
+from magrounding.envs.rtfm.arrays import (
+    COLUMN,
+    ELEMENT,
+    HELD,
+    MANUAL_ROW,
+    OBJECT,
+    PRESENT,
+    RELATION,
+    ROW,
+    TARGET,
+)
 from magrounding.envs.rtfm.evasion import label_moving
-from magrounding.envs.rtfm.informed import imagine, label_tells, spare_items
+from magrounding.envs.rtfm.informed import Informed
 from magrounding.envs.rtfm.paths import label_stationary
 from magrounding.envs.rtfm.prose import BEATS
 from magrounding.envs.rtfm.pursuit import MAX_SIDE, Pursuit, solve
@@ -60,27 +70,25 @@ class Oracle(WorldOracle[RTFMWorld]):
         rules = self._world._rules
         self._pursuit = None
         self._costs = np.zeros(self._labels.shape, np.float32)
-        self._imagined = self._world._games.entities.copy()
-        self._differs = np.zeros(self._world.num_envs, np.bool_)
         if rules.moving:
             self._pursuit = _solve_pursuit(min(rules.size - 2, MAX_SIDE), rules.chase_squared, rules.letters)
             self.costs_to_go = self._costs
 
     def _label(self, rows: np.ndarray) -> None:
-        world, games, labels, costs = self._world, self._world._games, self._labels, self._costs
-        self._plan(rows, games.entities, labels, costs)
+        world, labels, costs = self._world, self._labels, self._costs
         if not world.game.is_split:
+            self._plan(rows, world._games.entities, labels, costs)
             return
+        informed, imagined = Informed(world, rows), world._games.entities.copy()
+        best, lost = np.zeros_like(labels[rows]), np.zeros_like(costs[rows])
         for player in range(world._rules.agents):
-            imagine(rows, player, self._guesses, world._rules, games, self._imagined, self._differs)
-            others = rows[self._differs[rows]]
-            if len(others):
-                own_labels, own_costs = np.zeros_like(labels), np.zeros_like(costs)
-                self._plan(others, self._imagined, own_labels, own_costs)
-                if self._pursuit is not None:
-                    spare_items(others, player, world._rules, self._imagined, own_labels, own_costs)
-                labels[others, player], costs[others, player] = own_labels[others, player], own_costs[others, player]
-        label_tells(rows, world.game.can_tell and not self._guesses, world._rules, games, labels, costs)
+            imagined[rows] = informed.imagine(player, self._guesses)
+            self._plan(rows, imagined, labels, costs)
+            best[:, player], lost[:, player] = labels[rows, player], costs[rows, player]
+            if self._pursuit is not None:
+                informed.spare(player, imagined[rows], best[:, player], lost[:, player])
+        informed.tell(best, lost, world.spec.actions.tells > 0 and not self._guesses)
+        labels[rows], costs[rows] = best, lost
 
     def _plan(self, rows: np.ndarray, entities: np.ndarray, labels: np.ndarray, costs: np.ndarray) -> None:
         """Write the best moves in `rows` of games with these entities, and what the others cost."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
@@ -15,7 +16,8 @@ from magrounding.envs.render import Figure, Scene, sorted_figures
 from magrounding.envs.rtfm import arrays, kernels, splits
 from magrounding.envs.rtfm.constructions import FILLER, GOAL, MODIFIER, PLAIN, TEAM, Template
 from magrounding.envs.rtfm.facts import MOST_FACTS, RELATIONS, Fact, fact_accuracy, name_facts
-from magrounding.envs.rtfm.games import MaRtfm, RtfmGame
+from magrounding.envs.rtfm.games import RtfmGame
+from magrounding.envs.rtfm.informed import Informed
 from magrounding.envs.rtfm.ontology import (
     DRAGON,
     DRAGON_GOAL,
@@ -33,10 +35,10 @@ from magrounding.envs.rtfm.ontology import (
     statement_of_letters,
 )
 from magrounding.envs.rtfm.sentences import Sentences, longest
-from magrounding.envs.rtfm.telling import slot_of
 from magrounding.envs.rtfm.text import LAYOUTS, sentence_table
 from magrounding.vocabulary import PAD, Vocabulary, is_punctuation
 
+_NO_GAP = "without groups who reads about elements wins alone: choose s2g, s4 or s5, or another reading"
 _NOTHING = np.zeros((1, 1, 1), np.int16)
 _SLOTS = {
     "{a}": arrays.FIRST_LIST,
@@ -66,13 +68,20 @@ class RTFMWorld(CompiledWorld[RtfmGame]):
         self._sentences = game.sentences
         rules = _make_rules(game, self._sentences.digest)
         tables = make_tables(game, self._sentences)
-        slots = rules.players + rules.monsters + rules.items
+        slots = rules.agents + rules.monsters + rules.items
         super().__init__(num_envs, game, num_threads, kernels, arrays, rules, tables, slots)
+        if game.is_split:
+            if game.reading == "kind" and not game.kind.group:
+                warnings.warn(f"{_NO_GAP}, got reading='kind'", stacklevel=2)
+            self._games = self._games._replace(scalars=np.zeros((num_envs, arrays.NUM_SPLIT_SCALARS), np.int64))
 
     def _start(self) -> None:
+        if self.game.is_split:
+            self._games.scalars[self.out.done, arrays.TALK] = 0  # of the game before: moves are shown as legal again
         super()._start()
         if self.game.is_split:
-            self._threads.run(kernels.split_rows, self._rules, self._tables, self._games, self._views, self.out)
+            shared = self._rules, self._tables, self._games, self._views, self.out
+            self._threads.run(kernels.split_rows, *shared)
 
     def _view(self, views: Any, observation: dict[str, np.ndarray]) -> arrays.Views:
         if not self.game.is_split:
@@ -125,8 +134,16 @@ class RTFMWorld(CompiledWorld[RtfmGame]):
         return fact_accuracy(table, believed)
 
     def events(self) -> dict[str, np.ndarray]:
-        agents = self._games.entities[:, [slot_of(player, self._rules.agents) for player in range(self.num_agents)]]
-        return {"kills": agents[..., arrays.KILLS].copy(), "held": agents[..., arrays.HELD].copy()}
+        bodies = np.arange(self.num_agents) < self._rules.agents
+        agents = np.where(bodies[:, None], self._games.entities[:, : self.num_agents], 0)
+        return {"kills": agents[..., arrays.KILLS], "held": np.where(bodies, agents[..., arrays.HELD], -1)}
+
+    def needed(self) -> np.ndarray:
+        """Return which rows of a split manual a game needs [B, S] bool, the same from its beginning to its end.
+
+        Those about the elements of targets and, where the names on the map do not tell, about the goal's team.
+        """
+        return Informed(self, np.arange(self.num_envs)).needed()
 
     def scene(self, row: int) -> Scene:
         entities, scalars, words = self._games.entities[row], self._games.scalars[row], self.spec.words
@@ -161,7 +178,6 @@ class RTFMWorld(CompiledWorld[RtfmGame]):
 
 def _make_rules(game: RtfmGame, digest: str | None) -> arrays.Rules:
     n, task = game.bodies, game.kind
-    team = game if isinstance(game, MaRtfm) else MaRtfm()  # the others have none of its options
     options = tuple(getattr(game, name) for name in _OPTIONS.split())
     if digest is not None:  # which names documents as when there was no such option; the file may be another tomorrow
         options = *options, digest
@@ -184,10 +200,10 @@ def _make_rules(game: RtfmGame, digest: str | None) -> arrays.Rules:
         prose=bool(game.resolved_constructions),
         pairs=game.split in PROSE_SPLITS,
         minimal=game.split == "eval_minimal",
-        distinct_names=team.distinct_names,
-        reading=arrays.READINGS.index(team.reading),
-        heard=arrays.HEARD.index(team.heard),
-        tells=-1 if team.tells is None else team.tells,
+        distinct_names=game.distinct_names,
+        reading=arrays.READINGS.index(game.reading),
+        heard=arrays.HEARD.index(game.heard),
+        tells=-1 if game.tells is None else game.tells,
         reassigned=game.manual == "reassigned",
         letters=bool(task.letters),
         sight_squared=-1.0 if game.sight is None else float(game.sight) ** 2,
@@ -197,7 +213,7 @@ def _make_rules(game: RtfmGame, digest: str | None) -> arrays.Rules:
         omission=float(game.omission),
         distraction=float(game.distraction),
         decoys=float(game.decoys),
-        talk=float(team.talk),
+        talk=float(game.talk),
     )
 
 
