@@ -55,7 +55,6 @@ QUICK_MA_RTFM = RunConfig(
         "s4": (_imitate(50_000),),
         "s5": (_imitate(300_000),),
         "s6": (_imitate(400_000, teacher_steps=60_000), _reinforce(400_000, **FINE)),  # with nothing learnt before
-        "s2g": (_imitate(400_000, teacher_steps=40_000),),
     },
     env_options={"max_cycles": 80},
     network={"phrases": True},  # by single words, one goal in sixty is as close to another team's statement
