@@ -261,7 +261,7 @@ class QmixRelread(QNetwork):
         known = self.words(things.words.clamp(min=0).long()).sum(2)  # the dead hold −1
         features = self.reader.relate(things, text, document) + known[:, :-1] * things.exists.unsqueeze(2)
         beside = self.agent(torch.cat((who, known[:, -1]), 1))
-        advantage, value = self.reader.decide(observation, things, features, beside)
+        advantage, value = self.reader.decide(inputs, things, features, beside)
         q = value.unsqueeze(1) + advantage - advantage.mean(1, keepdim=True)
         return mask_logits(q.float(), observation["action_mask"]), hidden
 

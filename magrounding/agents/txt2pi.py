@@ -42,9 +42,11 @@ from magrounding.agents.policy import (
     TextEncoding,
     shares,
 )
+from magrounding.agents.telling import TellHead, tells_of
 from magrounding.errors import ConfigurationError, check_choice
 from magrounding.schema import Count, OneOf, Options, Sizes
 from magrounding.spec import EnvSpec
+from magrounding.vocabulary import PAD
 
 _MARKS, _NAMES, _ASKS = 0, 1, 2
 """Layers of the hops: the first marks the targets, the second names them, the third asks the document about them."""
@@ -229,6 +231,9 @@ class Txt2PiReader(NameReader):
         self.inventory_attention = SelfAttention(self.inventory.width)
         self.document = TextEncoder(config.embedding, config.document_hidden)
         self.document_attention = None if config.visual_attention else SelfAttention(self.document.width)
+        self.tells = tells_of(spec)
+        if self.tells and not config.visual_attention:
+            raise ConfigurationError("tells are scored by the document's states: they need visual attention")
         shared = self.goal.width * (self.goal_in_text + self.task_attention)
         self.query_width = self.document.width
         self.text_width = shared + self.inventory.width + self.document.width  # d_t
@@ -252,7 +257,7 @@ class Txt2PiReader(NameReader):
         task = self.goal_attention(*self.goal(self.words, join_statements(goal)))  # c_goal
         summary = [task] if self.goal_in_text else []
         read = {"from": statements_of(manual, document.ids.shape[1])}
-        if self.matcher is not None:
+        if self.matcher is not None or self.tells:
             read["ids"] = document.ids
         if self.task_attention:
             states, mask = self.goal(self.words, document)
@@ -274,6 +279,18 @@ class Txt2PiReader(NameReader):
         held = self.inventory_attention(*self.inventory(self.words, join_statements(inventory, longest)))  # c_inv
         held = held if which is None else held.index_select(0, which)
         return torch.cat((text["summary"].index_select(0, document), held), 1), self.match(inputs)
+
+    def statements(self, inputs: Inputs) -> Tensor:
+        """Return [N, S, 2 · document_hidden + 1] : mean state of each statement, and how many of its words the map shows."""
+        observation, text, document = inputs
+        of = text["from"].to(text["states"].dtype)  # [U, L, S]
+        state = torch.bmm(of.mT, text["states"]) / of.sum(1).clamp(min=1).unsqueeze(2)
+        grid = observation["grid"].flatten(1).long()
+        shown = of.new_zeros(len(grid), len(self.words.weight)).scatter_(1, grid, 1.0)
+        shown[:, PAD] = 0
+        words = shown.gather(1, text["ids"].index_select(0, document).long())
+        count = torch.bmm(words.unsqueeze(1), of.index_select(0, document)).mT
+        return torch.cat((state.index_select(0, document), count), 2)
 
 
 class Txt2PiGrounding(nn.Module):
@@ -373,6 +390,7 @@ class ReasoningPolicy(DocumentPolicy):
     loss_weights = MappingProxyType({"target": 0.5, "name": 0.5, "statement": 0.2, "asked": 0.2, "subgoal": 0.5})
     reader: Any
     reasoning: Reasoning | None
+    tell: TellHead | None
 
     def learn_reasons(self, config: Any, embedding: int) -> None:
         """Set what `ReasoningOptions` decide; `embedding` as of `Reasoning`."""
@@ -380,6 +398,16 @@ class ReasoningPolicy(DocumentPolicy):
         self.reasoning = Reasoning(config.channels, embedding) if config.reasons else None
         if config.reasons:
             self.needs |= REASONS
+
+    def make_tell_head(self, top: int) -> TellHead | None:
+        """Build what scores tells by `top` features of a map, where there are some."""
+        return TellHead(self.reader.query_width + 1, top) if self.reader.tells else None
+
+    def with_tells(self, logits: Tensor, inputs: Inputs, top: Tensor) -> Tensor:
+        """Return logits [N, A] of moves and tells, of those of moves and features [N, C] of the map."""
+        if self.tell is None:
+            return logits
+        return torch.cat((logits, self.tell(self.reader.statements(inputs), top)), 1)
 
     def encode_text(self, manual: Tensor, goal: Tensor) -> TextEncoding:
         return self.reader(manual, goal)
@@ -408,7 +436,9 @@ class Txt2Pi(ReasoningPolicy):
         self.grounding = Txt2PiGrounding(
             config.channels, config.embedding, 2, self.reader.text_width, self.reader.query_width, config
         )
-        self.head = ActorCritic(config.channels[-1], config.head_width, spec.num_actions, config.head)
+        moves = spec.num_actions - self.reader.tells
+        self.head = ActorCritic(config.channels[-1], config.head_width, moves, config.head)
+        self.tell = self.make_tell_head(config.channels[-1])
         self.learn_reasons(config, config.embedding)
         if config.init == "gains":
             apply_gains(self)
@@ -423,6 +453,7 @@ class Txt2Pi(ReasoningPolicy):
         summary, matching = self.reader.hear(inputs)
         seen = self.grounding(cells, positions, summary, inputs, matching)
         logits, value = self.head(seen.tops[-1])
+        logits = self.with_tells(logits, inputs, seen.tops[-1])
         return PolicyOutput.masked(logits, value, observation, aux=attention_to_text(seen.weights, inputs), seen=seen)
 
 

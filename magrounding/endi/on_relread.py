@@ -95,7 +95,7 @@ class EnDiRelread(EnDiOnPolicy):
 
     def decide(self, inputs: Inputs, seen: _Seen, mask: Tensor) -> Decision:
         attended = {ATTENTION: lambda: self.reader.attention(seen.things, inputs.text, inputs.document, seen.motion)}
-        return Decision(*self.reader.decide(inputs.observation, seen.things, _hide(seen, mask)), attended)
+        return Decision(*self.reader.decide(inputs, seen.things, _hide(seen, mask)), attended)
 
     def predict_others(self, inputs: Inputs, seen: _Seen, mask: Tensor) -> Tensor:
         observation = inputs.observation

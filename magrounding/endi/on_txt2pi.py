@@ -73,7 +73,8 @@ class EnDiTxt2Pi(ReasoningPolicy, EnDi):
         self.divider = nn.Conv2d(both, 2, 3, padding=1)
         self.grounding = Txt2PiGrounding(config.channels, config.embedding, 2, *text, config)
         top = config.channels[-1]
-        self.policy, self.value = nn.Linear(top, spec.num_actions), nn.Linear(top, 1)
+        self.policy, self.value = nn.Linear(top, spec.num_actions - self.reader.tells), nn.Linear(top, 1)
+        self.tell = self.make_tell_head(top)
         self.learn_reasons(config, config.embedding)
         self.modelling = nn.ModuleList(nn.Linear(top, spec.num_actions) for _ in range(self.modelled))
         if config.init == "gains":
@@ -100,9 +101,8 @@ class EnDiTxt2Pi(ReasoningPolicy, EnDi):
     def decide(self, inputs: Inputs, seen: _Seen, mask: Tensor) -> Decision:
         found = self._look(inputs, seen, mask)
         features = found.tops[-1]
-        return Decision(
-            self.policy(features), self.value(features).squeeze(1), attention_to_text(found.weights, inputs)
-        )
+        logits = self.with_tells(self.policy(features), inputs, features)
+        return Decision(logits, self.value(features).squeeze(1), attention_to_text(found.weights, inputs))
 
     def predict_others(self, inputs: Inputs, seen: _Seen, mask: Tensor) -> Tensor:
         features = self._look(inputs, seen, mask).tops[-1]

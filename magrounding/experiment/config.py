@@ -249,7 +249,7 @@ def make_config(
         raise ConfigurationError("at least one stage is needed")
     if agents is not None:
         check_count("agents", agents, 1)
-    config = replace(found, env=entry.id, preset=preset, agents=agents or 0, stages=stages or (), seeds=seeds)
+    config = replace(found, env=entry.id, preset=preset, agents=agents or 0, stages=stages or found.stages, seeds=seeds)
     if own and config.share_from is not None and config.agents >= config.share_from:
         config = replace(config, share_parameters=True)
     contrasted = any(phase.learner.weights.get(CONTRAST) for _, phase in config.walk())

@@ -33,6 +33,7 @@ from magrounding.agents.relread.motion import (
 )
 from magrounding.agents.relread.statements import AUTO, EDGES, LEARNT, ROWS, make_statements
 from magrounding.agents.remapping import within
+from magrounding.agents.telling import TellHead, tells_of
 from magrounding.schema import Count, Natural, Options
 from magrounding.spec import FACTS, EnvSpec
 
@@ -130,10 +131,14 @@ class Relread(DocumentPolicy):
         self.around = nn.Buffer(around, persistent=False)
         self.near = nn.Parameter(torch.zeros(5, config.features + 2, config.hidden))
         walls = 4 * (config.reach + 1)
-        self.feel = nn.Linear(walls + spec.num_actions + 1, config.hidden)
+        self.tells = tells_of(spec)
+        moves = spec.num_actions - self.tells
+        self.feel = nn.Linear(walls + moves + bool(self.tells) + 1, config.hidden)
         self.think = nn.Linear(config.hidden, config.top)
-        self.policy = nn.Linear(config.top, spec.num_actions)
+        self.policy = nn.Linear(config.top, moves)
         self.value = nn.Linear(config.top, 1)
+        if self.tells:
+            self.tell = TellHead(words * (config.features + 1) + 1, config.top)
         with torch.no_grad():
             self.policy.weight.mul_(0.01)
             self.policy.bias.zero_()
@@ -149,7 +154,7 @@ class Relread(DocumentPolicy):
         observation, text, document = inputs
         things = self.find(observation)
         motion, memory = self.follow(things, observation, memory)
-        logits, value = self.decide(observation, things, self.relate(things, text, document, motion))
+        logits, value = self.decide(inputs, things, self.relate(things, text, document, motion))
         return PolicyOutput.masked(
             logits,
             value,
@@ -216,16 +221,35 @@ class Relread(DocumentPolicy):
         return Frame(things.words[:, :-1, 0], things.row, things.column, entity, agents)
 
     def decide(
-        self, observation: dict[str, Tensor], things: Things, features: Tensor, beside: Tensor | None = None
+        self, inputs: Inputs, things: Things, features: Tensor, beside: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
         """Return logits [N, A] of all actions and values [N], given the features [N, M, C] of things.
 
         `beside` [N, hidden] is added to the first layer.
         """
+        observation = inputs.observation
         own = self.feel(self._own(observation))
         hidden = self.look(things, features, observation["position"], own if beside is None else own + beside)
         top = F.relu(self.think(F.relu(hidden, inplace=True)), inplace=True)
-        return self.policy(top), self.value(top).squeeze(-1)
+        logits = self.policy(top)
+        if self.tells:
+            logits = torch.cat((logits, self.tell(self._statements(inputs, things, features), top)), 1)
+        return logits, self.value(top).squeeze(-1)
+
+    def _statements(self, inputs: Inputs, things: Things, features: Tensor) -> Tensor:
+        """Return [N, S, W (C + 1) + 1], what each statement is about.
+
+        That are features of the things in sight whose words it has, how many there are, and the goal's share in it.
+        """
+        _, text, document = inputs
+        distinct, which = self.reader.distinct(things.words[:, :-1], self.reader.vocabulary_size)  # [N, M, W]
+        has = text["value"].detach().index_select(2, distinct).transpose(1, 2)  # [U, P, S]
+        at = document.view(-1, 1, 1) * has.shape[1] + which
+        shown = (things.exists & ~things.is_ally).unsqueeze(2) & (things.words[:, :-1] != 0)
+        match = F.embedding(at, has.flatten(0, 1)) * shown.unsqueeze(3)  # [N, M, W, S]
+        known = F.pad(features, (0, 1), value=1.0)
+        about = torch.einsum("nmws,nmc->nswc", match, known).flatten(2)
+        return torch.cat((about, F.embedding(document, text["goal"].detach()).unsqueeze(2)), 2)
 
     def find(self, observation: dict[str, Tensor]) -> Things:
         """Return the things of an observation; M is the most of any in the batch."""
@@ -330,7 +354,10 @@ class Relread(DocumentPolicy):
         """Features of the agent: distances to the border (up to `reach`), action mask, whether anything is held."""
         walls = border_distances(observation["position"], observation["grid"].shape[1:3], self.config.reach)
         holding = (observation["inventory"][:, :1] != 0).float()
-        return torch.cat((walls, observation["action_mask"].float(), holding), 1)
+        mask = observation["action_mask"].float()
+        if self.tells:  # which of them, the statements say
+            mask = torch.cat((mask[:, : -self.tells], mask[:, -self.tells :].amax(1, keepdim=True)), 1)
+        return torch.cat((walls, mask, holding), 1)
 
     @property
     def contrasts(self) -> bool:

@@ -39,6 +39,7 @@ _PRESETS = {
         "touchdown": "touchdown:QUICK_RL_TOUCHDOWN",
     },
     "quick_reasons": {"rtfm": "txt2pi:QUICK_REASONS_RTFM", "ma_rtfm": "txt2pi:QUICK_REASONS_MA_RTFM"},
+    "telling": {"ma_rtfm": "telling:TELLING"},
     "long": {"nethack": "nethack:LONG_NETHACK"},
     "quick_qmix": {"ma_rtfm": "qmix:QUICK_QMIX_MA_RTFM", "ma_messenger": "qmix:QUICK_QMIX_MA_MESSENGER"},
     "paper_qmix": {"ma_rtfm": "qmix:PAPER_QMIX_MA_RTFM", "ma_messenger": "qmix:PAPER_QMIX_MA_MESSENGER"},
