@@ -1,6 +1,6 @@
-"""Games of one room, generated as minigrid generates them: the same draws, in the same order.
+"""Games of levels without locked rooms and several clauses, as minigrid generates them: the same draws, in order.
 
-Those of several rooms are longer: what minigrid takes for a new one is little a step.
+Those of the others are longer: what minigrid takes for a new one is little a step.
 """
 
 from __future__ import annotations
@@ -11,20 +11,18 @@ import numpy as np
 
 from magrounding.jit import FixedTypes, cached_njit, inner_njit
 from magrounding.single.babyai import kernels
-from magrounding.single.babyai.kernels import BORDER, EMPTY, GO_TO, PUT_NEXT, WALL, World
+from magrounding.single.babyai.kernels import BORDER, EMPTY, GO_TO, PICK_UP, PUT_NEXT, WALL, World
 from magrounding.single.babyai.words import COLOURS, STATES, TYPES, cell_code
 
 _SPAN = 7
-"""Cells from one wall of the room to the other."""
-_FIRST, _LAST = BORDER + 1, BORDER + _SPAN
-"""Rows and columns within the room begin and end with these."""
+"""Cells from one wall of a room to the other."""
 _WORDS = 256
 """Words of random bits to begin with, enough for most games."""
 _COLOURS = np.array([COLOURS.index(name) for name in sorted(COLOURS)])
 """In the order in which minigrid draws them."""
-_SENTENCES = {GO_TO: "go to {}", PUT_NEXT: "put {} next to {}"}
+_SENTENCES = {GO_TO: "go to {}", PICK_UP: "pick up {}", PUT_NEXT: "put {} next to {}"}
 _KINDS = len(COLOURS) * len(STATES)
-_KEY = TYPES.index("key")
+_KEY, _DOOR, _CLOSED = TYPES.index("key"), TYPES.index("door"), STATES.index("closed")
 _RED_BALL, _GREY = cell_code(TYPES.index("ball"), COLOURS.index("red"), 0), COLOURS.index("grey") * len(STATES)
 
 
@@ -32,6 +30,7 @@ class Plan(NamedTuple):
     """Games of a level.
 
     Attributes:
+        rooms: in a row, and rows of them.
         things: number of them, besides the red ball.
         clause: kind of the mission.
         red_ball: whether that is what the mission is about; else it is drawn.
@@ -39,6 +38,7 @@ class Plan(NamedTuple):
         unique: whether no two things are alike.
     """
 
+    rooms: int
     things: int
     clause: int = GO_TO
     red_ball: bool = False
@@ -47,11 +47,15 @@ class Plan(NamedTuple):
 
 
 PLANS = {
-    "GoToObj": Plan(1, unique=True),
-    "GoToRedBallGrey": Plan(7, red_ball=True, grey=True),
-    "GoToRedBall": Plan(7, red_ball=True),
-    "GoToLocal": Plan(8),
-    "PutNextLocal": Plan(8, PUT_NEXT, unique=True),
+    "GoToObj": Plan(1, 1, unique=True),
+    "GoToRedBallGrey": Plan(1, 7, red_ball=True, grey=True),
+    "GoToRedBall": Plan(1, 7, red_ball=True),
+    "GoToLocal": Plan(1, 8),
+    "PutNextLocal": Plan(1, 8, PUT_NEXT, unique=True),
+    "GoToObjMaze": Plan(3, 1),
+    "GoTo": Plan(3, 18),
+    "Pickup": Plan(3, 18, PICK_UP),
+    "PutNext": Plan(3, 18, PUT_NEXT),
 }
 """By level."""
 
@@ -95,14 +99,24 @@ def draw_game(words, at, plan, world, row, meant):
         meant: [2] int64, written: codes of what the mission is about, and of what that is put next to; nothing where
             minigrid would draw again.
     """
-    codes, scalars = world.codes[row], world.scalars[row]
+    codes, scalars, side = world.codes[row], world.scalars[row], plan.rooms
+    first, last = BORDER + 1, BORDER + _SPAN * side
     codes[:] = WALL
-    codes[_FIRST:_LAST, _FIRST:_LAST] = EMPTY
-    scalars[kernels.X] = scalars[kernels.Y] = -_LAST
-    x, y = _place(words, at, codes, scalars)
+    doors = np.zeros((side, side, 2), np.int64)  # where one to the right and one below would be
+    for j in range(side):
+        for i in range(side):
+            y, x = first + _SPAN * j, first + _SPAN * i
+            codes[y : y + _SPAN - 1, x : x + _SPAN - 1] = EMPTY
+            if i < side - 1:
+                doors[j, i, 0] = y + _below(words, at, _SPAN - 1)
+            if j < side - 1:
+                doors[j, i, 1] = x + _below(words, at, _SPAN - 1)
+    scalars[kernels.X] = scalars[kernels.Y] = -last
+    x, y = _place(words, at, codes, scalars, side)
     scalars[kernels.X], scalars[kernels.Y], scalars[kernels.DIRECTION] = x, y, _below(words, at, 4)
+    _connect(words, at, codes, doors)
     if plan.red_ball:
-        x, y = _place(words, at, codes, scalars)
+        x, y = _place(words, at, codes, scalars, side)
         codes[y, x] = _RED_BALL
     things, count = np.zeros(plan.things, np.int64), 0
     while count < plan.things:
@@ -112,56 +126,82 @@ def draw_game(words, at, plan, world, row, meant):
         for other in things:
             known |= other == code
         if not (plan.unique and known):
-            x, y = _place(words, at, codes, scalars)
+            x, y = _place(words, at, codes, scalars, side)
             if plan.grey:
                 code += _GREY - colour * len(STATES)
             things[count] = codes[y, x] = code
             count += 1
-    if not _in_reach(codes, scalars[kernels.X], scalars[kernels.Y]):
+    if not _in_reach(codes, scalars[kernels.X], scalars[kernels.Y], last):
         return
-    first, second = _RED_BALL, 0
+    moved, fixed = _RED_BALL, 0
     if not plan.red_ball:
         k = _below(words, at, plan.things)
-        first = things[k]
+        moved = things[k]
         if plan.clause == PUT_NEXT:
             other = _below(words, at, plan.things - 1)
-            second = things[other if other < k else other + 1]
+            fixed = things[other if other < k else other + 1]
     marks, clause = world.marks[row], world.clauses[row]
     marks[:], clause[:] = 0, 0
     clause[0, 0], clause[0, 1], clause[0, 2] = plan.clause, 1, 2
-    for y in range(_FIRST, _LAST):
-        for x in range(_FIRST, _LAST):
-            marks[y, x] = int(codes[y, x] == first) + 2 * int(codes[y, x] == second)
+    for y in range(first, last):
+        for x in range(first, last):
+            marks[y, x] = int(codes[y, x] == moved) + 2 * int(codes[y, x] == fixed)
             if marks[y, x] and 3 - marks[y, x] in (marks[y - 1, x], marks[y, x - 1]):
                 return  # they are side by side already
-    meant[0], meant[1] = first, second
+    if moved != fixed:
+        meant[0], meant[1] = moved, fixed
 
 
 @inner_njit
-def _place(words, at, codes, scalars):
-    """Draw a free cell, not beside the agent; no game comes near the 1,000 tries of minigrid."""
+def _place(words, at, codes, scalars, side):
+    """Draw a room, and a free cell of it, not beside the agent; no game comes near the 1,000 tries of minigrid."""
+    i, j = _below(words, at, side), _below(words, at, side)
     while True:
-        x, y = BORDER + _below(words, at, _SPAN + 1), BORDER + _below(words, at, _SPAN + 1)
+        x = BORDER + _SPAN * i + _below(words, at, _SPAN + 1)
+        y = BORDER + _SPAN * j + _below(words, at, _SPAN + 1)
         if codes[y, x] == EMPTY and abs(scalars[kernels.X] - x) + abs(scalars[kernels.Y] - y) >= 2:
             return x, y
 
 
 @inner_njit
-def _in_reach(codes, x, y):
-    """Tell whether the agent, at (x, y), can get to everything without moving a thing."""
+def _connect(words, at, codes, doors):
+    """Draw doors until every room can be reached from every other."""
+    side = len(doors)
+    group = np.arange(side * side)  # rooms with a way between them have the same
+    while group.min() != group.max():
+        i, j, k = _below(words, at, side), _below(words, at, side), _below(words, at, 4)
+        to_i, to_j = i + int(k == 0) - int(k == 2), j + int(k == 1) - int(k == 3)
+        if 0 <= to_i < side and 0 <= to_j < side:
+            left, above = min(i, to_i), min(j, to_j)
+            y = x = doors[above, left, k % 2]
+            if k % 2 == 0:
+                x = BORDER + _SPAN * (left + 1)
+            else:
+                y = BORDER + _SPAN * (above + 1)
+            if codes[y, x] == WALL:
+                codes[y, x] = _DOOR * _KINDS + _COLOURS[_below(words, at, len(_COLOURS))] * len(STATES) + _CLOSED
+                joined = group[to_j * side + to_i]
+                for room in range(side * side):
+                    if group[room] == joined:
+                        group[room] = group[j * side + i]
+
+
+@inner_njit
+def _in_reach(codes, x, y, last):
+    """Tell whether the agent, at (x, y), can get to everything, through doors and without moving a thing."""
     reached = np.zeros(codes.shape, np.bool_)
     reached[y, x] = goes_on = True
     while goes_on:
         goes_on = False
-        for y in range(_FIRST, _LAST):
-            for x in range(_FIRST, _LAST):
-                if reached[y, x] and codes[y, x] == EMPTY:
+        for y in range(BORDER, last):
+            for x in range(BORDER, last):
+                if reached[y, x] and (codes[y, x] == EMPTY or codes[y, x] // _KINDS == _DOOR):
                     for near in ((y - 1, x), (y + 1, x), (y, x - 1), (y, x + 1)):
                         goes_on |= not reached[near]
                         reached[near] = True
-    for y in range(_FIRST, _LAST):
-        for x in range(_FIRST, _LAST):
-            if codes[y, x] != EMPTY and not reached[y, x]:
+    for y in range(BORDER, last):
+        for x in range(BORDER, last):
+            if codes[y, x] != EMPTY and codes[y, x] != WALL and not reached[y, x]:
                 return False
     return True
 
