@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from magrounding.errors import ConfigurationError
@@ -33,7 +33,7 @@ class EnvRow:
     """
 
     def __init__(self, adapter: EnvAdapter, arena: Arena, row: int) -> None:
-        self._adapter, self._spec, self._arena, self._row = adapter, arena.spec, arena, row
+        self._adapter, self._spec, self.arena, self.row = adapter, arena.spec, arena, row
         self.env = adapter.env
         self._agents = adapter.possible_agents
         self._first_action = int(getattr(adapter.action_space(self._agents[0]), "start", 0))
@@ -47,7 +47,7 @@ class EnvRow:
     def _bind(self) -> None:
         """Find the row's places in the arena."""
         parts, env = observed(self._adapter.observation_space(self._agents[0])), self.env
-        seen, row = self._arena.observation, self._row
+        seen, row = self.arena.observation, self.row
         self._mask_may_lack = MASK not in parts
         ours = type(env).__module__.startswith(f"{_PACKAGE}.")  # an env itself, not what somebody wraps around it
         self._shared: list[FieldWriter] = []
@@ -59,7 +59,7 @@ class EnvRow:
                 writer = FieldWriter(field, view.reshape(field.shape), *bounds, env, trusted=ours)
                 (self._shared if field.shared else self._own[i]).append(writer)
         each = ("rewards", "returns", "terminated", "truncated", "illegal")
-        self._each = [getattr(self._arena, name)[row] for name in each]
+        self._each = [getattr(self.arena, name)[row] for name in each]
 
     def __getstate__(self) -> dict[str, Any]:
         """All but the places in the arena: copies of views would be arrays of their own."""
@@ -71,7 +71,7 @@ class EnvRow:
 
     def reset(self) -> None:
         """Start the episode that the arena names; where the row is not selected, an end is shown no more."""
-        arena, row = self._arena, self._row
+        arena, row = self.arena, self.row
         if arena.selected[row]:
             self._start()
         if arena.selected[row] or arena.done[row]:
@@ -80,7 +80,7 @@ class EnvRow:
             array[row] = 0
 
     def _show_nothing_played(self) -> None:
-        arena, row = self._arena, self._row
+        arena, row = self.arena, self.row
         for array in (arena.rewards, arena.returns, arena.score, arena.length):
             array[row] = 0
         for array in (arena.terminated, arena.truncated, arena.illegal, arena.done, arena.won):
@@ -88,7 +88,7 @@ class EnvRow:
 
     def step(self) -> None:
         """Play the row's actions; an episode that ends keeps its last observation, and the next one starts."""
-        adapter, arena, row, first = self._adapter, self._arena, self._row, self._first_action
+        adapter, arena, row, first = self._adapter, self.arena, self.row, self._first_action
         if arena.held[row]:
             self._show_nothing_played()
             return
@@ -114,12 +114,17 @@ class EnvRow:
         arena.done[row], arena.won[row], arena.length[row] = done, won, self._length
         arena.score[row] = won if self._score is None else self._score
         if done:
-            for name, array in arena.final_observation.items():
-                array[row] = arena.observation[name][row]
-            arena.episode[row] += 1
-            self._start()
+            self.restart()
         else:
             arena.alive[row] = self._alive
+
+    def restart(self) -> None:
+        """Keep the last observation of an episode that has ended, and start the next one."""
+        arena, row = self.arena, self.row
+        for name, array in arena.final_observation.items():
+            array[row] = arena.observation[name][row]
+        arena.episode[row] += 1
+        self._start()
 
     def _count(
         self, rewards: ByAgent, terminations: ByAgent, truncations: ByAgent, infos: ByAgent, acting: Collection[Any]
@@ -144,18 +149,18 @@ class EnvRow:
 
     def label(self) -> None:
         """Write the env's best actions where the row is selected; every action where it knows none."""
-        if not self._arena.selected[self._row]:
+        if not self.arena.selected[self.row]:
             return
-        env, labels = self.env, self._arena.labels[self._row]
+        env, labels = self.env, self.arena.labels[self.row]
         labels[...] = converted(attribute(env, "best_actions")(), labels, "best_actions()", env, reshape=True)
         labels[~labels.any(1)] = True
 
     def write_state(self) -> None:
-        env, state = self.env, self._arena.state[self._row]
+        env, state = self.env, self.arena.state[self.row]
         state[...] = converted(attribute(env, "state")(), state, "state()", env, reshape=True)
 
     def _start(self) -> None:
-        arena, row, env = self._arena, self._row, self.env
+        arena, row, env = self.arena, self.row, self.env
         seed, episode = int(arena.seeds[row]), int(arena.episode[row])
         observations, infos = self._adapter.reset(episode_seed(seed, episode))
         acting = self._adapter.agents
@@ -214,8 +219,18 @@ class EnvRow:
             return episode_key(seed, episode) >> 1
         from magrounding.texts import content_keys  # with numba: workers that need none start faster
 
-        seen = self._arena.observation
-        return int(content_keys({name: seen[name][self._row][None] for name in self._spec.shared_texts})[0])
+        seen = self.arena.observation
+        return int(content_keys({name: seen[name][self.row][None] for name in self._spec.shared_texts})[0])
+
+
+def players(rows: Sequence[EnvRow]) -> Sequence[Any]:
+    """Return what plays steps of these rows: each row itself, or what the class of the envs makes of all of them.
+
+    A class that plays many of its envs at once says so by `step_together`, which takes the rows and has a `step`, too.
+    """
+    kinds = {type(row.env) for row in rows}
+    together = vars(kinds.pop()).get("step_together") if len(kinds) == 1 else None
+    return rows if together is None else [together(rows)]
 
 
 def episode_seed(seed: int, episode: int) -> int:
@@ -239,7 +254,4 @@ def _hash(key: int, counter: int) -> int:
 
 def _first(infos: ByAgent, name: str) -> Any:
     """Return the value of a key from the first agent that has it; None where none does."""
-    for info in infos.values():
-        if name in info:
-            return info[name]
-    return None
+    return next((info[name] for info in infos.values() if name in info), None)

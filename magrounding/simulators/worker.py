@@ -16,7 +16,7 @@ import cloudpickle
 
 from magrounding.simulators.arena import Arena, arena_bytes, write_file
 from magrounding.simulators.env_adapters import EnvAdapter, adapt
-from magrounding.simulators.env_row import EnvRow
+from magrounding.simulators.env_row import EnvRow, players
 from magrounding.simulators.faults import pack_error
 from magrounding.simulators.spaces import common_spec
 from magrounding.spec import EnvSpec
@@ -38,12 +38,8 @@ class Recipe:
     spec: EnvSpec | None
 
 
-_METHODS = {
-    **dict.fromkeys((*STEP_GROUP, STEP_BOTH), EnvRow.step),
-    RESET: EnvRow.reset,
-    LABEL: EnvRow.label,
-    STATE: EnvRow.write_state,
-}
+_METHODS = {RESET: EnvRow.reset, LABEL: EnvRow.label, STATE: EnvRow.write_state}
+"""What each row does on command; steps may be played by several rows together."""
 
 
 class Simulators:
@@ -66,14 +62,18 @@ class Simulators:
     def enter(self, arena: Arena) -> None:
         """Take the places of the envs in an arena of the whole batch."""
         adapters = iter(self._adapters)
-        self._envs = [[EnvRow(next(adapters), arena, row) for row in rows] for rows in self._groups]
+        self._rows = [[EnvRow(next(adapters), arena, row) for row in rows] for rows in self._groups]
+        self._players = [players(rows) for rows in self._rows]
 
     def obey(self, command: bytes) -> None:
         """Do what a command says, in the rows that it is for."""
-        method = _METHODS[command]
-        for group in [self._envs[STEP_GROUP.index(command)]] if command in STEP_GROUP else self._envs:
-            for env in group:
-                method(env)
+        if command in _METHODS:
+            for row in itertools.chain(*self._rows):
+                _METHODS[command](row)
+        else:
+            for group in self._players if command == STEP_BOTH else [self._players[STEP_GROUP.index(command)]]:
+                for player in group:
+                    player.step()
 
     def close(self) -> None:
         """Close all envs, also where one raises."""

@@ -16,7 +16,7 @@ from magrounding.single.babyai.words import (
     WORD_TO_STATE,
     WORD_TO_TYPE,
     cell_code,
-    grid_words,
+    cell_codes,
     mission_ids,
     raw_image,
 )
@@ -73,7 +73,7 @@ def test_grid_and_image_are_the_same_thing(minigrid):
     triples = np.array([(0, 0, 0), (1, 0, 0), *(thing.encode() for thing in things)], np.uint8)
     image = triples[np.random.default_rng(0).permutation(49) % len(triples)].reshape(7, 7, 3)
     for shown in (image, image[::-1], np.roll(image, 1, axis=0)):
-        grid = grid_words(shown)
+        grid = CODE_TO_WORDS[cell_codes(shown)]
         assert np.array_equal(raw_image(grid), shown)
         assert np.array_equal(raw_image(np.stack([grid, grid]))[1], shown)
         assert np.array_equal(WORD_TO_TYPE[grid[..., 0]], shown[..., 0].T)

@@ -4,7 +4,8 @@ Description:
     An agent walks through rooms with doors, keys, balls and boxes, sees the 7 × 7 cells before it, and follows an
     instruction: go to, pick up, open or put something next to something, alone or several in sequence. A level fixes
     the rooms, what lies in them and the instructions that occur. Rules, levels and checker are minigrid's (3.x, the
-    extra `babyai`); `PutNext` in the paper's form, nine rooms with 18 objects, which minigrid lacks, is defined here.
+    extra `babyai`), whose games are played here by kernels over a batch, step by step as minigrid plays them; `PutNext`
+    in the paper's form, nine rooms with 18 objects, which minigrid lacks, is defined here.
 
 Text:
     `goal` is the mission in lower case, without its commas, which only ever stand before "then". The words of the

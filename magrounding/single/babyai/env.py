@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import io
+from functools import partial
+from importlib.metadata import version
 from typing import Any
 
 import numpy as np
@@ -12,13 +14,16 @@ from minigrid.envs.babyai.core.roomgrid_level import RejectSampling, RoomGridLev
 from minigrid.envs.babyai.core.verifier import ObjDesc, PutNextInstr
 
 from magrounding.envs.render import Figure, Scene
+from magrounding.envs.world import StepBuffers
+from magrounding.errors import ConfigurationError
 from magrounding.seeding import stream_key
+from magrounding.single.babyai.batch import Batch, BatchStep
 from magrounding.single.babyai.expert import Expert
+from magrounding.single.babyai.generate import PLANS, generate
 from magrounding.single.babyai.options import ACTIONS, SPLITS, BabyAI
-from magrounding.single.babyai.view import View
-from magrounding.single.babyai.words import MAX_WORDS, VIEW, VOCABULARY, grid_words, mission_ids
-from magrounding.single.one_agent import OneAgentEnv
-from magrounding.vector import Observation
+from magrounding.single.babyai.words import CODE_TO_WORDS, VIEW, VOCABULARY, cell_codes, mission_ids
+from magrounding.single.one_agent import AGENT, OneAgentEnv
+from magrounding.vector import Observation, observation_of
 
 RANGE_BITS = 60
 """Split k draws minigrid's seeds from [k · 2**60, (k + 1) · 2**60)."""
@@ -110,34 +115,58 @@ def game_seed(seed: int, episode: int, split: str) -> int:
     return (place << RANGE_BITS) + (int(stream_key(seed, episode, place)) >> (64 - RANGE_BITS))
 
 
-_CHANGES_A_CELL = frozenset(ACTIONS.index(name) for name in ("pickup", "drop", "toggle"))
-
-
 class BabyAIEnv(OneAgentEnv):
     """One game of BabyAI for agent_0; arguments, errors and infos as of `OneAgentEnv`.
+
+    Minigrid or `generate` makes the game, and the kernels of `Batch` play it: alone in a batch of one, in a vector env
+    in a batch with others (`BatchStep`). Minigrid's own game follows when somebody looks at it, as the bot does.
 
     `infos["agent_0"]` has `text` (`goal`, the mission as minigrid words it; `manual`, an empty list), too, and
     `expert_failed` (True) once the bot has given up in this episode.
 
     Attributes:
         expert_failures: episodes in which the bot was asked and has failed.
-        game: minigrid's game; look at it, do not change it.
-        game_seed: the seed that it was last reset with.
+        game_seed: the seed that minigrid's game was last reset with.
     """
 
     id = "babyai"
     frames_per_second = 10
+    step_together = BatchStep
 
     def __init__(self, config: BabyAI, render_mode: str | None = None) -> None:
         super().__init__(config, render_mode)
         self.expert_failures = 0
-        self.game = make_game(config.level, config.max_cycles)
         self.game_seed = -1
-        self._view = View(self.game) if config.fast_view else None
-        self._mask = np.ones(self._num_actions, np.int8)
-        self._goal = np.zeros(MAX_WORDS, np.int16)
-        self._start = np.zeros(2, np.int16)
+        self._game = make_game(config.level, config.max_cycles)
+        if config.fast_view:
+            self._game.gen_obs = dict  # of nothing: kernels see for it
+        self._made, self._mission, self._followed = False, "", 0
         self._expert: Expert | None = None
+        self.join(Batch(1, self.spec.allocate(1), StepBuffers.allocate(1, 1)), 0)
+
+    def join(self, batch: Batch, row: int) -> None:
+        """Play the episodes that begin from now on in a row of a batch."""
+        self._batch, self._row = batch, row
+
+    @property
+    def game(self) -> RoomGridLevel:
+        """Minigrid's game, as it stands now; look at it, do not change it.
+
+        Raises:
+            ConfigurationError: this version of minigrid makes another game of the seed.
+        """
+        if not self._made:
+            with contextlib.redirect_stdout(io.StringIO()):  # the generator prints what it rejects
+                self._game.reset(seed=self.game_seed)
+            self._made = True
+            if self._mission and self._game.mission != self._mission:
+                raise ConfigurationError(
+                    f"minigrid {version('minigrid')} makes other games of {self.config.level}: install 3.2 for its bot"
+                )
+        for action in self.played[self._followed :]:
+            self._game.step(action)
+        self._followed = len(self.played)
+        return self._game
 
     def best_actions(self) -> np.ndarray:
         """Labels [1, 7] bool: what the bot would play now; every action where it has failed or the episode is over.
@@ -149,15 +178,41 @@ class BabyAIEnv(OneAgentEnv):
         if not self.agents:
             return np.ones((1, len(ACTIONS)), np.bool_)
         if self._expert is None:
-            self._expert = Expert(self.game, self._view)
+            remember = partial(self._batch.remember, self._row) if self.config.fast_view else None
+            self._expert = Expert(self.game, remember)
             self.expert_failures += self._expert.failed
         return self._expert.labels()
+
+    def follow(self, action: int, over: bool) -> None:
+        """Follow the batch, which has played this action: see it, and let a bot that has been asked go on from it."""
+        self._look()
+        if self._expert is not None and not self._expert.failed and not over:
+            self.game  # noqa: B018  the bot looks at it
+            self._expert.follow(action)
+            self.expert_failures += self._expert.failed
 
     def scene(self) -> Scene:
         """Return a picture of what the agent sees: people who play see no more of the map than an agent."""
         self._require_start("scene")
-        outcome = ("won" if self._won else "lost") if self._over else ""
-        return scene_of(self.game, self._grid, outcome)
+        game, grid, at = self.game, self._observe()["grid"], (VIEW - 1, VIEW // 2)
+        kinds, held = grid[..., 0], self.game.carrying
+        figures = [Figure(*at, "agent", "0", "facing up")]
+        for row, column in np.argwhere(~np.isin(kinds, _SCENERY)).tolist():
+            if (row, column) != at:  # the agent's own cell shows what it carries
+                kind, colour, state = map(VOCABULARY.decode, grid[row, column, :, None])
+                figures.append(Figure(row, column, "item", kind, f"{state} {colour}".strip()))
+        return Scene(
+            walls=kinds == VOCABULARY["wall"],
+            figures=tuple(figures),
+            alive=(True,),
+            inventories=(f"{held.color} {held.type}" if held else "",),
+            goal=game.mission,
+            manual=(),
+            step=game.step_count,
+            max_cycles=game.max_steps,
+            outcome=("won" if self._won else "lost") if self._over else "",
+            unseen=kinds == VOCABULARY["unseen"],
+        )
 
     def _draw(self, mode: str) -> str | np.ndarray:
         return ansi(self.game) if mode == "ansi_full" else self.game.get_frame()
@@ -165,7 +220,7 @@ class BabyAIEnv(OneAgentEnv):
     def close(self) -> None:
         """Release what minigrid holds."""
         super().close()
-        self.game.close()
+        self._game.close()
 
     def __getstate__(self) -> dict[str, Any]:
         """All there is: minigrid's game travels as it stands, and with it the bot and its plan."""
@@ -176,110 +231,50 @@ class BabyAIEnv(OneAgentEnv):
 
     def _begin(self, seed: int, episode: int) -> None:
         self.game_seed = game_seed(seed, episode, self.config.split)
-        with contextlib.redirect_stdout(io.StringIO()):  # the generator prints what it rejects
-            seen, _ = self.game.reset(seed=self.game_seed)
-        if self._view is not None:
-            self._view.reset()
-        self._goal = mission_ids(self.game.mission)
-        self._start = self._at()
-        self._begin_text("goal", self._goal)
-        self._expert = None
-        self._look(seen)
+        self._followed, self._expert, self._made, self._mission = 0, None, False, ""
+        if plan := PLANS.get(self.config.level):
+            self._mission = generate(plan, self.game_seed, self._batch.world, self._row)
+            self._limit = self.spec.max_cycles
+        else:
+            self._batch.read(self._row, self.game)
+            self._mission, self._limit = self.game.mission, self.game.max_steps
+        self._batch.begin(self._row, self._limit)
+        goal = mission_ids(self._mission)
+        self._begin_text("goal", goal)
+        shown = self._batch.observation
+        shown["goal"][self._row], shown["action_mask"][self._row] = goal, True
+        self._look()
 
     def _play(self, action: int) -> tuple[float, bool, bool]:
-        seen, reward, terminated, truncated, _ = self.game.step(action)
-        reward, terminated = float(reward), bool(terminated)
-        truncated = bool(truncated) and not terminated
-        self._won = terminated and reward > 0
-        if self._view is not None and action in _CHANGES_A_CELL:
-            self._view.update()
-        self._look(seen)  # before the bot goes on: it shares the view
-        if self._expert is not None and not self._expert.failed and not (terminated or truncated):
-            self._expert.follow(action)
-            self.expert_failures += self._expert.failed
-        return reward, terminated, truncated
+        self._batch.step(np.array([action]), np.zeros(1, np.bool_))
+        out, steps = self._batch.out, len(self.played)
+        self._won = bool(out.won[0])
+        self.follow(action, bool(out.done[0]))
+        return 1 - 0.9 * (steps / self._limit) if self._won else 0.0, self._won, bool(out.truncated[0, 0])
 
-    def _at(self) -> np.ndarray:
-        """Row and column of the agent, [2] int16."""
-        return np.array(self.game.agent_pos[::-1], np.int16)
-
-    def _look(self, seen: dict[str, Any] | None) -> None:
-        """Compute the view; `seen` is minigrid's observation, where it computes one."""
-        if self._view is not None:
-            self._grid = self._view.grid()
-        else:
-            self._grid = grid_words(seen["image"])  # pyright: ignore[reportOptionalSubscript]  None with our view only
+    def _look(self) -> None:
+        """See what minigrid sees, where that was asked for."""
+        if not self.config.fast_view:
+            self._batch.observation["grid"][self._row, 0] = CODE_TO_WORDS[cell_codes(self.game.gen_obs()["image"])]
 
     def _observe(self) -> Observation:
-        come = {"displacement": self._at() - self._start} if self.config.displacement else {}
-        return {
-            "action_mask": self._mask.copy(),
-            "direction": np.array([self.game.agent_dir], np.int16),
-            **come,
-            "goal": self._goal.copy(),
-            "grid": self._grid.copy(),
-        }
+        seen = observation_of(self.spec, self._batch.observation, self._row, 0)
+        return {name: seen[name].copy() for name in self._observation_spaces[AGENT]}
 
     def _info(self) -> dict[str, Any]:
-        info: dict[str, Any] = {"text": {"manual": [], "goal": self.game.mission}}
+        info: dict[str, Any] = {"text": {"manual": [], "goal": self._mission}}
         if self._expert is not None and self._expert.failed:
             info["expert_failed"] = True
         return info
 
 
-_AGENT = ">v<^"
-_THINGS = {"key": "k", "ball": "o", "box": "b"}
-_DOORS = {0: "/", 1: "+", 2: "*"}
-"""Signs by a door's state: open, closed, locked."""
 _SCENERY = [VOCABULARY[kind] for kind in ("unseen", "empty", "wall")]
 
 
 def ansi(game: RoomGridLevel) -> str:
-    """The mission, the whole map with two signs a cell (what, and the first letter of its colour), and what is held."""
-    lines = [f"step {game.step_count} of {game.max_steps}", f"goal: {game.mission}", ""]
-    at = tuple(map(int, game.agent_pos))
-    for y in range(game.height):
-        cells = (_AGENT[game.agent_dir] * 2 if (x, y) == at else _signs(game.grid.get(x, y)) for x in range(game.width))
-        lines.append("".join(cells).rstrip())
+    """The mission, minigrid's map with two signs a cell (what, the first letter of its colour), and what is held."""
     held = game.carrying
-    lines += ["", "holds " + (f"{held.color} {held.type}" if held else "nothing")]
-    lines.append("key k, ball o, box b; door: open /, closed +, locked *; the second sign is the colour")
+    lines = [f"step {game.step_count} of {game.max_steps}", f"goal: {game.mission}", "", game.pprint_grid(), ""]
+    lines.append("holds " + (f"{held.color} {held.type}" if held else "nothing"))
+    lines.append("key K, ball A, box B; door: open __, closed D, locked L; the second sign is the colour")
     return "\n".join(lines)
-
-
-def scene_of(game: RoomGridLevel, grid: np.ndarray, outcome: str) -> Scene:
-    """Draw what the agent sees: it stands in the middle of the last row and looks at the first.
-
-    Args:
-        game: minigrid's game.
-        grid: [7, 7, 3] int16, the observation.
-        outcome: see `Scene`.
-    """
-    kinds = grid[..., 0]
-    figures = [Figure(VIEW - 1, VIEW // 2, "agent", "0", "facing up")]
-    for row, column in np.argwhere(~np.isin(kinds, _SCENERY)).tolist():
-        if (row, column) != (VIEW - 1, VIEW // 2):  # the agent's own cell shows what it carries
-            kind, colour, state = map(VOCABULARY.decode, grid[row, column, :, None])
-            figures.append(Figure(row, column, "item", kind, f"{state} {colour}".strip()))
-    held = game.carrying
-    return Scene(
-        walls=kinds == VOCABULARY["wall"],
-        figures=tuple(figures),
-        alive=(True,),
-        inventories=(f"{held.color} {held.type}" if held else "",),
-        goal=game.mission,
-        manual=(),
-        step=game.step_count,
-        max_cycles=game.max_steps,
-        outcome=outcome,
-        unseen=kinds == VOCABULARY["unseen"],
-    )
-
-
-def _signs(thing) -> str:
-    if thing is None:
-        return " ."
-    if thing.type == "wall":
-        return "##"
-    sign = _DOORS[thing.encode()[2]] if thing.type == "door" else _THINGS[thing.type]
-    return sign + thing.color[0]

@@ -11,7 +11,6 @@ from minigrid.envs.babyai.core.roomgrid_level import RoomGridLevel
 from minigrid.utils.baby_ai_bot import BabyAIBot
 
 from magrounding.single.babyai.options import ACTIONS
-from magrounding.single.babyai.view import View
 
 MAX_SUBGOALS = 200
 """Subgoals that the bot may add to its plan in one step; where it works it adds ten at most."""
@@ -21,6 +20,8 @@ MAX_PLAN = 500
 
 _DONE = ACTIONS.index("done")
 _Cell = tuple[int, int]
+Remember = Callable[[np.ndarray], None]
+"""Marks in an array [columns, rows] bool what the agent sees now."""
 
 
 class PlanOverflow(Exception):
@@ -50,12 +51,12 @@ class Plan(list):
 class SwiftBot(BabyAIBot):
     """The bot with the view that has been computed already, and a search over a queue: the same answers, sooner."""
 
-    def __init__(self, game: RoomGridLevel, view: View) -> None:
-        self._view = view
+    def __init__(self, game: RoomGridLevel, remember: Remember) -> None:
+        self._remember = remember
         super().__init__(game)
 
     def _process_obs(self) -> None:
-        self._view.remember(self.vis_mask)
+        self._remember(self.vis_mask)
 
     def _breadth_first_search(
         self, initial_states: list[Any], accept_fn: Callable[[_Cell, Any], Any], ignore_blockers: bool
@@ -106,15 +107,15 @@ class Expert:
 
     Args:
         game: as it stands; what has been done of the mission before is not known to the bot.
-        view: what computes its view, just used; None: the bot computes everything by itself.
+        remember: what it sees; None: the bot computes everything by itself.
 
     Attributes:
         failed: whether it has.
     """
 
-    def __init__(self, game: RoomGridLevel, view: View | None) -> None:
+    def __init__(self, game: RoomGridLevel, remember: Remember | None) -> None:
         self.failed = False
-        self._bot = BabyAIBot(game) if view is None else SwiftBot(game, view)
+        self._bot = BabyAIBot(game) if remember is None else SwiftBot(game, remember)
         self._bot.stack = self._plan = Plan(self._bot.stack)
         self._action = _DONE
         self.follow(None)

@@ -37,6 +37,9 @@ _LIMITS = {
     "BossLevel": ROOM * 9 * 8,
 }
 
+MAX_SIDE = 22
+"""Cells of three rooms in a row, which share their walls."""
+
 MAX_DISPLACEMENT = 19
 """Rows or columns between two cells of three rooms in a row that can be entered: 20 cells, the doors' included."""
 
@@ -56,7 +59,8 @@ class BabyAI(SimulatorOptions):
         level: one of LEVELS.
         max_cycles: steps after which a game is truncated, and of which the reward takes its share; None: the limit
             that the level sets for each mission.
-        fast_view: compute views, and the bot's search, by our own code; what comes out is equal, only sooner.
+        fast_view: compute views, and the bot's search, by our own code; what comes out is equal, only sooner. Without,
+            minigrid's own game is played beside the kernels, and seen.
         displacement: show how far the agent has come from where the episode began, from which a memory of places can be
             kept (`viewread`'s option `places`).
         split: "train", "valid" or "test": which of three disjoint ranges minigrid's seeds are drawn from.

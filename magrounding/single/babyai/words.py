@@ -71,9 +71,9 @@ def cell_code(kind: int, colour: int, state: int) -> int:
     return (kind * len(COLOURS) + colour) * len(STATES) + state
 
 
-def grid_words(image: np.ndarray) -> np.ndarray:
-    """`grid` [7, 7, 3] int16 for minigrid's image [7, 7, 3] uint8."""
-    return CODE_TO_WORDS.take((image @ _CODE_WEIGHTS).T, axis=0)
+def cell_codes(image: np.ndarray) -> np.ndarray:
+    """Codes [rows, columns] uint8 for minigrid's image [columns, rows, 3] uint8."""
+    return (image @ _CODE_WEIGHTS).T
 
 
 def raw_image(grid: np.ndarray) -> np.ndarray:
