@@ -281,7 +281,7 @@ class Txt2PiReader(NameReader):
         return torch.cat((text["summary"].index_select(0, document), held), 1), self.match(inputs)
 
     def statements(self, inputs: Inputs) -> Tensor:
-        """Return [N, S, 2 · document_hidden + 1]: of each statement its mean state, and its words that the map shows."""
+        """Return [N, S, 2 · document_hidden + 1]: mean state of each statement, and its words on the map."""
         observation, text, document = inputs
         of = text["from"].to(text["states"].dtype)  # [U, L, S]
         state = torch.bmm(of.mT, text["states"]) / of.sum(1).clamp(min=1).unsqueeze(2)

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from magrounding.play.evaluate import evaluate
 
 import magrounding as mg
 from magrounding.envs.rtfm.arrays import (
@@ -19,6 +18,7 @@ from magrounding.envs.rtfm.arrays import (
 from magrounding.envs.rtfm.oracle import Oracle, SilentOracle
 from magrounding.envs.rtfm.splits import side
 from magrounding.errors import ConfigurationError
+from magrounding.teams.evaluate import evaluate
 
 GAMES = 300
 KIND = {"stage": "s2g", "reading": "kind"}

@@ -49,7 +49,7 @@ def test_every_preset_makes_settings_that_survive_their_file(tmp_path, name, env
         alone = share or settings.agent == "qmix"  # which is one network for all agents, asked or not
         assert settings.num_learners == (1 if alone else settings.agents)
     assert replace(settings, share_parameters=False).evaluation == load(PRESETS[f"{name} for {env}"].preset).evaluation
-    assert settings.stages == ENVS[env].curriculum
+    assert settings.stages == (load(PRESETS[f"{name} for {env}"].preset).stages or ENVS[env].curriculum)
     for segment in settings.resolve().segments:
         assert segment.games.spec
         until = segment.phase.until
