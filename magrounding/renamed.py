@@ -1,4 +1,4 @@
-"""Import paths of version 0.3 and before, for one version: each still works, and warns of the new one."""
+"""Import paths of version 0.3 and before, for one version: those of the documentation, and all of `play`, work, and warn."""
 
 from __future__ import annotations
 
@@ -19,9 +19,14 @@ MOVED = {
     "experiment.trackers": "extensions.trackers",
     "play": "teams",
     "play.demonstrations": "training.demonstrations",
+    "play.keyboard": "extensions.people.keyboard",
     "play.language_models": "extensions.language_models",
+    "play.owner": "owner",
     "play.recording": "training.recording",
     "play.run_folder": "run_folder",
+    "play.script": "single.script",
+    "play.terminal": "extensions.people.terminal",
+    "play.web": "extensions.people.web",
 }
 """Old → new, of this package; with what is below."""
 
