@@ -1,4 +1,4 @@
-"""Import paths of version 0.3 and before, for one version: those of the documentation, and all of `play`, work, and warn."""
+"""Import paths of version 0.3 and before, for one version: those of the pages and all of `play` work, and warn."""
 
 from __future__ import annotations
 
