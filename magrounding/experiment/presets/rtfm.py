@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from magrounding.experiment.config import REMAINING_STAGES, RunConfig
-from magrounding.experiment.phase import EvaluationConfig, Phase, for_steps
+from magrounding.experiment.phase import EvaluationConfig, Phase, Ramp, for_steps
 from magrounding.training.imitation import ImitationConfig
 from magrounding.training.ppo import PPOConfig
 
@@ -19,12 +19,12 @@ _ENDI_AT_FIRST: dict[str, float] = {"modelling": 0.003, "division": 0.003}
 """EnDi's λ_sup and λ_reg while hardly any game is won: with more, agents leave all targets to one another."""
 
 
-def _imitate(steps: int, teacher_steps: int = 20_000, oracle: str = "") -> Phase:
+def imitate(steps: int, teacher_steps: int = 20_000, oracle: str = "", **ramps: Ramp) -> Phase:
     """DAgger for `steps` environment steps: small minibatches and three epochs, as encoding texts takes most time."""
     learner = ImitationConfig(
         anneal_steps=steps, teacher_steps=teacher_steps, weights=ENDI_TAUGHT, cost_to_go=3.0, oracle=oracle
     )
-    return for_steps(learner, steps, 64)
+    return for_steps(learner, steps, 64, ramps=ramps)
 
 
 def _reinforce(steps: int, **changes: Any) -> Phase:
@@ -48,13 +48,13 @@ QUICK_MA_RTFM = RunConfig(
     ),
     agent="relread",
     phases={
-        "s1": (_imitate(400_000, teacher_steps=96_000),),  # PPO after it did not improve any of five runs
-        "s2": (_imitate(200_000), _reinforce(50_000, **FINEST)),
+        "s1": (imitate(400_000, teacher_steps=96_000),),  # PPO after it did not improve any of five runs
+        "s2": (imitate(200_000), _reinforce(50_000, **FINEST)),
         # From here on PPO did not improve any of four runs, and took half of the time.
-        "s3": (_imitate(200_000),),
-        "s4": (_imitate(50_000),),
-        "s5": (_imitate(300_000),),
-        "s6": (_imitate(400_000, teacher_steps=60_000), _reinforce(400_000, **FINE)),  # with nothing learnt before
+        "s3": (imitate(200_000),),
+        "s4": (imitate(50_000),),
+        "s5": (imitate(300_000),),
+        "s6": (imitate(400_000, teacher_steps=60_000), _reinforce(400_000, **FINE)),  # with nothing learnt before
     },
     env_options={"max_cycles": 80},
     network={"phrases": True},  # by single words, one goal in sixty is as close to another team's statement
@@ -71,10 +71,10 @@ QUICK_RTFM = replace(
         "minutes on two CPU cores with the relational reader; episodes of at most 80 steps."
     ),
     phases={
-        "simple_stationary": (_imitate(250_000, teacher_steps=60_000), _reinforce(50_000, **FINEST)),
+        "simple_stationary": (imitate(250_000, teacher_steps=60_000), _reinforce(50_000, **FINEST)),
         # Roll-outs of one agent cost little. PPO does not improve a policy that has imitated them.
-        "nl": (_imitate(400_000, oracle="rollout"),),
-        REMAINING_STAGES: (_imitate(300_000, oracle="rollout"),),
+        "nl": (imitate(400_000, oracle="rollout"),),
+        REMAINING_STAGES: (imitate(300_000, oracle="rollout"),),
     },
 )
 
@@ -113,11 +113,11 @@ DEMO = replace(
         "stage, with fewer steps than `quick`, so win rates are lower."
     ),
     phases={
-        "s1": (_imitate(100_000, teacher_steps=40_000),),
-        "s2": (_imitate(40_000),),
-        "s4": (_imitate(20_000),),
-        "s5": (_imitate(80_000),),
-        REMAINING_STAGES: (_imitate(100_000),),
+        "s1": (imitate(100_000, teacher_steps=40_000),),
+        "s2": (imitate(40_000),),
+        "s4": (imitate(20_000),),
+        "s5": (imitate(80_000),),
+        REMAINING_STAGES: (imitate(100_000),),
     },
     evaluation=replace(QUICK_MA_RTFM.evaluation, selection_games=200, report_games=200, stage_sets=("train", "eval")),
     save_every=30.0,

@@ -5,16 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from magrounding.experiment.config import REMAINING_STAGES
-from magrounding.experiment.phase import Phase, Ramp, for_steps
-from magrounding.experiment.presets.rtfm import ENDI_TAUGHT, QUICK_MA_RTFM
-from magrounding.training.imitation import ImitationConfig
+from magrounding.experiment.phase import Ramp
+from magrounding.experiment.presets.rtfm import QUICK_MA_RTFM, imitate
 
-
-def _imitate(steps: int, **ramps: Ramp) -> Phase:
-    """DAgger for `steps` environment steps, as in `quick`."""
-    learner = ImitationConfig(anneal_steps=steps, teacher_steps=40_000, weights=ENDI_TAUGHT, cost_to_go=3.0)
-    return for_steps(learner, steps, 64, ramps=ramps)
-
+_LED = 40_000
+"""Steps in which the teacher still plays."""
 
 TELLING = replace(
     QUICK_MA_RTFM,
@@ -26,9 +21,9 @@ TELLING = replace(
     ),
     stages=("s2g", "s4", "s5"),
     phases={
-        "s2g": (_imitate(400_000),),
-        "s4": (_imitate(200_000, talk=Ramp(3.0, 0.0, hold=80_000, over=80_000)),),
-        REMAINING_STAGES: (_imitate(400_000, talk=Ramp(3.0, 0.0, hold=100_000, over=150_000)),),
+        "s2g": (imitate(400_000, _LED),),
+        "s4": (imitate(200_000, _LED, talk=Ramp(3.0, 0.0, hold=80_000, over=80_000)),),
+        REMAINING_STAGES: (imitate(400_000, _LED, talk=Ramp(3.0, 0.0, hold=100_000, over=150_000)),),
     },
     env_options={**QUICK_MA_RTFM.env_options, "reading": "kind"},
 )
