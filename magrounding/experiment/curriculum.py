@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-from collections import ChainMap
 from collections.abc import Collection, Sequence
 from contextlib import nullcontext
 from pathlib import Path
@@ -98,7 +97,9 @@ def run_curriculum(
             go_on(settings, run)
         else:
             about = {"command": command, "demonstrators": demonstrators, PARTS: plan.parts}
-            begin(settings, run, dict(ChainMap(about, *(sender.begun for sender in senders))))
+            for sender in senders:
+                about |= sender.begun
+            begin(settings, run, about)
         if not seeds:
             run.remove_partial(below=not several)
         with StopRequest() as stop, using(plan), shown:
