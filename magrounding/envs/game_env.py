@@ -22,38 +22,11 @@ Stepped = tuple[dict[str, Observation], dict[str, float], dict[str, bool], dict[
 """Observations, rewards, terminations, truncations and infos, by agent."""
 
 
-class GameEnv(DeepCopied, CallOrder, ParallelEnv[str, Observation, SupportsIndex], ABC):
-    """One game of n agents, agent_0 … agent_{n-1}; a subclass plays it (`reset`, `_advance`) and shows it (`_seen`).
+class ParallelGame(DeepCopied, CallOrder, ParallelEnv[str, Observation, SupportsIndex], ABC):
+    """One game of n agents, agent_0 … agent_{n-1}: spaces and the order of calls; a subclass plays it (`_advance`)."""
 
-    Args:
-        id, options: how the env was made, so that others can make it again.
-        spec: of its world.
-        render_mode: None or one of render_modes; ConfigurationError for another.
-
-    Attributes:
-        frames_per_second: of films.
-    """
-
-    id = ""
-    frames_per_second = FRAMES_PER_SECOND
-
-    def __init__(
-        self,
-        id: str,
-        options: Mapping[str, Any],
-        spec: EnvSpec,
-        render_mode: str | None,
-        render_modes: Sequence[str],
-    ) -> None:
-        if render_mode is not None:
-            check_choice("render_mode", render_mode, render_modes)
-        self.id, self.options, self.spec, self.render_mode = id, dict(options), spec, render_mode
-        self.metadata = {
-            "name": ENVS[id].versioned_id if id in ENVS else id,
-            "render_modes": list(render_modes),
-            "is_parallelizable": True,
-            "render_fps": self.frames_per_second,
-        }
+    def __init__(self, spec: EnvSpec) -> None:
+        self.spec = spec
         self.possible_agents = [f"agent_{i}" for i in range(spec.num_agents)]
         self.agents: list[str] = []
         self._num_actions = spec.num_actions
@@ -90,6 +63,49 @@ class GameEnv(DeepCopied, CallOrder, ParallelEnv[str, Observation, SupportsIndex
             return {}, {}, {}, {}, {}
         raise CallOrderError("the episode is over: call reset()")
 
+    def _space(self) -> spaces.Dict:
+        """Return a new space of an agent's observations."""
+        return self.spec.space()
+
+    @abstractmethod
+    def _advance(self, chosen: list[int]) -> Stepped:
+        """Play one step, given the action of each of `agents`."""
+
+
+class GameEnv(ParallelGame):
+    """One game of n agents; a subclass plays it (`reset`, `_advance`) and shows it (`_seen`).
+
+    Args:
+        id, options: how the env was made, so that others can make it again.
+        spec: of its world.
+        render_mode: None or one of render_modes; ConfigurationError for another.
+
+    Attributes:
+        frames_per_second: of films.
+    """
+
+    id = ""
+    frames_per_second = FRAMES_PER_SECOND
+
+    def __init__(
+        self,
+        id: str,
+        options: Mapping[str, Any],
+        spec: EnvSpec,
+        render_mode: str | None,
+        render_modes: Sequence[str],
+    ) -> None:
+        if render_mode is not None:
+            check_choice("render_mode", render_mode, render_modes)
+        self.id, self.options, self.render_mode = id, dict(options), render_mode
+        self.metadata = {
+            "name": ENVS[id].versioned_id if id in ENVS else id,
+            "render_modes": list(render_modes),
+            "is_parallelizable": True,
+            "render_fps": self.frames_per_second,
+        }
+        super().__init__(spec)
+
     def describe(self, agent: str) -> str:
         """Return what an agent's observation holds, and what its last action has come to, as plain text.
 
@@ -99,14 +115,6 @@ class GameEnv(DeepCopied, CallOrder, ParallelEnv[str, Observation, SupportsIndex
         self._require_start("describe")
         check_choice("agent", agent, self.possible_agents)
         return find_text_view(self.id, self.spec).describe(self._seen(agent), self._happened(agent))
-
-    def _space(self) -> spaces.Dict:
-        """Return a new space of an agent's observations."""
-        return self.spec.space()
-
-    @abstractmethod
-    def _advance(self, chosen: list[int]) -> Stepped:
-        """Play one step, given the action of each of `agents`."""
 
     @abstractmethod
     def _seen(self, agent: str) -> Observation:

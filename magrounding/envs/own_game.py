@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import copy
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any, Self, SupportsIndex
+from typing import Any, Self
 
 import numpy as np
-from gymnasium import spaces
 from numpy.random import Generator
-from pettingzoo import ParallelEnv
 
-from magrounding.envs.game_env import Shown, Stepped
-from magrounding.errors import CallOrderError, ConfigurationError, check_choice
+from magrounding.envs.game_env import ParallelGame, Shown, Stepped
+from magrounding.errors import ConfigurationError
 from magrounding.spec import MASK, SCORE, EnvSpec, Field
 from magrounding.texts import content_keys
-from magrounding.vector import CallOrder, DeepCopied, Observation, action_numbers, row_seeds
+from magrounding.vector import row_seeds
 
 
-class OwnGame(DeepCopied, CallOrder, ParallelEnv[str, Observation, SupportsIndex], ABC):
+class OwnGame(ParallelGame):
     """One game, which all agents play to its end: a subclass starts it, plays a step, and shows it.
 
     Arguments of the subclass that have defaults are the options of the environment. The limit `spec.max_cycles` ends
@@ -36,11 +34,8 @@ class OwnGame(DeepCopied, CallOrder, ParallelEnv[str, Observation, SupportsIndex
     score: float = 0.0
 
     def __init__(self, spec: EnvSpec) -> None:
-        self.spec = spec
+        super().__init__(spec)
         self.metadata = {"name": type(self).__name__.lower(), "render_modes": []}
-        self.possible_agents = [f"agent_{i}" for i in range(spec.num_agents)]
-        self.agents: list[str] = []
-        self._space, self._actions = spec.space(), spaces.Discrete(spec.num_actions)
         self._ids = {word: i for i, word in enumerate(spec.words)}
         self._steps, self._masks = 0, np.ones((spec.num_agents, spec.num_actions), np.int8)
 
@@ -67,16 +62,6 @@ class OwnGame(DeepCopied, CallOrder, ParallelEnv[str, Observation, SupportsIndex
         """Return a game with these options."""
         return copy.deepcopy(self)
 
-    def observation_space(self, agent: str) -> spaces.Dict:
-        """Return the space of an agent's observations; the same object on each call."""
-        check_choice("agent", agent, self.possible_agents)
-        return self._space
-
-    def action_space(self, agent: str) -> spaces.Discrete:
-        """Return the space of an agent's actions; the same object on each call."""
-        check_choice("agent", agent, self.possible_agents)
-        return self._actions
-
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> Shown:
         """Start a game: that of a seed or, without one, the next.
 
@@ -89,18 +74,8 @@ class OwnGame(DeepCopied, CallOrder, ParallelEnv[str, Observation, SupportsIndex
         self.start(self._rng)
         return self._show([{} for _ in self.agents])
 
-    def step(self, actions: Mapping[str, SupportsIndex]) -> Stepped:
-        """Play the action of each agent.
-
-        InvalidAction for others, and nothing has happened then; CallOrderError before `reset`, after the end, or after
-        `close`.
-        """
-        self._require_start("step")
-        if not self.agents:
-            if isinstance(actions, Mapping) and not actions:
-                return {}, {}, {}, {}, {}
-            raise CallOrderError("the episode is over: call reset()")
-        acting, chosen = self.agents, action_numbers(actions, self.agents, self.spec.num_actions)
+    def _advance(self, chosen: list[int]) -> Stepped:
+        acting = self.agents
         infos: list[dict[str, Any]] = [
             {} if mask[action] else {"illegal": True} for mask, action in zip(self._masks, chosen, strict=True)
         ]
