@@ -13,15 +13,8 @@ from magrounding.agents.document_policy import Inputs
 from magrounding.agents.matching import Matching
 from magrounding.agents.modules import among, apply_gains, distance_map, embed_cells
 from magrounding.agents.policy import PolicyOutput
-from magrounding.agents.txt2pi import (
-    ReasoningPolicy,
-    Seen,
-    Txt2Pi,
-    Txt2PiConfig,
-    Txt2PiGrounding,
-    Txt2PiReader,
-    attention_to_text,
-)
+from magrounding.agents.reasoning import ReasoningPolicy, Seen
+from magrounding.agents.txt2pi import Txt2Pi, Txt2PiConfig, Txt2PiGrounding, Txt2PiReader, attention_to_text
 from magrounding.endi.agent import Decision, EnDi, EnDiOptions, Survey
 from magrounding.endi.division import cells, distances, shown_entities
 from magrounding.schema import Sizes

@@ -36,15 +36,9 @@ from magrounding.agents.modules import (
 )
 from magrounding.agents.policy import Accepts, Batch, PolicyOutput, TextEncoding
 from magrounding.agents.pretrained_language import PretrainedStates
+from magrounding.agents.reasoning import ReasoningOptions, ReasoningPolicy, Seen
 from magrounding.agents.sir.heads import ChoiceHead, make_action_head
-from magrounding.agents.txt2pi import (
-    ReasoningOptions,
-    ReasoningPolicy,
-    Seen,
-    Txt2PiConfig,
-    Txt2PiGrounding,
-    attention_to_text,
-)
+from magrounding.agents.txt2pi import Txt2PiConfig, Txt2PiGrounding, attention_to_text
 from magrounding.errors import ConfigurationError
 from magrounding.schema import Count, OneOf, Sizes
 from magrounding.spec import CHOICES, Directions, EnvSpec, FixedActions, Text, TextChoices
