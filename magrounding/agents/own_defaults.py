@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
+_NATIVE = torch.backends.mkldnn.is_available() and torch.ops.mkldnn._is_mkldnn_bf16_supported()
 _MADE = frozenset({torch.empty, torch.zeros, torch.ones, torch.eye, torch.linspace, torch.rand, torch.randn})
 
 
@@ -29,6 +30,14 @@ def own_defaults() -> Iterator[None]:
         if torch.get_default_device().type != "cpu":
             stack.enter_context(torch.device("cpu"))
         yield
+
+
+def bfloat16(device: torch.device, wanted: bool) -> torch.autocast:
+    """Compute networks in bfloat16 within, where it is wanted and the processor has instructions for it.
+
+    Without them (AVX2 alone) a convolution takes nine times as long as in float32.
+    """
+    return torch.autocast(device.type, torch.bfloat16, enabled=wanted and (device.type != "cpu" or _NATIVE))
 
 
 class _Float32(TorchFunctionMode):

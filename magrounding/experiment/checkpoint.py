@@ -20,6 +20,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor
 
+from magrounding.agents.own_defaults import bfloat16
 from magrounding.agents.policy import evaluating
 from magrounding.agents.weights import check_finite, check_origin, fit_weights, parse_tensors, versions
 from magrounding.errors import CheckpointError, Diverged
@@ -139,7 +140,7 @@ def check_answers(player: Player, trajectory: Trajectory) -> None:
     with (
         evaluating(policy),
         torch.random.fork_rng(devices=[]),
-        torch.autocast(player.device.type, torch.bfloat16, enabled=player.bf16),
+        bfloat16(player.device, player.bf16),
     ):
         output = policy(policy.encode_batch(inputs))
     answers = output.logits.float().softmax(-1).sum() + output.value.float().square().sum()

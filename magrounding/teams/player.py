@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from magrounding.agents.own_defaults import own_defaults
+from magrounding.agents.own_defaults import bfloat16, own_defaults
 from magrounding.agents.policy import (
     MARKS,
     Batch,
@@ -225,8 +225,7 @@ def look(
     """
     first = players[0]
     mode = nullcontext() if learning else evaluating(first.policy)
-    autocast = torch.autocast(first.device.type, torch.bfloat16, enabled=first.bf16)
-    with mode, autocast, torch.set_grad_enabled(gradients):
+    with mode, bfloat16(first.device, first.bf16), torch.set_grad_enabled(gradients):
         batches = [
             player.batch(own, restarts, rows=rows, record=record)
             for player, own, record in zip(players, shown, records, strict=True)
@@ -251,7 +250,7 @@ def take(
     if output.memory is not None:
         after, before = output.memory[0], first.memory
         first.memory = after if rows is None or before is None else before.index_copy(0, first.index(rows), after)
-    with torch.autocast(first.device.type, torch.bfloat16, enabled=first.bf16):
+    with bfloat16(first.device, first.bf16):
         aux = {name: compute() for name, compute in output.aux.items() if explain or name == MARKS}
     kinds = {"": {"logits": output.logits.float(), "value": output.value.float()}, "aux": aux, "record": output.record}
     fetched = download({(kind, name): each[0].detach() for kind, own in kinds.items() for name, each in own.items()})

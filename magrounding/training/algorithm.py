@@ -65,7 +65,8 @@ class AlgorithmConfig(Options):
         unroll: T, steps between two updates.
         schedule: "stage": rate and all else that depends on steps start anew with every phase; "run": one schedule for
             the whole curriculum.
-        bf16: compute networks in bfloat16 (losses and weights stay float32).
+        bf16: compute networks in bfloat16 (losses and weights stay float32), on processors
+            with instructions for it.
         weights: of what networks learn beside actions and values (`Policy.losses`), by name, where they differ from the
             networks' own (`Policy.loss_weights`).
     """

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from magrounding.agents.own_defaults import own_defaults
+from magrounding.agents.own_defaults import bfloat16, own_defaults
 from magrounding.agents.policy import CONTRAST, Auxiliary, Batch, Policy, Reading, evaluating
 from magrounding.agents.transfer import as_floats, upload
 from magrounding.schema import Count, NonNegative, Share
@@ -108,7 +108,7 @@ class Learner(ABC, Generic[Config]):
 
     def autocast(self) -> torch.autocast:
         """Compute networks in bfloat16 within, where the options say so."""
-        return torch.autocast(self.device.type, torch.bfloat16, enabled=self.config.bf16)
+        return bfloat16(self.device, self.config.bf16)
 
     def reevaluate(self, minibatch: Minibatch) -> Reevaluation:
         """Run the network over some games of a trajectory, gradients included."""

@@ -12,6 +12,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from magrounding.agents.document_policy import Inputs
+from magrounding.agents.own_defaults import bfloat16
 from magrounding.agents.policy import STATE, Policy
 from magrounding.agents.qmix import MIXERS, PLAY_EPSILON, QNetwork, make_mixer
 from magrounding.agents.transfer import upload
@@ -328,7 +329,7 @@ class QmixLearner(QLearner[QmixConfig, EpisodeBatch]):
         rows = {name: seen[name].flatten(0, 1) for name in network.looks_at if name in seen}
         who = torch.eye(n, device=self.device).repeat(len(last), 1)
         hidden = network.initial_hidden(b * n)
-        with torch.autocast(self.device.type, torch.bfloat16, enabled=self.config.bf16):
+        with bfloat16(self.device, self.config.bf16):
             # The first b rows are the first steps of all episodes: each has a text of its own.
             text = network.encode("document", {k: seen[k][:b] for k in _DOCUMENT}) if network.reads else {}
             inputs = Inputs(rows, text, drawn.b.repeat_interleave(n))

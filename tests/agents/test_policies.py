@@ -190,7 +190,8 @@ def test_every_weight_learns(name):
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_bfloat16_is_near(name):
+def test_bfloat16_is_near(name, monkeypatch):
+    monkeypatch.setattr("magrounding.agents.own_defaults._NATIVE", True)
     policy, trajectory = played(name)
     policy.zero_grad(set_to_none=True)
     exact, rough = (PPOLearner(policy, PPOConfig(bf16=on)).reevaluate(trajectory.games()) for on in (False, True))

@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from magrounding.agents.own_defaults import bfloat16
 from magrounding.agents.policy import Policy
 from magrounding.errors import ConfigurationError
 from magrounding.extensions.lge.choice_replay import ChoiceReplay, Transitions
@@ -188,7 +189,7 @@ class DrrnLearner(QLearner[DrrnLearnerConfig, Transitions]):
 
     def loss(self, transitions: Transitions) -> tuple[Tensor, dict[str, Tensor]]:
         """Huber's error of Q(s, a) from r + γ max Q(s', ·), its mean over the batch, and the mean of Q(s, a)."""
-        with torch.autocast(self.device.type, torch.bfloat16, enabled=self.config.bf16):
+        with bfloat16(self.device, self.config.bf16):
             states = self._states(transitions)
             network = self.network
             state = sum(
