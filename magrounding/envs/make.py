@@ -99,6 +99,11 @@ class Game:
         """Their description."""
         return describe(self.config)
 
+    @property
+    def whole(self) -> Mapping[str, Any]:
+        """What makes them games in which all agents read all; nothing where they do."""
+        return getattr(self.config, "whole", {})
+
     def make(self, render_mode: str | None = None) -> ParallelEnv:
         """Make one; arguments and errors as of `make`."""
         self.spec.require_memory(1)

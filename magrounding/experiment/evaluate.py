@@ -37,7 +37,9 @@ from magrounding.teams.team import Team
 from magrounding.threads import active_plan
 from magrounding.vector import VectorEnv
 
-PLAYERS = RANDOM, OVERLAP, ORACLE
+SILENT, ALL = "silent", "all"
+"""Where the manual is split: the oracle that guesses, the floor; and the oracle of games in which all read all."""
+PLAYERS = RANDOM, OVERLAP, SILENT, ORACLE, ALL
 """Players beside the trained teams."""
 
 Line = dict[str, Any]
@@ -197,13 +199,16 @@ def play_baselines(
     display = display or Display(quiet=True)
     fewer, found = env_entry(game.id).evaluation.baseline_games(games), {}
 
-    def played(what: str, team: Callable[[VectorEnv], Actor], games: int) -> Line:
+    def played(what: str, team: Callable[[VectorEnv], Actor], games: int, **options: Any) -> Line:
         how = {"diagnose": diagnose, "workers": workers}
         with display.games(what, games) as advance:
-            return evaluate(team, game, {}, games, REPORT_SEED, on_progress=advance, **how).summary()
+            return evaluate(team, game, options, games, REPORT_SEED, on_progress=advance, **how).summary()
 
     for player in compared(game.id, game.spec):
         found[player] = played(f"{player}: {name}", _TEAMS[player], fewer if player == RANDOM else games)
+    if game.whole:
+        found[SILENT] = played(f"{SILENT}: {name}", partial(make_expert, oracle=SILENT), games)
+        found[ALL] = played(f"{ALL}: {name}", make_expert, games, **game.whole)
     for lineup in lineups:
         here = replace(lineup, name=f"{lineup.name}, {name}")  # by which its calls are found
         summary = played(here.name, partial(here.build_actor, seed=REPORT_SEED), games)

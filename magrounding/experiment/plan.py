@@ -14,7 +14,7 @@ from magrounding.errors import ConfigurationError, check_choice
 from magrounding.experiment.phase import Phase
 from magrounding.registry import EnvEntry, agent_entry, algorithm_entry
 from magrounding.spec import SCORE
-from magrounding.teams.evaluate import OTHER_GAME, REASSIGNED
+from magrounding.teams.evaluate import LINES, OTHER_GAME, REASSIGNED
 from magrounding.training.algorithm import IMITATE, Teaching
 
 if TYPE_CHECKING:
@@ -134,7 +134,8 @@ def make_plan(config: RunConfig) -> Plan:
     most = config.evaluation.report_games
     reassigned = (REASSIGNED,) if "manual" in entry.options else ()
     other = (OTHER_GAME,) if plan.rules_text and min(most, plan.max_envs or most) > 1 else ()
-    wrong = (*reassigned, *other)
+    first = Game.of(entry.id, {**config.env_options, **entry.with_stage(config.stages[0])})
+    wrong = (*reassigned, *other, *(LINES if first.whole else ()))
     segments: list[Segment] = []
     for name in config.stages:
         games = Game.of(entry.id, {**config.env_options, **entry.with_stage(name)})

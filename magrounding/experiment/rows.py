@@ -25,7 +25,15 @@ from magrounding.teams.match import Results
 
 ENDING = ".rows.json"
 """Ends the name of a file of rows, which is its report's otherwise."""
-_BESIDE = ("length", "fact_accuracy", "subgoal_conflicts", "mask_coverage", "mask_conflicts")
+_BESIDE = (
+    "length",
+    "fact_accuracy",
+    "lines_told",
+    "needed_told",
+    "subgoal_conflicts",
+    "mask_coverage",
+    "mask_conflicts",
+)
 """Metrics of a run that have rows beside the stage's measure; all others are in `metrics.jsonl`."""
 
 Row = Mapping[str, Any]

@@ -33,7 +33,15 @@ NUMBERS = ("seeds", "mean", "std", "iqm", "low", "high", "games")
 """Columns of statistics in full, entries of `Statistics.to_dict`."""
 
 _KINDS = {"train": TRAINING, "phase": END}
-_PERCENT = (*SHARES_OF_GAMES, "fact_accuracy", "subgoal_conflicts", "mask_", "modelling_accuracy", "illegal_share")
+_PERCENT = (
+    *SHARES_OF_GAMES,
+    "fact_accuracy",
+    "needed_told",
+    "subgoal_conflicts",
+    "mask_",
+    "modelling_accuracy",
+    "illegal_share",
+)
 
 
 class Row(NamedTuple):
@@ -192,6 +200,13 @@ def interval(of: Statistics | None) -> str | None:
     value = f"IQM {show(of.iqm)} " if of.seeds >= LEAST_SEEDS else ""
     games = f" of {f'{of.seeds} × ' * (of.seeds > 1)}{of.games:,} game{'s' * (of.games != 1)}" if of.games else ""
     return f"{value}[{show(of.low)}, {show(of.high)}]{games}"
+
+
+def gap_closed(own: Statistics | None, silent: Statistics | None, whole: Statistics | None) -> str | None:
+    """The cell of how much a team gains by telling, of what those gain who read all; None where nobody gains."""
+    if own and silent and whole and whole.mean > silent.mean:
+        return percent((own.mean - silent.mean) / (whole.mean - silent.mean))
+    return None
 
 
 def text_of(cell: Cell) -> str:

@@ -21,7 +21,7 @@ from magrounding.experiment.results import published_tables
 from magrounding.experiment.tables import Row, Summary, data_frame, tidy
 from magrounding.progress import Display
 from magrounding.run_folder import RunFolder
-from magrounding.teams.evaluate import GREEDY, PLAYS, REPORT_SEED, TRUE_MANUAL, evaluate
+from magrounding.teams.evaluate import GREEDY, LINES, PLAYS, REPORT_SEED, TRUE_MANUAL, evaluate
 from magrounding.teams.lineup import Lineup
 from magrounding.teams.loading import load_team
 from magrounding.teams.team import Team
@@ -80,16 +80,16 @@ class EvaluatedRun:
             raise ConfigurationError(f"{self.name} was trained to read and see other things than {games}")
         return replace(self, teams=teams)
 
-    def play(self, team: Team, evaluation_set: str, play: str, episodes: int) -> Line | None:
+    def play(self, team: Team, evaluation_set: str, play: str, episodes: int, manual: str = TRUE_MANUAL) -> Line | None:
         """The summary of a team, this run's or a mixed one, in the games of a set or its alias; None if `unplayed`."""
         plan = self.plan.entry.evaluation
-        key = plan.played_as(evaluation_set, depends_on_names=team.depends_on_names), team, play, episodes
+        key = plan.played_as(evaluation_set, depends_on_names=team.depends_on_names), team, play, episodes, manual
         if key not in self._played and evaluation_set not in self.unplayed:
             games = self.game(evaluation_set)
-            with self.display.games(f"{self.name}: {evaluation_set}, {play}", episodes) as advance:
-                how = {"greedy": play == GREEDY, "diagnose": True, "workers": self.settings.workers}
+            with self.display.games(f"{self.name}: {evaluation_set}, {play}, {manual}", episodes) as advance:
+                how = {"greedy": play == GREEDY, "manual": manual, "workers": self.settings.workers}
                 try:
-                    result = evaluate(team, games, {}, episodes, REPORT_SEED, on_progress=advance, **how)
+                    result = evaluate(team, games, {}, episodes, REPORT_SEED, diagnose=True, on_progress=advance, **how)
                     self._played[key] = result.summary()
                 except Unplayable as error:
                     self.unplayed[evaluation_set] = why(error)
@@ -203,6 +203,8 @@ def zero_shot(
 ) -> ZeroShot:
     """Let all teams play evaluation sets, beside a random team, the oracle and line-ups in the very same games.
 
+    Where the manual is split they also play with other LINES ("RUN, muted"), beside a silent oracle and one of games in
+    which all read all.
     Of each set (by default all) so many episodes are played, the first of them those of the runs' own reports.
 
     Raises:
@@ -214,12 +216,19 @@ def zero_shot(
     for name in chosen:
         check_choice(f"evaluation set of {first.settings.env}", name, sets_known)
     results = [
-        {"run": run.name, "set": name, "play": play, "seed": str(seed), **line}
+        {
+            "run": run.name + f", {manual}" * (manual != TRUE_MANUAL),
+            "set": name,
+            "play": play,
+            "seed": str(seed),
+            **line,
+        }
         for name in chosen
         for play in plays
         for run in evaluated
+        for manual in (TRUE_MANUAL, *(LINES if run.game(name).whole else ()))
         for seed, team in run.teams.items()
-        if (line := run.play(team, name, play, episodes))
+        if (line := run.play(team, name, play, episodes, manual))
     ]
     if not results:
         raise ConfigurationError(first.unplayed[chosen[0]]["reason"])

@@ -27,7 +27,7 @@ class Diagnosis:
     """Sums and counts over all steps of the evaluated games.
 
     Without the capability PLACES there are no subgoal conflicts. A `Team` also counts what its networks report of their
-    choices (`Policy.diagnostics`).
+    choices (`Policy.diagnostics`). Where agents tell lines of a split manual, these are counted (`lines` of the world).
     """
 
     def __init__(self, vec: VectorEnv, team: Any) -> None:
@@ -35,18 +35,25 @@ class Diagnosis:
         self._diagnose = getattr(team, "diagnose", None)
         self._sums, self._counts = defaultdict[str, float](float), defaultdict[str, int](int)
         self._pursuit: tuple[np.ndarray, np.ndarray] | None = None
+        self._lines_of = getattr(getattr(vec, "world", None), "lines", None)
+        self._lines = None
 
     def chosen(self, rows: np.ndarray, obs: Observation, alive: np.ndarray, actions: np.ndarray, memory: Any) -> None:
         """Add the actions [B, n] of a step before it is played, of the agents `alive` [B, n] bool in `rows` [R]."""
         if self._diagnose is not None:
             for name, shares in self._diagnose(memory, actions, alive, rows).items():
                 self._add(name, shares)
+        self._lines = self._lines_of and self._lines_of()
         places = self._places.entity_places() if self._places is not None and "position" in obs else None
         if places is not None and actions.shape[1] > 1:
             self._pursuit = obs["position"].copy(), places
 
     def played(self, rows: np.ndarray, obs: Observation, info: Info) -> None:
         """Add the observation and info after that step."""
+        if self._lines is not None:
+            told, needed = (each[rows[info.done[rows]]] for each in self._lines)
+            self._add("lines_told", told.sum(1))
+            self._add("needed_told", told[needed])
         if self._pursuit is None:
             return
         (before, places), after = self._pursuit, obs["position"].copy()
@@ -57,7 +64,8 @@ class Diagnosis:
         """Means over steps, without the metrics that never occurred.
 
         `subgoal_conflicts` is the share of the pairs of agents that pursue the same entity (see `pursued`), of those
-        that both pursue one in a step. The other metrics are those that the networks report.
+        that both pursue one in a step; `lines_told` are the lines told before the last step of a game, `needed_told` is
+        the share that is told of those that a game needs. The other metrics are those that the networks report.
         """
         return {name: total / self._counts[name] for name, total in self._sums.items() if self._counts[name]}
 

@@ -32,8 +32,13 @@ Worlds with a list of scenes, routes or variations draw from it with replacement
 
 GREEDY, SAMPLED = PLAYS = ("greedy", "sampled")
 """Ways of playing, as metrics and reports call them: the most likely action, or one drawn from the policy."""
-TRUE_MANUAL, REASSIGNED, OTHER_GAME = MANUALS = ("true", "reassigned", "of another game")
-"""Manuals that agents read: the true one, one of the same words with other assignments, or another game's."""
+TRUE_MANUAL, REASSIGNED, OTHER_GAME = "true", "reassigned", "of another game"
+LINES = OTHER_LINES, MUTED = "another game's lines", "muted"
+MANUALS = TRUE_MANUAL, REASSIGNED, OTHER_GAME, *LINES
+"""Manuals that agents read: the true one, one of the same words with other assignments, or another game's. Where agents
+tell what they read, LINES are what others hear: statements of another game, or none."""
+_CHANGED = {REASSIGNED: {"manual": "reassigned"}, OTHER_LINES: {"heard": "another"}, MUTED: {"heard": "none"}}
+"""Options of games with such a manual."""
 
 FAULTS = "faults"
 """Entry of summaries, if not 0: number of games that a fault of their simulator ended."""
@@ -133,7 +138,7 @@ def evaluate(
     games = env.but(**options) if isinstance(env, Game) else Game.of(env, options)
     plan = env_entry(games.id).evaluation
     rows = min(num_envs or plan.max_envs or episodes, episodes)
-    games = games.but(manual=REASSIGNED) if manual == REASSIGNED else games
+    games = games.but(**_CHANGED.get(manual, {}))
     with closing(games.make_vec(rows, num_threads=num_threads, workers=workers)) as vec:
         actor = team(vec) if callable(team) else team
         actor = getattr(actor, "for_games", lambda games: actor)(vec)

@@ -210,7 +210,7 @@ def test_no_oracle_goes_by_what_its_agent_cannot_know(stage):
 
 def test_needed_rows_are_about_targets():
     vec, _ = started(stage="s4", reading="half")
-    needed, facts = vec.world.needed(), vec.world.fact_table()
+    (_, needed), facts = vec.world.lines(), vec.world.fact_table()
     counts = needed.sum(1)
     assert set(counts.tolist()) <= {2, 3}
     assert 0.6 < (counts == 3).mean() < 0.74

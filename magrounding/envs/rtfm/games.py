@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from msgspec import Meta
 
@@ -160,6 +160,11 @@ class RtfmGame(WorldOptions):
     def is_split(self) -> bool:
         """Whether each agent reads a manual of its own."""
         return self.reading != "all"
+
+    @property
+    def whole(self) -> dict[str, Any]:
+        """Options of the same games where all agents on the map read all; none where they do."""
+        return {"reading": "all", "agents": self.bodies} if self.is_split else {}
 
     @property
     def bodies(self) -> int:

@@ -128,12 +128,16 @@ class RTFMWorld(CompiledWorld[RtfmGame]):
         agents = np.where(bodies[:, None], self._games.entities[:, : self.num_agents], 0)
         return {"kills": agents[..., arrays.KILLS], "held": np.where(bodies, agents[..., arrays.HELD], -1)}
 
-    def needed(self) -> np.ndarray:
-        """Return which rows of a split manual a game needs [B, S] bool, the same from its beginning to its end.
+    def lines(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """Return which rows of a split manual were told, and which a game needs, each [B, S] bool; None of a whole one.
 
-        Those about the elements of targets and, where the names on the map do not tell, about the goal's team.
+        Needed, from beginning to end, are those about the elements of targets and, where the names on the map do not
+        tell, about the goal's team.
         """
-        return Informed(self, np.arange(self.num_envs)).needed()
+        if not self.game.is_split:
+            return None
+        owners = self._games.scalars[:, telling.OWNER : telling.STATEMENT]
+        return owners >= self.num_agents, Informed(self, np.arange(self.num_envs)).needed()
 
     def scene(self, row: int) -> Scene:
         entities, scalars, words = self._games.entities[row], self._games.scalars[row], self.spec.words

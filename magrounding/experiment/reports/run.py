@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from magrounding.experiment.config import parse_config
-from magrounding.experiment.evaluate import PLAYERS, play_missing
+from magrounding.experiment.evaluate import ALL, PLAYERS, SILENT, play_missing
 from magrounding.experiment.phase import Gate, Promotion
 from magrounding.experiment.plan import Plan, Segment
 from magrounding.experiment.plots import plot_curves
 from magrounding.experiment.results import TEXT, RunResults, read_results
 from magrounding.experiment.rows import learns, run_rows, write_rows
-from magrounding.experiment.tables import HOW_TO_READ, Cell, Table, code, interval, page, percent, text_of
+from magrounding.experiment.tables import HOW_TO_READ, Cell, Table, code, gap_closed, interval, page, percent, text_of
 from magrounding.progress import Display, duration
 from magrounding.run_folder import CURVES_FILE, RunFolder
 from magrounding.statistics import Statistics
@@ -82,6 +82,9 @@ def results_table(run: RunResults) -> Table:
             "steps a game": lambda at: team(at, "length"),
             **_others(run),
             "share of the oracle": share,
+            "gap closed": lambda at: gap_closed(
+                team(at), *(run.baseline(at[0], at[2], player) for player in (SILENT, ALL))
+            ),
             "papers": papers,
             "facts read": lambda at: team(at, "fact_accuracy"),
         },

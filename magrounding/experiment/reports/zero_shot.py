@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from magrounding.experiment.evaluate import ALL, SILENT
 from magrounding.experiment.plots import PLACE_WIDTH, Scale, beside, draw_estimate, make_figure, plain, save, scale_of
 from magrounding.experiment.reports.run import listed, lost_games
 from magrounding.experiment.results import TEXT
-from magrounding.experiment.tables import HOW_TO_READ, Cell, Table, code, interval, page, shown
+from magrounding.experiment.tables import HOW_TO_READ, Cell, Table, code, gap_closed, interval, page, shown
 from magrounding.experiment.zero_shot import PLACE, EvaluatedRun, Result, ZeroShot
 from magrounding.teams.lineup import ORACLE, RANDOM
 
@@ -20,6 +21,8 @@ METRICS = {
     "length": "steps",
     "steps_to_win": "steps to win",
     "fact_accuracy": "facts read",
+    "lines_told": "lines told",
+    "needed_told": "needed lines told",
     "subgoal_conflicts": "subgoal conflicts",
     "mask_coverage": "mask coverage",
     "mask_conflicts": "mask conflicts",
@@ -77,6 +80,9 @@ def set_table(found: ZeroShot, name: str) -> Table:
     columns = {
         found.measure.replace("_", " "): _cell(found, name, found.measure),
         "95 % interval": lambda key: interval(found.over_seeds(*key, name, found.measure)),
+        "gap closed": lambda key: gap_closed(
+            *(found.over_seeds(*each, name, found.measure) for each in (key, (SILENT, ""), (ALL, "")))
+        ),
         **{head: _cell(found, name, metric) for metric, head in METRICS.items() if metric != found.measure},
     }
     return _table(found, [name], columns)
@@ -204,7 +210,7 @@ def _draw_references(found: ZeroShot, scale: Scale, panel: Axes) -> None:
     """Draw other players as lines across each set, the papers' main result as a star."""
     for x, name in enumerate(found.sets):
         ends = x - PLACE_WIDTH / 2, x + PLACE_WIDTH / 2
-        for who, style in ((ORACLE, "--"), (RANDOM, ":")):
+        for who, style in ((ORACLE, "--"), (RANDOM, ":"), (SILENT, "-.")):
             if who in found.baselines[name]:
                 mean = scale.factor * found.baselines[name][who][scale.quantity]
                 panel.hlines(mean, *ends, color="0.35", linestyle=style, linewidth=1.3, label=who)
