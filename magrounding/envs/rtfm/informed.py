@@ -30,7 +30,7 @@ from magrounding.seeding import ORDER
 if TYPE_CHECKING:
     from magrounding.envs.rtfm.world import RTFMWorld
 
-_TELLING_COST = 0.05
+TELLING_COST = 0.05
 """An agent tells only where to stand still costs at most this share of its chances."""
 _SPARING_COST = 0.1
 """It goes around an item that others may need where that costs less than this share."""
@@ -116,7 +116,7 @@ class Informed:
         rest = legal & (self._about(self._monsters)[:, None] & fought[..., None]).any(2)
         told = np.where(first.any(2, keepdims=True), first, rest)
         costs[..., FIRST_TELL:] = costs[..., [STAY]]
-        speaks = told.any(2) & (costs[..., STAY] <= _TELLING_COST)
+        speaks = told.any(2) & (costs[..., STAY] <= TELLING_COST)
         costs[speaks], labels[speaks] = 0, False
         labels[..., FIRST_TELL:] = told & speaks[..., None]
 
