@@ -7,7 +7,7 @@ agents. Written after each of them: `floors.md`, and `floors.rows.json` for page
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
@@ -33,6 +33,9 @@ from magrounding.teams.evaluate import evaluate
 from magrounding.teams.lineup import ORACLE
 from magrounding.vector import VectorEnv
 
+SETS, READINGS, AGENTS, TELLS = ("eval", "eval_10x10"), ("kind", "half", "librarian"), (2, 3), (1, 2)
+"""Evaluation sets; who reads what; agents, a librarian among them; lines that each tells, of those who tell any."""
+
 
 @dataclass(frozen=True)
 class Arguments:
@@ -41,17 +44,9 @@ class Arguments:
     out: Path
     """Folder of floors.md and floors.rows.json."""
     stages: str = "s2g,s4,s5"
-    """Stages of ma_rtfm, separated by commas, like all that follow."""
-    sets: str = "eval,eval_10x10"
-    """Evaluation sets."""
-    readings: str = "kind,half,librarian"
-    """Who reads what."""
-    agents: str = "2,3"
-    """Numbers of agents, a librarian among them."""
-    tells: str = "1,2"
-    """Lines that an agent may tell, of those who tell any."""
+    """Stages of ma_rtfm, separated by commas."""
     games: Count = 1000
-    """Games of each team."""
+    """Games of each team in each place."""
 
 
 class Chatter(SilentOracle):
@@ -69,44 +64,37 @@ class Chatter(SilentOracle):
 def run(arguments: Arguments, line: CommandLine) -> None:
     """Play and write, a stage, set, reading and number of agents at a time."""
     rows: list[dict[str, Any]] = []
-    several = (arguments.stages, arguments.sets, arguments.readings, arguments.agents)
-    for stage, name, reading, agents in product(*map(items, several)):
+    lines: list[list[str]] = []
+    for stage, name, reading, agents in product(items(arguments.stages), SETS, READINGS, AGENTS):
+        place = {"stage": stage, "set": name, "row": f"{reading}, {agents} agents"}
         changed = env_entry("ma_rtfm").evaluation.sets[name]
-        game = Game.of("ma_rtfm", {"stage": stage, "reading": reading, "agents": int(agents), **changed})
-        for player, (team, options) in players(game, items(arguments.tells)).items():
-            won = evaluate(team, game, options, arguments.games).won
-            place = {"stage": stage, "set": name, "row": f"{reading}, {agents} agents", "player": player}
-            share = mean_interval(won)
-            rows.append({**place, "metric": "win_rate", "games": arguments.games, **share._asdict()})
-        write_rows(arguments.out / "floors.md", rows, env="ma_rtfm", command=str(line))
-        write_atomic(arguments.out / "floors.md", report(rows, str(line)))
+        game = Game.of("ma_rtfm", {"stage": stage, "reading": reading, "agents": agents, **changed})
+        won = {who: evaluate(*team, arguments.games).won for who, team in teams(game).items()}
+        shares = {who: mean_interval(outcomes) for who, outcomes in won.items()}
+        rows += [{**place, "player": who, "metric": "win_rate", **share._asdict()} for who, share in shares.items()]
+        lines.append([*place.values(), *(percent(share.value) for share in shares.values())])
+        about = {"env": "ma_rtfm", "games": arguments.games, "command": str(line)}
+        write_rows(arguments.out / "floors.md", rows, **about)
+        text = page(
+            "# Floors and ceilings of split manuals",
+            f"Games won of {arguments.games:,}; no team is trained. **silent**: an oracle that guesses and tells "
+            "nothing. **any k**: the same, but each agent tells k of its lines, drawn at random, where standing still "
+            "costs little. **oracle**: one that tells what is useful, and waits. **all**: the oracle of the same games "
+            "in which all read all.",
+            table(["stage", "set", "reading", *won], lines),
+            f"Command: {code(str(line))}",
+        )
+        write_atomic(arguments.out / "floors.md", text)
 
 
-def players(game: Game, tells: Sequence[str]) -> dict[str, tuple[Callable[[VectorEnv], Any], Mapping[str, Any]]]:
-    """The teams, and what is different in their games."""
+def teams(game: Game) -> dict[str, tuple[Callable[[VectorEnv], Any], Game, Mapping[str, Any]]]:
+    """Teams, their games, and what is different in these."""
     return {
-        SILENT: (partial(make_expert, oracle=SILENT), {}),
-        **{f"any {count}": (Chatter, {"tells": int(count)}) for count in tells},
-        ORACLE: (make_expert, {}),
-        ALL: (make_expert, game.whole),
+        SILENT: (partial(make_expert, oracle=SILENT), game, {}),
+        **{f"any {count}": (Chatter, game, {"tells": count}) for count in TELLS},
+        ORACLE: (make_expert, game, {}),
+        ALL: (make_expert, game, game.whole),
     }
-
-
-def report(rows: Sequence[Mapping[str, Any]], command: str) -> str:
-    """A table with a line for each place, a column for each team."""
-    lines: dict[tuple[str, ...], list[str]] = {}
-    for row in rows:
-        place = row["stage"], row["set"], row["row"]
-        lines.setdefault(place, [*place]).append(percent(row["value"]))
-    return page(
-        "# Floors and ceilings of split manuals",
-        f"Games won of {rows[0]['games']:,}; no team is trained. **silent**: an oracle that guesses and tells nothing. "
-        "**any k**: the same, but each agent tells k of its lines, drawn at random, where standing still costs little. "
-        "**oracle**: one that tells what is useful, and waits. **all**: the oracle of the same games in which all read "
-        "all.",
-        table(["stage", "set", "reading", *dict.fromkeys(row["player"] for row in rows)], lines.values()),
-        f"Command: {code(command)}",
-    )
 
 
 main = program("python -m benchmarks.floors", __name__)
