@@ -13,11 +13,11 @@ from magrounding.envs.world import BatchedWorld, StepBuffers
 from magrounding.errors import ConfigurationError, check_choice
 from magrounding.jit import FixedTypes, inner_njit
 from magrounding.options import WorldOptions
-from magrounding.seeding import NUM_STREAMS, hash64
+from magrounding.seeding import NUM_STREAMS, below, hash64
 from magrounding.spec import EnvSpec
 from magrounding.threads import RowThreads
 
-SEED, EPISODE, STEP = range(3)
+SEED, EPISODE, STEP, DRAWS = range(4)
 """The first columns of any world's `games.scalars` [B, …] int64."""
 RUNNING, WON, LOST, TIMED_OUT = range(4)
 """Outcomes of a game, in a column that each world has of its own."""
@@ -203,6 +203,30 @@ def shuffled_place(key, k, count):
         if theirs < mine or (theirs == mine and other < k):
             rank += 1
     return rank
+
+
+@inner_njit
+def draw_turns(position, first, last, column, key, scalars, entities):
+    """Slots first … last-1 come in a random order, which a column of entities has from row `position` on."""
+    for k in range(last - first):
+        entities[position + k, column] = first + k
+    for k in range(last - first - 1, 0, -1):
+        scalars[DRAWS] += 1
+        i, j = position + k, position + below(key, scalars[DRAWS], k + 1)
+        entities[i, column], entities[j, column] = entities[j, column], entities[i, column]
+
+
+@inner_njit
+def show_teammates(slot, views):
+    """Show each agent where the others are, and what they hold."""
+    n, others = views.teammates.shape[1:3]
+    for a in range(n):
+        for k in range(others):
+            other = k if k < a else k + 1
+            for i in range(2):
+                views.teammates[slot, a, k, i] = views.position[slot, other, i]
+            for i in range(views.inventory.shape[2]):
+                views.teammates[slot, a, k, 2 + i] = views.inventory[slot, other, i]
 
 
 @inner_njit

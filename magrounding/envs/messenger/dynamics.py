@@ -3,7 +3,7 @@
 import numpy as np
 from numba import njit
 
-from magrounding.envs.compiled import LOST, RUNNING, TIMED_OUT, WON
+from magrounding.envs.compiled import LOST, RUNNING, TIMED_OUT, WON, draw_turns
 from magrounding.envs.messenger.arrays import (
     CELL,
     CHASING,
@@ -41,7 +41,7 @@ def play_games(first, last, actions, rules, games, out):
         scalars, entities, key = games.scalars[b], games.entities[b], games.keys[b, DYNAMICS]
         scalars[STEP] += 1
         if rules.wanders:
-            draw_turns(n, entities.shape[0], key, scalars, entities)
+            draw_turns(n, n, entities.shape[0], TURN, key, scalars, entities)
             for turn in range(n, entities.shape[0]):
                 _wander(entities[turn, TURN], n, key, scalars, entities)
         else:
@@ -65,17 +65,6 @@ def can_move(entities, a, move):
     """Tell whether an agent's move does something: not off the board, and only staying once its part is done."""
     y, x = entities[a, Y] + CELL * Y_STEP[move], entities[a, X] + CELL * X_STEP[move]
     return move == 0 or (not entities[a, DONE] and y >= 0 and y <= EDGE and x >= 0 and x <= EDGE)
-
-
-@inner_njit
-def draw_turns(first, last, key, scalars, entities):
-    """Slots first … last-1 come in a random order, from turn `first` on."""
-    for k in range(first, last):
-        entities[k, TURN] = k
-    for i in range(last - 1, first, -1):
-        scalars[DRAWS] += 1
-        j = first + below(key, scalars[DRAWS], i - first + 1)
-        entities[i, TURN], entities[j, TURN] = entities[j, TURN], entities[i, TURN]
 
 
 @inner_njit
@@ -161,7 +150,7 @@ def _touch(b, rules, key, scalars, entities, rewards):
             if not entities[a, DONE] and entities[e, ROLE] == ENEMY:
                 hostile += _meet(entities, a, e)
     if n > 1:
-        draw_turns(0, n, key, scalars, entities)
+        draw_turns(0, 0, n, TURN, key, scalars, entities)
     for turn in range(n):
         a = entities[turn, TURN] if n > 1 else 0
         if entities[a, DONE]:

@@ -139,10 +139,9 @@ def _lay_out(chosen, sentences, manual):
     """Write these sentences (−1: none) into a row each, or, where the manual has but one, one behind the other."""
     if manual.shape[0] > 1:
         for k in range(chosen.shape[0]):
+            manual[k] = 0
             if chosen[k] >= 0:
                 copy_row(sentences[chosen[k]], manual[k])
-            else:
-                copy_row(sentences[0, :0], manual[k])
         return
     end = 0
     for k in range(chosen.shape[0]):
@@ -152,5 +151,4 @@ def _lay_out(chosen, sentences, manual):
                 break
             manual[0, end] = word
             end += 1
-    for i in range(end, manual.shape[1]):
-        manual[0, i] = 0
+    manual[0, end:] = 0

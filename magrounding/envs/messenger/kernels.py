@@ -1,6 +1,6 @@
 """Kernels that Python calls, compiled once a machine: see `CompiledWorld`."""
 
-from magrounding.envs.compiled import copy_document
+from magrounding.envs.compiled import copy_document, show_teammates
 from magrounding.envs.messenger.arrays import (
     ALLY_ID,
     ALLY_WITH_MESSAGE_ID,
@@ -36,8 +36,7 @@ def show_games(first, last, every, done, slots, rules, games, views):
         for a in range(n):
             row, column, holds = entities[a, Y] // CELL, entities[a, X] // CELL, entities[a, HOLDS]
             cells = views.grid[slot, a]
-            for i in range(cells.shape[0]):
-                cells[i] = 0
+            cells[:] = 0
             cells[(row * SIZE + column) * rules.occupants] = ME_WITH_MESSAGE_ID if holds else ME_ID
             _put_others(cells, a, draw, rules, entities)
             views.position[slot, a, 0] = row
@@ -45,12 +44,7 @@ def show_games(first, last, every, done, slots, rules, games, views):
             for move in range(views.action_mask.shape[2]):
                 views.action_mask[slot, a, move] = can_move(entities, a, move)
             views.inventory[slot, a, 0] = ME_WITH_MESSAGE_ID if holds else 0
-        for a in range(n):
-            for k in range(n - 1):
-                other = k if k < a else k + 1
-                views.teammates[slot, a, k, 0] = views.position[slot, other, 0]
-                views.teammates[slot, a, k, 1] = views.position[slot, other, 1]
-                views.teammates[slot, a, k, 2] = views.inventory[slot, other, 0]
+        show_teammates(slot, views)
 
 
 @inner_njit

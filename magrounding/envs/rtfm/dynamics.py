@@ -3,7 +3,7 @@
 import numpy as np
 from numba import njit
 
-from magrounding.envs.compiled import LOST, RUNNING, TIMED_OUT, WON
+from magrounding.envs.compiled import LOST, RUNNING, TIMED_OUT, WON, draw_turns
 from magrounding.envs.rtfm.arrays import (
     COLUMN,
     COLUMN_STEP,
@@ -61,20 +61,16 @@ def play_games(first, last, actions, rules, games, out):
 def move_all(rules, key, scalars, entities):
     """Let monsters choose, then move all in turn, agents as their `MOVE` says; draws are those of `key`."""
     n, movers = rules.agents, rules.agents + rules.monsters
-    turns = n
-    if rules.moving:
-        for m in range(n, movers):
-            if entities[m, PRESENT]:
-                entities[m, MOVE] = _choose_move(m, n, rules.size, rules.chase_squared, key, scalars, entities)
-        if rules.letters:
-            _draw_turns(0, n, movers, key, scalars, entities)
-            _draw_turns(movers - n, 0, n, key, scalars, entities)
-        else:
-            _draw_turns(0, 0, n, key, scalars, entities)
-            _draw_turns(n, n, movers, key, scalars, entities)
-        turns = movers
+    turns = movers if rules.moving else n
+    for m in range(n, turns):
+        if entities[m, PRESENT]:
+            entities[m, MOVE] = _choose_move(m, n, rules.size, rules.chase_squared, key, scalars, entities)
+    if rules.letters:
+        draw_turns(0, n, turns, TURN, key, scalars, entities)
+        draw_turns(turns - n, 0, n, TURN, key, scalars, entities)
     else:
-        _draw_turns(0, 0, n, key, scalars, entities)
+        draw_turns(0, 0, n, TURN, key, scalars, entities)
+        draw_turns(n, n, turns, TURN, key, scalars, entities)
     for turn in range(turns):
         mover = entities[turn, TURN]
         if entities[mover, PRESENT] and entities[mover, MOVE] != STAY:
@@ -124,18 +120,6 @@ def _choose_move(m, n, size, chase_squared, key, scalars, entities):
                 return move
             pick -= 1
     return STAY
-
-
-@inner_njit
-def _draw_turns(position, first, last, key, scalars, entities):
-    """Slots first … last-1 move in a random order, from turn `position` on."""
-    for k in range(last - first):
-        entities[position + k, TURN] = first + k
-    for k in range(last - first - 1, 0, -1):
-        scalars[DRAWS] += 1
-        j = position + below(key, scalars[DRAWS], k + 1)
-        i = position + k
-        entities[i, TURN], entities[j, TURN] = entities[j, TURN], entities[i, TURN]
 
 
 @inner_njit
@@ -193,16 +177,21 @@ def _fight(a, m, scalars, entities):
         entities[a, DIED] = 1
 
 
-@inner_njit
-def judge(b, n, max_cycles, individual_death, scalars, entities, out):
-    """Outcome, rewards and flags at the end of a step."""
+@njit(inline="always")
+def is_lost(n, individual_death, entities):
+    """Tell whether a step has lost the game: by a meeting with the distractor, or deaths."""
     living, died, engaged = 0, False, False
     for a in range(n):
         living += entities[a, PRESENT]
         died |= entities[a, DIED] == 1
         engaged |= entities[a, ENGAGED] == 1
-    step = scalars[STEP]
-    lost = engaged or living == 0 or (died and not individual_death)
+    return engaged or living == 0 or (died and not individual_death)
+
+
+@inner_njit
+def judge(b, n, max_cycles, individual_death, scalars, entities, out):
+    """Outcome, rewards and flags at the end of a step."""
+    step, lost = scalars[STEP], is_lost(n, individual_death, entities)
     won = scalars[TARGETS_LEFT] == 0 and not lost
     timed_out = not won and not lost and step >= max_cycles
     scalars[OUTCOME] = WON if won else LOST if lost else TIMED_OUT if timed_out else RUNNING

@@ -158,8 +158,7 @@ def write_text(b, rules, tables, games, manual, goal):
         for k in range(statements):
             line = manual[b, shuffled_place(key, k, statements) if rules.shuffle_manual else k]
             if scalars[arrays.OMITTED] >> k & 1:
-                for i in range(line.shape[0]):
-                    line[i] = 0
+                line[:] = 0
             elif k < of_element.shape[1]:
                 stated = further(k, shifts[0], of_element.shape[1])
                 members = tables.element_lists[scalars[arrays.ELEMENT_DIVISION], stated]

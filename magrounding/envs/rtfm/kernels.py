@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from magrounding.envs.compiled import copy_document, copy_row, document_key
+from magrounding.envs.compiled import copy_document, copy_row, document_key, show_teammates
 from magrounding.envs.rtfm.arrays import COLUMN, EPISODE, HELD, PRESENT, ROW, STEP, WORD_1, WORD_2
 from magrounding.envs.rtfm.dynamics import play_games
 from magrounding.envs.rtfm.generate import first_draw, salt_of, shifts_of, start_games, write_text
@@ -41,13 +41,7 @@ def show_games(first, last, every, done, slots, rules, background, entities, vie
             held = actors[a, HELD] if alive else -1
             views.inventory[slot, a, 0] = actors[held, WORD_1] if held >= 0 else 0
             views.inventory[slot, a, 1] = actors[held, WORD_2] if held >= 0 else 0
-        for a in range(n):
-            for k in range(n - 1):
-                other = k if k < a else k + 1
-                views.teammates[slot, a, k, 0] = views.position[slot, other, 0]
-                views.teammates[slot, a, k, 1] = views.position[slot, other, 1]
-                views.teammates[slot, a, k, 2] = views.inventory[slot, other, 0]
-                views.teammates[slot, a, k, 3] = views.inventory[slot, other, 1]
+        show_teammates(slot, views)
 
 
 @inner_njit
@@ -92,8 +86,7 @@ def write_states(rules, tables, games, states):
     cells = tables.background.shape[0]
     for b in range(states.shape[0]):
         entities = games.entities[b]
-        for cell in range(cells):  # the error message of an assignment of slices takes seconds to compile
-            states[b, cell] = tables.background[cell]
+        copy_row(tables.background, states[b])
         put_others(states[b], -1, rules.agents, rules.size, 2 * rules.occupants, entities)
         for a in range(rules.agents):
             alive = entities[a, PRESENT] == 1
@@ -107,13 +100,13 @@ def write_states(rules, tables, games, states):
 
 
 @cached_njit(nogil=True)
-def write_facts(rules, tables, games, claims, manuals, facts, counts):
-    """facts [B, F, 9] of the manuals on show, counts [B] of them, and the manuals [B, R, L] once more."""
+def write_facts(rules, tables, games, claims, manuals, facts):
+    """facts [B, F, 9] of the manuals on show, and the manuals [B, R, L] once more."""
     for b in range(facts.shape[0]):
         key, scalars = games.keys[b, TEXT], games.scalars[b]
         shifts = shifts_of(key, rules, tables.elements.shape[1], tables.teams.shape[1])
         order, base = rules.shuffle_manual, first_draw(rules, scalars)
-        counts[b] = write_prose(order, key, base, shifts, rules, tables, scalars, manuals[b], claims, facts[b])
+        write_prose(order, key, base, shifts, rules, tables, scalars, manuals[b], claims, facts[b])
 
 
 @cached_njit(nogil=True)

@@ -37,9 +37,6 @@ def write_prose(line_order, key, base, shifts, rules, tables, scalars, manual, c
         rules, tables, scalars: of the game.
         claims: of the templates (`tables.make_claims`), where facts are to be written.
         manual, facts: what is written.
-
-    Returns:
-        How many claims were written.
     """
     plan = np.empty((MOST_UNITS, 5), np.int64)
     words = np.empty(tables.prose.classes.shape[0], np.int64)
@@ -79,7 +76,6 @@ def write_prose(line_order, key, base, shifts, rules, tables, scalars, manual, c
             written = _claim(plan[k], claims[plan[k, TEMPLATE]], row, mentions, sizes, facts, written)
     manual[row, end:] = 0
     manual[row + 1 :] = 0
-    return written
 
 
 @njit(inline="always")

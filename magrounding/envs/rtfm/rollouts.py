@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from magrounding.envs.compiled import STEP
-from magrounding.envs.rtfm.arrays import DIED, DRAWS, ENGAGED, KILLS, MOVE, PRESENT, STAY, TARGETS_LEFT
-from magrounding.envs.rtfm.dynamics import move_all
+from magrounding.envs.compiled import STEP, copy_row
+from magrounding.envs.rtfm.arrays import DIED, DRAWS, ENGAGED, KILLS, MOVE, STAY, TARGETS_LEFT
+from magrounding.envs.rtfm.dynamics import is_lost, move_all
 from magrounding.envs.rtfm.evasion import EQUAL, Scratch, judge, make_scratch, weigh
 from magrounding.envs.rtfm.pursuit import DISCOUNT, Pursuit
 from magrounding.jit import cached_njit, inner_njit
@@ -141,11 +141,9 @@ def _roll_out(joint, first, count, actors, scalars, key, search, model, worth):
     n = rules.agents
     for r in range(count):
         draws = hash64(key, first + r)
-        for e in range(len(actors)):  # loops: the error message of an assignment of slices takes seconds to compile
-            for column in range(actors.shape[1]):
-                state[e, column] = actors[e, column]
-        for k in range(len(scalars)):
-            model.scalars[k] = scalars[k]
+        for e in range(len(actors)):
+            copy_row(actors[e], state[e])
+        copy_row(scalars, model.scalars)
         model.scalars[DRAWS] = 0
         worth[r] = 1
         for step in range(search.depth + 1):
@@ -160,12 +158,7 @@ def _roll_out(joint, first, count, actors, scalars, key, search, model, worth):
                 state[a, KILLS], state[a, DIED], state[a, ENGAGED] = 0, 0, 0
             move_all(rules, draws, model.scalars, state)
             worth[r] *= DISCOUNT
-            living, died, engaged = 0, False, False
-            for a in range(n):
-                living += state[a, PRESENT]
-                died |= state[a, DIED] == 1
-                engaged |= state[a, ENGAGED] == 1
-            if engaged or living == 0 or (died and not rules.individual_death):
+            if is_lost(n, rules.individual_death, state):
                 worth[r] = 0
                 break
             if model.scalars[TARGETS_LEFT] == 0:

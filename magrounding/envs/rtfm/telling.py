@@ -9,7 +9,7 @@ from collections import namedtuple
 
 import numpy as np
 
-from magrounding.envs.compiled import copy_document, copy_row, shuffled_place
+from magrounding.envs.compiled import copy_document, copy_row, show_teammates, shuffled_place
 from magrounding.envs.rtfm import arrays, kernels
 from magrounding.envs.rtfm.arrays import (
     DIED,
@@ -78,22 +78,16 @@ def start_rows(first, last, slots, rules, tables, games, views, out):
 @cached_njit(nogil=True)
 def step_rows(first, last, actions, auto_reset, slots, rules, tables, games, views, finals, out):
     """Play a step of rows, see `CompiledWorld`: who tells stays, and all do while they talk."""
-    n, begin = rules.agents, first
-    moves = np.where(actions < FIRST_TELL, actions, STAY)
-    while begin < last:
-        end = begin
-        while end < last and games.scalars[end, STEP] >= games.scalars[end, TALK]:
-            end += 1
-        play_games(begin, end, moves, rules, games, out)
-        if end < last:
-            scalars, entities = games.scalars[end], games.entities[end]
+    n, moves = rules.agents, np.where(actions < FIRST_TELL, actions, STAY)
+    for b in range(first, last):
+        scalars, entities = games.scalars[b], games.entities[b]
+        if scalars[STEP] >= scalars[TALK]:
+            play_games(b, b + 1, moves, rules, games, out)
+        else:
             scalars[STEP] += 1
             for a in range(n):  # what they did last was in the game before
                 entities[a, KILLS] = entities[a, DIED] = entities[a, ENGAGED] = 0
-            judge(end, n, rules.max_cycles, rules.individual_death, scalars, entities, out)
-        begin = end + 1
-    for b in range(first, last):
-        scalars, entities = games.scalars[b], games.entities[b]
+            judge(b, n, rules.max_cycles, rules.individual_death, scalars, entities, out)
         for a in range(rules.players):
             action = actions[b, a]
             legal = views.action_mask[b, a, action] == 1  # as it was before the step
@@ -162,12 +156,8 @@ def _show_tells(b, slot, rules, background, scalars, entities, views):
         copy_row(background, views.grid[slot, n])
         put_others(views.grid[slot, n], -1, n, rules.size, 2 * rules.occupants, entities)
         mask[slot, n, STAY] = 1
-        for i in range(2):
-            views.position[slot, n, i] = -1
-            for a in range(n):
-                views.teammates[slot, a, n - 1, i] = -1
-                views.teammates[slot, n, a, i] = views.position[slot, a, i]
-                views.teammates[slot, n, a, 2 + i] = views.inventory[slot, a, i]
+        views.position[slot, n] = -1
+        show_teammates(slot, views)
     if scalars[STEP] < scalars[TALK]:
         mask[slot, :, STAY + 1 : FIRST_TELL] = 0
     tells = mask.shape[2] - FIRST_TELL

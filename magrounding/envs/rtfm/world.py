@@ -102,9 +102,8 @@ class RTFMWorld(CompiledWorld[RtfmGame]):
         Made anew with each call, from what the manuals were drawn from.
         """
         facts = np.full((self.num_envs, MOST_FACTS, arrays.NUM_FACT_COLUMNS), -1, np.int64)
-        counts, manuals = np.zeros(self.num_envs, np.int64), np.zeros_like(self._views.manual)
-        claims = make_claims(self.game, self._sentences)
-        kernels.write_facts(self._rules, self._tables, self._games, claims, manuals, facts, counts)
+        claims, manuals = make_claims(self.game, self._sentences), np.zeros_like(self._views.manual)
+        kernels.write_facts(self._rules, self._tables, self._games, claims, manuals, facts)
         shown = self._views.manual.any(-1)  # a statement that is left out claims nothing
         facts[~np.take_along_axis(shown, np.maximum(facts[..., arrays.MANUAL_ROW], 0), 1)] = -1
         return facts
