@@ -27,8 +27,9 @@ from magrounding.teams.film import ENDINGS, beside_words, picture_of
 from magrounding.teams.lineup import RUN, Lineup, PlayerSpec
 from magrounding.teams.loading import load_team
 from magrounding.teams.saved_games import SavedLineup, read_episodes
-from magrounding.teams.session import MANUAL, Session
+from magrounding.teams.session import Session
 from magrounding.teams.team import Team, TeamMemory
+from magrounding.text_view import MANUAL
 from magrounding.threads import ThreadPlan, using
 
 if TYPE_CHECKING:
