@@ -21,7 +21,6 @@ from magrounding.experiment.config import read_config
 from magrounding.pretrained import PREFIX, find_run
 from magrounding.registry import service
 from magrounding.schema import Count, Natural
-from magrounding.spec import FixedActions
 from magrounding.storage import check_place
 from magrounding.teams.film import ENDINGS, beside_words, picture_of
 from magrounding.teams.lineup import RUN, Lineup, PlayerSpec
@@ -138,11 +137,10 @@ def play_game(
     """
     seen, infos = env.reset(seed=seed)
     memory, frames, moves = team.initial_memory(1), [], []
-    names = team.spec.actions.names if isinstance(team.spec.actions, FixedActions) else ()
     while env.agents:
         actions, memory = team.act(seen, memory, infos if frames else None, greedy=greedy, explain=True)
         frames.append(_look(team, memory, env, seen, words))
-        moves.append(actions_in_words(actions, names, infos))
+        moves.append(actions_in_words(team.spec, seen, actions))
         seen, _, _, _, infos = env.step(actions)
     frames.append(_look(team, memory, env, seen, words))
     return frames, moves, any(info.get("won", False) for info in infos.values())
