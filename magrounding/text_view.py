@@ -114,7 +114,7 @@ class TextView:
         own = self.own_cell(seen)
         you: list[str] = []
         for field in self.spec.own_fields:
-            elsewhere = {TOLD_BY: self._is_told, COLUMNS: self._directs}
+            elsewhere = {TOLD_BY: self.spec.tells, COLUMNS: self._directs}
             if isinstance(field, Mask) or elsewhere.get(field.name):
                 continue
             array = np.asarray(seen[field.name])
@@ -130,7 +130,7 @@ class TextView:
         found |= {YOU: you} if you else {}
         found |= {TEAM: found.pop(TEAM)} if TEAM in found else {}
         found |= {text.name.upper(): self.text(seen[text.name]) for text in texts if text.lifetime != EPISODE}
-        if self._is_told:
+        if self.spec.tells:
             told = np.asarray(seen[TOLD_BY]).tolist()
             lines = zip(found[MANUAL.upper()], told, strict=False)
             found[MANUAL.upper()] = [f"{line} (told by agent {k - 1})" if k > 0 else line for line, k in lines]
@@ -232,10 +232,6 @@ class TextView:
     @property
     def _has_places(self) -> bool:
         return POSITION in self.spec and self.spec[POSITION].shape == (2,)
-
-    @property
-    def _is_told(self) -> bool:
-        return MANUAL in self.spec and TOLD_BY in self.spec
 
     @property
     def _directs(self) -> bool:

@@ -135,16 +135,15 @@ def _draw_cell(
 
 def _draw_bubble(image: Image.Image, x: int, y: int, cell: int, statement: str, colour: Colour) -> None:
     """Draw what an agent says above its cell, whose middle is at x and whose top is at y, or below it."""
-    width, size = 300, 20
-    text = _text_block((statement,), frozenset(), INK, (width - 20, 90), size)
-    height = min(text.height, 14 + round(1.3 * size) * len(_wrap(_tidy(statement), size, width - 20)))
+    text = _text_block((statement,), frozenset(), INK, (280, 90), 20)
+    width, height = text.width + 20, text.height + 12
     left = min(max(x - width // 2, _MARGIN), _MARGIN + _BOARD - width)
-    top = y - height - 12 if y - height - 12 > _MARGIN else y + cell + 12
-    foot = top + height if top < y else top
+    above = y - height - 12 > _MARGIN
+    top, foot, tip = (y - height - 12, y - 12, y) if above else (y + cell + 12, y + cell + 12, y + cell)
     draw = ImageDraw.Draw(image)
     draw.rounded_rectangle((left, top, left + width, top + height), 14, _BACKGROUND, colour, 4)
-    draw.polygon(((x - 12, foot), (x + 12, foot), (x, foot + (12 if top < y else -12))), colour)
-    image.paste(text.crop((0, 0, width - 20, height - 12)), (left + 10, top + 6))
+    draw.polygon(((x - 12, foot), (x + 12, foot), (x, tip)), colour)
+    image.paste(text, (left + 10, top + 6))
 
 
 def _label(figure: Figure, inventories: tuple[str, ...]) -> list[Line]:
@@ -273,18 +272,18 @@ def _text_block(
     Bullets of several have the colours of their `readers`, where these are given.
     """
     width, height = room
-    sentences = [_tidy(text) for text in texts if text]
+    sentences = [re.sub(r" ([,.;:!?])", r"\1", text) for text in texts if text]  # as people write
     dots = [known for known, text in zip(readers or [(_FAINT,)] * len(texts), texts, strict=True) if text]
     widest = max(map(len, dots), default=0) if len(texts) > 1 else 0
     size = largest
     while True:
-        leading, gap, indent = size * 1.3, size * 0.55, size * (0.5 * widest + 0.5 * (widest > 0))
+        leading, gap, indent = size * 1.3, size * 0.55, size * (widest + 1) / 2 * (widest > 0)
         paragraphs = [_wrap(sentence, size, width - indent) for sentence in sentences]
         used = sum(map(len, paragraphs)) * leading + (len(paragraphs) - 1) * gap
         if used <= height or size <= _SMALLEST_LABEL:
             break
         size -= 1
-    image = Image.new("RGB", room, _BACKGROUND)
+    image = Image.new("RGB", (width, min(height, round(used))), _BACKGROUND)
     y = leading / 2
     for paragraph, known in zip(paragraphs, dots, strict=True):
         for k, dot in enumerate(known[:widest]):
@@ -309,11 +308,6 @@ def _draw_word(
     elif bare in words:
         draw.line((x, y + size * 0.58, x + length, y + size * 0.58), INK, 2)
     draw.text((x, y), word, INK if bare in words or bare in ELEMENTS else colour, font(size), anchor="lm")
-
-
-def _tidy(text: str) -> str:
-    """Return a text as people write it."""
-    return re.sub(r" ([,.;:!?])", r"\1", text)
 
 
 def _wrap(text: str, size: int, width: float) -> list[list[str]]:

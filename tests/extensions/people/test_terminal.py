@@ -6,13 +6,16 @@ import numpy as np
 import pytest
 
 from examples.my_game.my_game import env as my_game
+from magrounding.agents.building import make_policy
 from magrounding.cli import watch
 from magrounding.cli.command import CommandLine
+from magrounding.envs.make import make_vec
 from magrounding.errors import InvalidAction
 from magrounding.registry import ENVS, EnvEntry
-from magrounding.teams.lineup import Lineup
+from magrounding.teams.lineup import Lineup, PlayerSpec
 from magrounding.teams.saved_games import EpisodeWriter, read_episodes
 from magrounding.teams.session import Session
+from magrounding.teams.team import Team
 
 pytest.importorskip("textual")
 
@@ -119,6 +122,20 @@ def test_a_statement_is_told_by_the_number_of_its_line_and_marked_where_it_is_he
         game.close()
 
     asyncio.run(run())
+
+
+def test_attention_is_to_the_statements_that_an_agent_reads_while_its_manual_grows():
+    options = {"stage": "s2g", "agents": 2, "reading": "kind"}
+    spec = make_vec("ma_rtfm", 1, **options).spec
+    team = Team([make_policy("relread", spec)] * 2, spec, env="ma_rtfm", options=options)
+    game = Session("ma_rtfm", options, Lineup((PlayerSpec("human"), PlayerSpec("run", actor=team)), "mixed"), 3)
+    before = game.now.statements[1]
+    game.choose(0, 5 + game.now.statements[0][0].row)
+    game.advance()
+    assert len(game.now.statements[1]) == len(before) + 1
+    for view in game.views:
+        assert len(view.attention[1]) == len(view.statements[1])
+    game.close()
 
 
 def drive(monkeypatch, screenplay):
