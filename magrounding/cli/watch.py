@@ -159,9 +159,10 @@ def _look(team: Team, memory: TeamMemory, env: ParallelEnv, seen: Any, words: bo
         return picture
     reports = zip(env.possible_agents, team.aux(memory), strict=True)
     attention = {name: of[WORD_ATTENTION][0] * (name in env.agents) for name, of in reports if WORD_ATTENTION in of}
-    if not attention:
+    if not attention or not team.spec[MANUAL].shared:
         raise ConfigurationError(
-            "--attention is for networks that attend to words: txt2π, what is built on it, and SIR"
+            "--attention is for networks that attend to words (txt2π, what is built on it, and SIR), and for a manual "
+            "that all agents read"
         )
     manual = next(iter(seen.values()))[MANUAL]
     return beside_words(picture, [*(team.spec.words[k] for k in manual[manual > 0]), "(end)"], attention)
