@@ -286,6 +286,11 @@ class EnvSpec:
         return self.actions.count
 
     @property
+    def tells(self) -> int:
+        """How many actions, the last, tell a row of the manual."""
+        return self.actions.tells if isinstance(self.actions, FixedActions) else 0
+
+    @property
     def vocabulary_size(self) -> int:
         """Number of ids, padding included."""
         return max(len(self.words), *(int(f.high) + 1 for f in self.fields if isinstance(f, Grid | Text)), 1)

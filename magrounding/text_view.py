@@ -33,12 +33,17 @@ from magrounding.vocabulary import PAD, plain_text
 
 POSITION, INVENTORY, TEAMMATES = "position", "inventory", "teammates"
 """Plain fields of ids and places: [2] row and column, [I] ids of words, [n - 1, 2 + I] both of each teammate."""
+MANUAL, TOLD_BY = "manual", "told_by"
+"""The text [S, L] whose rows are statements; and [S] where each is from: −1 not known, 0 one's own, 1 + the agent that
+told it."""
 
 MAP, YOU, TEAM, MOVES, HAPPENED = "MAP", "YOU", "TEAM", "MOVES", "HAPPENED"
 """Titles of sections beside those of texts, which are the names of their fields."""
 NOTHING = "nothing"
 LEFT_OUT = f"({NOTHING})"
 """Line of an empty row of a text, before others."""
+OFF_MAP = "not on the map"
+"""Place of the dead, and of agents without a body."""
 OWN = "@"
 """Sign of the reader's own cell."""
 
@@ -109,7 +114,8 @@ class TextView:
         own = self.own_cell(seen)
         you: list[str] = []
         for field in self.spec.own_fields:
-            if isinstance(field, Mask) or (field.name == COLUMNS and self._directs):
+            elsewhere = {TOLD_BY: self.spec.tells, COLUMNS: self._directs}
+            if isinstance(field, Mask) or elsewhere.get(field.name):
                 continue
             array = np.asarray(seen[field.name])
             if isinstance(field, Grid):
@@ -124,8 +130,12 @@ class TextView:
         found |= {YOU: you} if you else {}
         found |= {TEAM: found.pop(TEAM)} if TEAM in found else {}
         found |= {text.name.upper(): self.text(seen[text.name]) for text in texts if text.lifetime != EPISODE}
+        if self.spec.tells:
+            told = np.asarray(seen[TOLD_BY]).tolist()
+            lines = zip(found[MANUAL.upper()], told, strict=False)
+            found[MANUAL.upper()] = [f"{line} (told by agent {k - 1})" if k > 0 else line for line, k in lines]
         found[MOVES] = self._moves(seen)
-        return found if happened is None else {**found, HAPPENED: self._happened(happened)}
+        return found if happened is None else {**found, HAPPENED: self._happened(happened, seen)}
 
     # What a world may word in its own way.
 
@@ -163,7 +173,7 @@ class TextView:
         """Return the lines of a field that is neither a map, a text nor a mask."""
         if field.name == POSITION and self._has_places:
             row, column = array.tolist()
-            return [f"at row {row}, column {column}" if row >= 0 else "no longer in the game"]
+            return [f"at row {row}, column {column}" if row >= 0 else OFF_MAP]
         if field.name == INVENTORY and self.spec.words and array.dtype.kind in "iu":
             return [f"holds {self.held(array.ravel().tolist())}"]
         rows = array.reshape(-1, array.shape[-1] if array.ndim else 1).tolist()
@@ -248,7 +258,7 @@ class TextView:
         return place if own is None else f"{place} ({self.way(row - own[0], column - own[1])})"
 
     def _teammate(self, k: int, row: Sequence[int], own: tuple[int, int] | None) -> str:
-        at = self._at(row[0], row[1], own) if row[0] >= 0 else "no longer in the game"
+        at = self._at(row[0], row[1], own) if row[0] >= 0 else OFF_MAP
         return f"teammate {k}: {at}, holds {self.held(row[2:])}"
 
     def _moves(self, seen: Observation) -> list[str]:
@@ -266,18 +276,30 @@ class TextView:
                 for j, column in enumerate(columns)
                 if legal[j] or column >= 0
             ]
-        return [", ".join(actions.names[j] for j in np.flatnonzero(legal).tolist())]
+        able, first = np.flatnonzero(legal).tolist(), actions.count - self.spec.tells
+        told = [action_name(self.spec, seen, j) for j in able if j >= first]
+        return [", ".join(actions.names[j] for j in able if j < first), *told]
 
-    def _happened(self, happened: Happened) -> list[str]:
+    def _happened(self, happened: Happened, seen: Observation) -> list[str]:
         lines = []
         if happened.action is not None:
-            name = self.spec.actions.names[happened.action]
+            told = self.spec.tells > 0
+            name = action_name(self.spec, seen, happened.action) if told else self.spec.actions.names[happened.action]
             lines.append(f"your action: {name}" + (", which was not legal and did nothing" if happened.illegal else ""))
             lines.append(f"your reward: {happened.reward:g}")
         if happened.over:
             end = "over for you" if happened.won is None else "won" if happened.won else "lost"
             lines.append(f"the game is {end}")
         return lines or [NOTHING]
+
+
+def action_name(spec: EnvSpec, seen: Observation, action: int) -> str:
+    """Return the name of an action of an agent that sees `seen`; a tell has its statement, a choice its words."""
+    if isinstance(spec.actions, TextChoices):
+        return plain_text(spec.words, seen[CHOICES][action].tolist()) or NOTHING
+    row = action - spec.num_actions + spec.tells
+    said = plain_text(spec.words, seen[MANUAL][row].tolist()) if row >= 0 else ""
+    return f"tell {said.removesuffix(' .')}" if said else spec.actions.names[action]
 
 
 def joined(sections: Mapping[str, Sequence[str]]) -> str:

@@ -23,6 +23,8 @@ VARIANTS = [
     ("ma_rtfm", {"stage": "s5", "sight": 2, "omission": 0.5}),
     ("ma_rtfm", {"stage": "s2", "occupants": 1}),
     ("ma_rtfm", {"stage": "s6"}),
+    ("ma_rtfm", {"stage": "s5", "agents": 3, "size": 9, "reading": "kind"}),
+    ("ma_rtfm", {"stage": "s2g", "agents": 3, "reading": "librarian", "omission": 0.5}),
     ("messenger", {"stage": "s2", "layout": "paragraph"}),
     ("messenger", {"stage": "s3", "omission": 0.5}),
     ("ma_messenger", {"stage": "s4", "agents": 3}),
@@ -60,6 +62,8 @@ class Reader:
         self.parts = dict(part.partition("\n")[::2] for part in text.split("\n\n"))
         self.parts = {title: lines.split("\n") for title, lines in self.parts.items()}
         found = {}
+        if "told_by" in self.spec:
+            found["told_by"] = self.told_by()
         for field in self.spec.fields:
             if isinstance(field, Text) and field.name != "choices":
                 found[field.name] = self.text(field, self.parts.pop(field.name.upper()))
@@ -74,10 +78,20 @@ class Reader:
                 found[field.name] = np.array([self.teammate(k, line) for k, line in enumerate(team)])
             elif isinstance(field, Mask):
                 found |= self.actions()
-            elif not isinstance(field, Text) and field.name != COLUMNS:
+            elif field.name not in {COLUMNS, *found}:
                 found[field.name] = self.plain(field, you)
         assert not you
         assert not self.parts
+        return found
+
+    def told_by(self):
+        """Who told each line, which is taken from its end."""
+        found = np.full(self.spec["told_by"].shape, -1)
+        for k, line in enumerate(self.parts["MANUAL"]):
+            statement, _, teller = only(r"(.+?)( \(told by agent (\d)\))?", line)
+            self.parts["MANUAL"][k] = statement
+            found[k] = -1 if statement == "(nothing)" else 1 + int(teller or -1)
+        self.statements = {line.removesuffix(" ."): k for k, line in enumerate(self.parts["MANUAL"])}
         return found
 
     def line(self, line):
@@ -180,7 +194,7 @@ class Reader:
         if field.name == "displacement":
             return np.array((0, 0) if line == "is where it began" else self.steps(only("has come (.+)", line)[0]))
         if field.name == "position":
-            if line == "no longer in the game":
+            if line == "not on the map":
                 return np.array([-1, -1])
             return np.array(only(r"(?:at|looks at) row (\d+), column (\d+)", line)).astype(int)
         if field.name == "inventory":
@@ -191,7 +205,7 @@ class Reader:
 
     def teammate(self, k, line):
         place, row, column, _, held = only(
-            rf"teammate {k}: (row (\d+), column (\d+)(?: \((.+)\))?|no longer in the game), holds (.+)", line
+            rf"teammate {k}: (row (\d+), column (\d+)(?: \((.+)\))?|not on the map), holds (.+)", line
         )
         at = [-1, -1] if place.startswith("no") else [int(row), int(column)]
         return [*at, *self.held(held, self.spec["teammates"].shape[1] - 2)]
@@ -200,7 +214,8 @@ class Reader:
         actions = self.spec.actions
         mask = np.zeros(actions.count, int)
         if isinstance(actions, FixedActions):
-            mask[[actions.names.index(name) for name in self.moves[0].split(", ")]] = 1
+            mask[[actions.names.index(name) for name in self.moves.pop(0).split(", ")]] = 1
+            mask[[self.statements[only("tell (.+)", line)[0]] - actions.tells for line in self.moves]] = 1
             return {"action_mask": mask}
         if isinstance(actions, TextChoices):
             choices = np.zeros((actions.max_choices, actions.max_tokens), int)
@@ -260,7 +275,11 @@ def test_the_words_of_every_world_are_read_back_to_its_arrays(id, options):
             for agent in seen:
                 reader.read(env.describe(agent))
                 illegal = ", which was not legal and did nothing" if infos[agent].get("illegal") else ""
-                assert reader.happened[0] == f"your action: {env.spec.actions.names[actions[agent]]}{illegal}"
+                row = actions[agent] - env.spec.num_actions
+                told = env.spec.vocabulary.decode(seen[agent]["manual"][row]) if row >= -env.spec.tells else ""
+                told = told.removesuffix(" .")
+                name = f"tell {told}" if told else env.spec.actions.names[actions[agent]]
+                assert reader.happened[0] == f"your action: {name}{illegal}"
                 assert math.isclose(
                     float(only("your reward: (.+)", reader.happened[1])[0]), rewards[agent], rel_tol=1e-5
                 )

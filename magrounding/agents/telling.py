@@ -5,13 +5,6 @@ from __future__ import annotations
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from magrounding.spec import EnvSpec, FixedActions
-
-
-def tells_of(spec: EnvSpec) -> int:
-    """Return how many actions, the last, tell a row of the manual."""
-    return spec.actions.tells if isinstance(spec.actions, FixedActions) else 0
-
 
 class TellHead(nn.Module):
     """Logits of telling each statement, as texts to choose from are scored, whoever reads them.

@@ -37,7 +37,6 @@ from magrounding.agents.policy import (
     shares,
 )
 from magrounding.agents.reasoning import ReasoningOptions, ReasoningPolicy, Seen
-from magrounding.agents.telling import tells_of
 from magrounding.errors import ConfigurationError, check_choice
 from magrounding.schema import Count, OneOf, Sizes
 from magrounding.spec import EnvSpec
@@ -122,7 +121,7 @@ class Txt2PiReader(NameReader):
         self.inventory_attention = SelfAttention(self.inventory.width)
         self.document = TextEncoder(config.embedding, config.document_hidden)
         self.document_attention = None if config.visual_attention else SelfAttention(self.document.width)
-        self.tells = tells_of(spec)
+        self.tells = spec.tells
         if self.tells and not config.visual_attention:
             raise ConfigurationError("tells are scored by the document's states: they need visual attention")
         shared = self.goal.width * (self.goal_in_text + self.task_attention)

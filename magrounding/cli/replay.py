@@ -18,10 +18,13 @@ from magrounding.errors import ConfigurationError, check_choice
 from magrounding.progress import Display
 from magrounding.registry import is_simulator
 from magrounding.schema import Count, Natural
+from magrounding.spec import EnvSpec
 from magrounding.storage import check_place, write_atomic
 from magrounding.teams.film import ENDINGS, film, page, picture_of
 from magrounding.teams.saved_games import Header, SavedEpisode, actions_of, read_episodes, replayed
+from magrounding.text_view import action_name
 from magrounding.threads import ThreadPlan, using
+from magrounding.vector import Observation
 
 PAGE = ".html"
 _RULES = ("task", "goal", "manual")
@@ -79,21 +82,24 @@ def _check_all(arguments: Arguments, header: Header, episodes: list[SavedEpisode
 def _show(arguments: Arguments, header: Header, episode: SavedEpisode) -> None:
     end = ending(episode.won, episode.length)
     games = Game.of(header.env, header.options)
+    spec = games.spec
     with closing(games.make(render_mode(games, arguments.out))) as env:
-        _, infos = env.reset(seed=episode.seed)
-        rules = next(iter(infos.values()), {}).get("text", {})
+        seen, infos = env.reset(seed=episode.seed)
+        texts_of = [info.get("text", {}) for info in infos.values()]
+        manual = zip(*(text.get("manual", ()) for text in texts_of), strict=True)  # agents may each read a part of it
+        rules = {**texts_of[0], "manual": list(map(max, manual))}
         frames, texts = [], []
         for actions in episode.actions:
             chosen = actions_of(env, actions)
             frames.append(picture_of(env))
-            texts.append(actions_in_words(chosen, header.actions, infos, header.players))
-            _, _, _, _, infos = env.step(chosen)
+            texts.append(actions_in_words(spec, seen, chosen, header.players))
+            seen, *_ = env.step(chosen)
         frames.append(picture_of(env))
         texts.append("won" if episode.won else "lost")
     if arguments.out is None or arguments.out.suffix.lower() != PAGE:
         show_film(frames, texts[:-1], end, arguments.out, arguments.milliseconds, quiet=arguments.quiet)
         return
-    lines = [f"{name}: {_words(rules[name])}" for name in _RULES if name in rules]
+    lines = [f"{name}: {_words(rules[name])}" for name in _RULES if rules.get(name)]
     about = "\n".join([*lines, f"text: {header.source}"] if header.source else lines)
     title = f"{header.env}, seed {episode.seed}: {end}"
     write_atomic(arguments.out, page(title, frames, texts, about, arguments.milliseconds))
@@ -148,16 +154,11 @@ def _in_text(frames: Sequence[Any], moves: Sequence[str]) -> Iterator[str]:
 
 
 def actions_in_words(
-    chosen: Mapping[str, int], names: Sequence[str], infos: Mapping[str, Any], players: Sequence[str] = ()
+    spec: EnvSpec, seen: Mapping[str, Observation], chosen: Mapping[str, int], players: Sequence[str] = ()
 ) -> str:
-    """Return a line for each agent's action; without names it is one of the choices in `infos`."""
-    lines = []
-    for agent, action in chosen.items():
-        choices = infos.get(agent, {}).get("text", {}).get("choices", ())
-        name = names[action] if names else choices[action] if action < len(choices) else str(action)
-        who = f" ({players[int(agent.rpartition('_')[2])]})" if players else ""
-        lines.append(f"{agent}{who}: {name}")
-    return "\n".join(lines)
+    """Return a line for the action of each agent, given what it sees."""
+    who = {agent: f" ({players[int(agent.rpartition('_')[2])]})" if players else "" for agent in chosen}
+    return "\n".join(f"{agent}{who[agent]}: {action_name(spec, seen[agent], chosen[agent])}" for agent in chosen)
 
 
 def _words(text: Any) -> str:

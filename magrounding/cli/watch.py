@@ -21,14 +21,14 @@ from magrounding.experiment.config import read_config
 from magrounding.pretrained import PREFIX, find_run
 from magrounding.registry import service
 from magrounding.schema import Count, Natural
-from magrounding.spec import FixedActions
 from magrounding.storage import check_place
 from magrounding.teams.film import ENDINGS, beside_words, picture_of
 from magrounding.teams.lineup import RUN, Lineup, PlayerSpec
 from magrounding.teams.loading import load_team
 from magrounding.teams.saved_games import SavedLineup, read_episodes
-from magrounding.teams.session import MANUAL, Session
+from magrounding.teams.session import Session
 from magrounding.teams.team import Team, TeamMemory
+from magrounding.text_view import MANUAL
 from magrounding.threads import ThreadPlan, using
 
 if TYPE_CHECKING:
@@ -137,11 +137,10 @@ def play_game(
     """
     seen, infos = env.reset(seed=seed)
     memory, frames, moves = team.initial_memory(1), [], []
-    names = team.spec.actions.names if isinstance(team.spec.actions, FixedActions) else ()
     while env.agents:
         actions, memory = team.act(seen, memory, infos if frames else None, greedy=greedy, explain=True)
         frames.append(_look(team, memory, env, seen, words))
-        moves.append(actions_in_words(actions, names, infos))
+        moves.append(actions_in_words(team.spec, seen, actions))
         seen, _, _, _, infos = env.step(actions)
     frames.append(_look(team, memory, env, seen, words))
     return frames, moves, any(info.get("won", False) for info in infos.values())
@@ -160,9 +159,10 @@ def _look(team: Team, memory: TeamMemory, env: ParallelEnv, seen: Any, words: bo
         return picture
     reports = zip(env.possible_agents, team.aux(memory), strict=True)
     attention = {name: of[WORD_ATTENTION][0] * (name in env.agents) for name, of in reports if WORD_ATTENTION in of}
-    if not attention:
+    if not attention or not team.spec[MANUAL].shared:
         raise ConfigurationError(
-            "--attention is for networks that attend to words: txt2π, what is built on it, and SIR"
+            "--attention is for networks that attend to words (txt2π, what is built on it, and SIR), and for a manual "
+            "that all agents read"
         )
     manual = next(iter(seen.values()))[MANUAL]
     return beside_words(picture, [*(team.spec.words[k] for k in manual[manual > 0]), "(end)"], attention)

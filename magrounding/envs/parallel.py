@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -17,7 +18,7 @@ from magrounding.envs.render import Scene, ansi
 from magrounding.envs.world import BatchedWorld
 from magrounding.errors import ConfigurationError
 from magrounding.spec import SCENE, SCORES, STATE, EnvSpec, Grid
-from magrounding.text_view import Happened, find_text_view
+from magrounding.text_view import TOLD_BY, Happened, find_text_view
 from magrounding.vector import Observation, observation_of, row_seeds
 
 RENDER_MODES = ("ansi", "ansi_full", "rgb_array")
@@ -166,11 +167,21 @@ class WorldEnv(GameEnv):
             seen = {agent: self._seen(agent) for agent in self.possible_agents}
             happened = {agent: self._happened(agent) for agent in self.possible_agents}
             return find_text_view(self.id, self.spec).describe_all(seen, happened)
-        scene = self.world.scene(0)
+        scene = self.scene()
         if marks is not None:
             self._check_marks(marks, scene)
             scene = scene.marked(marks)
         return ansi(scene) if self.render_mode == "ansi_full" else rgb_array(scene)
+
+    def scene(self) -> Scene:
+        """Return the facts for drawing, of a world that has a scene, and of a split manual who reads and told what."""
+        scene, told_by = self.world.scene(0), self.world.observation.get(TOLD_BY)
+        if told_by is None:
+            return scene
+        readers = (sorted(np.flatnonzero(of >= 0).tolist(), key=of.item) for of in told_by[0].T)  # the owner first
+        rows = {i: self._row[0, i] - self.spec.num_actions + self.spec.tells for i in map(self._index.get, self._acted)}
+        said = {i: scene.manual[row] for i, row in rows.items() if row >= 0 and not self.world.out.illegal[0, i]}
+        return replace(scene, readers=tuple(map(tuple, readers)), said=said)
 
     def _seen(self, agent: str) -> Observation:
         return observation_of(self.spec, self.world.observation, 0, self._index[agent])

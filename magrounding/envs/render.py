@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from string import ascii_lowercase, ascii_uppercase
 
 import numpy as np
@@ -45,6 +45,8 @@ class Scene:
         step, max_cycles: how far the episode has come.
         outcome: "", "won" or "lost".
         unseen: [H, W] bool, cells of which the agent sees nothing; None where it sees them all.
+        readers: for each statement of a manual that is split, the agents that read it, whose own it is first.
+        said: agent → the statement that it told in the step before.
     """
 
     __repr__ = brief
@@ -59,6 +61,8 @@ class Scene:
     max_cycles: int
     outcome: str
     unseen: np.ndarray | None = None
+    readers: tuple[tuple[int, ...], ...] = ()
+    said: Mapping[int, str] = field(default_factory=dict)
 
     def marked(self, marks: np.ndarray) -> Scene:
         """Return this scene with claims: marks [n, H, W] is 1 where an agent claims what is there."""
@@ -102,6 +106,8 @@ def ansi(scene: Scene) -> str:
             lines.append(f"{code:<3} {what}" + (f", claimed by {claimants}" if claimants else ""))
     lines += ["", f"goal: {scene.goal}"] if scene.goal else [""]
     lines += ["manual:", *(f"  {statement}" for statement in scene.manual)]
+    for k, known in enumerate(scene.readers, len(lines) - len(scene.readers)):
+        lines[k] += f" (read by {' and '.join(f'agent {i}' for i in known) or 'none'})"
     return "\n".join(lines)
 
 

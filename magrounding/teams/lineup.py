@@ -23,11 +23,11 @@ from magrounding.pretrained import PREFIX
 from magrounding.registry import PLAYERS, load
 from magrounding.single.script import Script, ScriptedTeam
 from magrounding.spec import CHOICES, EnvSpec
-from magrounding.teams.action_names import action_name
 from magrounding.teams.actor import begin_memory, make_expert
 from magrounding.teams.loading import load_team
 from magrounding.teams.scripted import OverlapTeam, random_team
 from magrounding.teams.team import Team, mixed_team
+from magrounding.text_view import action_name
 from magrounding.vector import VectorEnv, observation_of
 from magrounding.vocabulary import plain_text
 
@@ -331,7 +331,7 @@ class FunctionTeam:
         own = observation_of(self._spec, obs, game, agent)
         legal: dict[str, int] = {}
         for action in np.flatnonzero(obs["action_mask"][game, agent]).tolist():
-            legal.setdefault(action_name(self._spec, obs, game, agent, action), action)
+            legal.setdefault(action_name(self._spec, own, action), action)
         # The length and score of a game that has just ended are those of its end; the next one has begun.
         if info is None or info["done"][game]:
             step, score = 0, 0.0

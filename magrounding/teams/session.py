@@ -11,28 +11,31 @@ import numpy as np
 from magrounding.agents.policy import ATTENTION, MARKS
 from magrounding.brief import brief
 from magrounding.envs.make import make, make_vec
-from magrounding.envs.parallel import WorldEnv
 from magrounding.envs.render import Scene
 from magrounding.errors import InvalidAction
 from magrounding.spec import SCENE, Directions
-from magrounding.teams.action_names import action_name
 from magrounding.teams.episodes import Episodes
 from magrounding.teams.evaluate import GREEDY, SAMPLED
 from magrounding.teams.lineup import Lineup
 from magrounding.teams.saved_games import Header, Recorder, SavedEpisode, SavedLineup
-from magrounding.text_view import MOVES, Sections, find_text_view
-from magrounding.vector import observation_of
+from magrounding.text_view import MANUAL, MOVES, TOLD_BY, Sections, action_name, find_text_view
+from magrounding.vector import Observation, observation_of
 from magrounding.vocabulary import plain_text
-
-MANUAL = "manual"
-"""The field whose rows are statements."""
 
 
 class Move(NamedTuple):
-    """A legal action: its number, and its name or the words of the choice."""
+    """A legal action: its number, and its name as of `text_view.action_name`."""
 
     action: int
     name: str
+
+
+class Statement(NamedTuple):
+    """A statement that an agent reads: its row of the manual, its words, and where it is from, see `TOLD_BY`."""
+
+    row: int
+    words: str
+    told_by: int
 
 
 @dataclass(frozen=True)
@@ -46,7 +49,7 @@ class View:
         last: each agent's action in the step before, and its effect.
         over, won: whether the episode has ended, and how.
         score: of the episode so far.
-        statements: of the manual, in its order; none without a manual.
+        statements: agent → those of its manual, in their order; none without a manual.
         attention: agent → its network's weights of the statements in the coming choice, see `agents.policy.ATTENTION`;
             None for an agent that does not act, or whose player does not report them.
         scene: facts for drawing; None where there are none.
@@ -61,7 +64,7 @@ class View:
     over: bool
     won: bool
     score: float
-    statements: tuple[str, ...]
+    statements: Mapping[int, tuple[Statement, ...]]
     attention: Mapping[int, tuple[float, ...] | None]
     scene: Scene | None = None
     claims: Mapping[int, np.ndarray] = field(default_factory=dict)
@@ -195,34 +198,43 @@ class Session:
         won, score = bool(info.won[0]) and self._over, float(info.score[0])
         statements, attention = self._attend(reports)
         scene = None
-        if SCENE in shown.spec.capabilities:  # a simulator shows its own episode, a world that of its only row
-            scene = shown.world.scene(0) if isinstance(shown, WorldEnv) else shown.scene()
+        if SCENE in shown.spec.capabilities:
+            scene = shown.scene()
         return View(len(self.views), self._say(), last, self._over, won, score, statements, attention, scene, claims)
 
     def _say(self) -> dict[int, Sections]:
         """Return what each agent sees, in words; of a game that is over, from the last observations."""
-        spec, seen = self.vec.spec, self._game.info.final_observation if self._over else self._game.obs
+        spec = self.vec.spec
         view = find_text_view(self.vec.id, spec)
         words = {}
         for agent in range(self.vec.num_agents):
-            words[agent] = view.sections(observation_of(spec, seen, 0, agent))
+            words[agent] = view.sections(self._seen(agent))
             if not isinstance(spec.actions, Directions):  # whose names do not say where they lead
                 del words[agent][MOVES]
         return words
 
     def _attend(
         self, reports: Sequence[Mapping[str, np.ndarray]]
-    ) -> tuple[tuple[str, ...], dict[int, tuple[float, ...] | None]]:
-        spec, attention = self.vec.spec, dict[int, tuple[float, ...] | None].fromkeys(range(self.vec.num_agents))
-        if MANUAL not in spec.shared_texts or len(spec[MANUAL].shape) < 2 or self._over:
-            # The batch has begun anew at the end: the statements are those of the moment before.
-            return self.views[-1].statements if self.views else (), attention
-        rows = self._game.obs[MANUAL][0]
-        written = rows.any(1)
-        for agent in self.living:
-            if ATTENTION in reports[agent]:
+    ) -> tuple[dict[int, tuple[Statement, ...]], dict[int, tuple[float, ...] | None]]:
+        spec, statements = self.vec.spec, dict[int, tuple[Statement, ...]]()
+        attention = dict[int, tuple[float, ...] | None].fromkeys(range(self.vec.num_agents))
+        if MANUAL not in spec or len(spec[MANUAL].shape) < 2:
+            return statements, attention
+        for agent in attention:
+            seen = self._seen(agent)
+            rows = seen[MANUAL]
+            told_by = seen.get(TOLD_BY, np.zeros(len(rows), int)).tolist()
+            written = np.flatnonzero(rows.any(1)).tolist()
+            words = [plain_text(spec.words, rows[k].tolist()) for k in written]
+            statements[agent] = tuple(map(Statement, written, words, (told_by[k] for k in written)))
+            if ATTENTION in reports[agent] and agent in self.living:
                 attention[agent] = tuple(reports[agent][ATTENTION][0][written].tolist())
-        return tuple(plain_text(spec.words, row.tolist()) for row in rows[written]), attention
+        return statements, attention
+
+    def _seen(self, agent: int) -> Observation:
+        """Return what an agent sees; of a game that is over, the last that it saw: the batch has begun anew."""
+        seen = self._game.info.final_observation if self._over else self._game.obs
+        return observation_of(self.vec.spec, seen, 0, agent)
 
     def _called(self, agent: int) -> str:
         """Return the name of an agent as people read it; the number of one that there is not."""
@@ -230,4 +242,4 @@ class Session:
         return str(names[agent]).replace("_", " ") if 0 <= agent < len(names) else f"agent {agent}"
 
     def _name(self, agent: int, action: int) -> str:
-        return action_name(self.vec.spec, self._game.obs, 0, agent, action)
+        return action_name(self.vec.spec, self._seen(agent), action)

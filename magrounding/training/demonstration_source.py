@@ -10,6 +10,7 @@ import torch
 
 from magrounding.agents.policy import LABELS, OTHERS
 from magrounding.teams.player import Player
+from magrounding.texts import content_keys, gather_texts
 from magrounding.training.clock import Clock
 from magrounding.training.demonstrations import Demonstrations
 from magrounding.training.rollout import FinishedEpisodes, Rollout, others_of, share_rewards
@@ -74,11 +75,8 @@ class DemonstrationSource:
             index = self._draw(steps) * T + np.arange(T + 1)[:, None]  # [T+1, B] rows of the stream
             inside = index[:-1] < len(shown.game)  # the last chunk is filled up with rows in which no agent acts
             index, fresh = np.minimum(index, len(shown.game) - 1), True
-        used, document = np.unique(shown.game[index], return_inverse=True)
-        texts = {name: ids[used] for name, ids in shown.texts.items()}
-        document = document.reshape(index.shape).astype(np.int64)
         n = shown.header.agents
-        trajectories = [self._trajectory(i, index, inside, fresh, steps, texts, document) for i in range(n)]
+        trajectories = [self._trajectory(i, index, inside, fresh, steps) for i in range(n)]
         self.clock.add("teaching", since)
         return Rollout(trajectories, FinishedEpisodes.of([], n))
 
@@ -116,16 +114,19 @@ class DemonstrationSource:
         inside = (place < end) & (place < len(rows))
         return rows[np.minimum(place, len(rows) - 1)], inside[:-1], chunk == 0
 
-    def _trajectory(
-        self,
-        i: int,
-        index: np.ndarray,
-        inside: np.ndarray,
-        fresh: bool,
-        steps: int,
-        texts: dict[str, np.ndarray],
-        document: np.ndarray,
-    ) -> Trajectory:
+    def _texts(self, i: int, index: np.ndarray, names: tuple[str, ...]) -> Texts:
+        """Return what agent i read in rows [T+1, B], of fields that are read together."""
+        shown, own = self.demonstrations, not self._players[i].spec.unshared_texts.isdisjoint(names)
+        used, first = np.unique(index if own else shown.game[index], return_index=True)
+        rows = index.ravel()[first]
+        found = {name: ids[shown.game[rows]] for name, ids in shown.texts.items()}
+        found |= {name: array[rows, i] for name, array in shown.observation.items()}
+        ids = gather_texts(found, names, len(rows))
+        _, first, place = np.unique(content_keys(ids) if own else used, return_index=True, return_inverse=True)
+        at = np.searchsorted(used, index if own else shown.game[index])
+        return Texts({name: array[first] for name, array in ids.items()}, place.reshape(-1)[at].astype(np.int64))
+
+    def _trajectory(self, i: int, index: np.ndarray, inside: np.ndarray, fresh: bool, steps: int) -> Trajectory:
         shown, now, player = self.demonstrations, index[:-1], self._players[i]
         policy = player.policy
         memory = policy.initial_memory(self.num_envs) if fresh else player.memory
@@ -136,7 +137,7 @@ class DemonstrationSource:
         seed = int(np.random.SeedSequence((self._seed, steps, i)).generate_state(1)[0])
         drawn = policy.draw_record(index.shape, torch.Generator().manual_seed(seed))
         nothing = np.zeros(0, np.int64)
-        count = len(next(iter(texts.values()), nothing))
+        seen = {name: array for name, array in shown.observation.items() if name not in player.spec.unshared_texts}
         labels = np.zeros((*index.shape, shown.labels.shape[-1]), np.bool_)
         labels[:-1] = shown.labels[now, i]
         extras = {LABELS: labels}
@@ -144,14 +145,11 @@ class DemonstrationSource:
             acted = np.moveaxis(self._acted[now], -1, 0) & inside
             extras[OTHERS] = others_of(i, np.moveaxis(shown.actions[now], -1, 0), acted)
         return Trajectory(
-            observation={name: array[index, i] for name, array in shown.observation.items()},
-            texts={
-                name: Texts({field: texts.get(field, np.zeros((count, 0), np.int16)) for field in names}, document)
-                for name, names in policy.reads.items()
-            },
+            observation={name: array[index, i] for name, array in seen.items()},
+            texts={name: self._texts(i, index, names) for name, names in policy.reads.items()},
             truncations=Truncations(  # true last observations are rows of the stream
                 (nothing, nothing),
-                {name: array[:0, i] for name, array in shown.observation.items()},
+                {name: array[:0, i] for name, array in seen.items()},
                 dict.fromkeys(policy.reads, nothing),
             ),
             logits=np.zeros((*now.shape, shown.labels.shape[-1]), np.float32),

@@ -6,7 +6,7 @@ and A actions it holds:
 | array | shape and type | content |
 |---|---|---|
 | `header` | bytes, uint8 | JSON in UTF-8, see `DemonstrationHeader` |
-| `observation/<name>` | [T, n, …] | each field that is no text, before the step |
+| `observation/<name>` | [T, n, …] | each field but the following, before the step |
 | `text/<name>` | [G, …] | ids of each text that all agents read, one for each episode |
 | `game` | [T] int32 | number of the row's episode |
 | `actions` | [T, n] int64 | actions; of the dead anything |

@@ -6,7 +6,7 @@ import numpy as np
 
 from magrounding.errors import ConfigurationError
 from magrounding.machine import require_memory
-from magrounding.spec import EnvSpec
+from magrounding.spec import CHOICES, EnvSpec
 from magrounding.teams.actor import Actor
 from magrounding.teams.episodes import Episodes
 from magrounding.teams.evaluate import ProgressCallback
@@ -47,8 +47,8 @@ def record(
         vec, on_progress: the vector env, and see `ProgressCallback`.
 
     Raises:
-        ConfigurationError: no finished game to keep, more of them than half of this machine's memory holds, or a text
-            that changes within a game.
+        ConfigurationError: no finished game to keep, more of them than half of this machine's memory holds, or texts as
+            of `check_texts`.
     """
     best_actions = getattr(actor, "best_actions", None)
     recorder = _DemonstrationRecorder(vec, games)
@@ -56,7 +56,7 @@ def record(
     left = np.zeros((vec.num_envs, vec.num_agents), np.bool_)  # whose time ended in a game that goes on without them
     while (rows := episodes.rows).size:
         game, obs, info = episodes.numbers, episodes.obs, episodes.info
-        recorder.read(game, {name: obs[name][rows] for name in recorder.texts}, info.document[rows])
+        recorder.read(game, {name: obs[name][rows] for name in recorder.texts})
         seen, alive = {name: obs[name][rows] for name in recorder.keys}, info.alive[rows]
         best = None if best_actions is None else best_actions(**episodes.which)[rows]
         try:
@@ -90,10 +90,11 @@ def record(
 
 
 def check_texts(spec: EnvSpec) -> None:
-    """Raise a ConfigurationError where a text changes within an episode, which demonstrations cannot hold."""
-    if len(spec.shared_texts) < len(spec.texts):
+    """Raise a ConfigurationError for texts to choose from, or that change for all agents: demonstrations hold none."""
+    if any(spec[name].shared or name == CHOICES for name in spec.unshared_texts):
         raise ConfigurationError(
-            "a text changes within a game, which demonstrations cannot hold: choose options without"
+            "a text that all read changes within a game, or moves are texts: demonstrations hold neither, choose "
+            "options without"
         )
 
 
@@ -101,24 +102,21 @@ class _DemonstrationRecorder:
     """The steps so far, in the order of time; episodes are put behind one another in the end."""
 
     def __init__(self, vec: VectorEnv, games: int) -> None:
-        self.keys = [field.name for field in vec.spec.own_fields]
+        self.keys = [field.name for field in vec.spec.own_fields] + sorted(vec.spec.unshared_texts)
         self.texts = vec.spec.shared_texts
         check_texts(vec.spec)
-        self.won, self.finished = np.zeros(games, np.bool_), np.zeros(games, np.bool_)
+        self.won, self.finished, self._begun = (np.zeros(games, np.bool_) for _ in range(3))
         fields = [vec.spec[name] for name in self.texts]
         self._texts = {each.name: np.zeros((games, *each.shape), each.dtype) for each in fields}
-        self._documents = np.full(games, -1, np.int64)  # keys of texts are not negative
         self._parts: list[tuple[np.ndarray, ...]] = []
         self._seen: dict[str, list[np.ndarray]] = {name: [] for name in self.keys}
 
-    def read(self, game: np.ndarray, texts: Observation, documents: np.ndarray) -> None:
-        """Keep the texts of episodes that have just begun; ConfigurationError if another one's has changed."""
-        new = self._documents[game] < 0
-        self._documents[game[new]] = documents[new]
+    def read(self, game: np.ndarray, texts: Observation) -> None:
+        """Keep the texts of episodes that have just begun."""
+        new = ~self._begun[game]
+        self._begun[game] = True
         for name, text in texts.items():
             self._texts[name][game[new]] = text[new]
-        if (self._documents[game] != documents).any():
-            raise ConfigurationError("a text changes within a game (resample_text), which demonstrations cannot hold")
 
     def write(self, game: np.ndarray, seen: Observation, *parts: np.ndarray) -> None:
         """Append a row of some episodes: alive, actions, labels, rewards."""
@@ -135,7 +133,7 @@ class _DemonstrationRecorder:
 
     def forget(self, games: np.ndarray) -> None:
         """Leave out the rows of some episodes: others take their numbers."""
-        self._documents[games] = -1
+        self._begun[games] = False
         for game, *_ in self._parts:
             game[np.isin(game, games)] = -1
 

@@ -21,9 +21,9 @@ def by_oracle(games=9, rows=4, seed=7, **options):
     return record(vec, Oracle(vec), games, seed, "oracle")
 
 
-def source_of(demonstrations, num_envs, unroll, policies=None, **options):
+def source_of(demonstrations, num_envs, unroll, policies=None, spec=None, **options):
     policies = policies or [ToyPolicy()] * demonstrations.header.agents
-    players = [Player(policy, ToyGames().spec, num_envs) for policy in policies]
+    players = [Player(policy, spec or ToyGames().spec, num_envs) for policy in policies]
     return DemonstrationSource(demonstrations, players, num_envs, unroll, **options)
 
 

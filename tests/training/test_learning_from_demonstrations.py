@@ -17,7 +17,7 @@ from magrounding.teams.scripted import RandomTeam
 from magrounding.training.demonstrations import digests
 from tests.endi.games import network
 from tests.experiment.tiny_runs import IMITATION, learn, phases_of, resume, tiny_settings, weights_of
-from tests.training.recorded_games import by_oracle, source_of
+from tests.training.recorded_games import by_oracle, make_vec, source_of
 
 
 @pytest.fixture(scope="module")
@@ -51,8 +51,11 @@ def test_every_step_is_learnt_from_once_an_epoch(shown, num_envs, unroll):
         assert len(set(orders)) > 1
 
 
-def test_a_chunk_is_a_piece_of_the_stream(shown):
-    source = source_of(shown, 6, 4, team_reward=0.5)
+@pytest.mark.parametrize("options", [{}, {"stage": "s2g", "reading": "kind"}])
+def test_a_chunk_is_a_piece_of_the_stream(options):
+    shown, spec = by_oracle(**options), make_vec(1, **options).spec
+    assert bool(options) == (shown.actions >= 5).any()  # tells
+    source = source_of(shown, 6, 4, spec=spec, team_reward=0.5)
     source.start(seed=1)
     rollout = source.collect(steps=48)
     starts = source._draw(48) * 4
@@ -62,8 +65,10 @@ def test_a_chunk_is_a_piece_of_the_stream(shown):
         for i, trajectory in enumerate(rollout.trajectories):
             text = trajectory.texts["document"]
             for name, array in text.ids.items():
-                np.testing.assert_array_equal(array[text.index[:, b]], shown.texts[name][shown.game[rows]])
-            for name, array in shown.observation.items():
+                read = shown.texts[name][shown.game[rows]] if name in shown.texts else shown.observation[name][rows, i]
+                np.testing.assert_array_equal(array[text.index[:, b]], read)
+            for name, array in trajectory.observation.items():
+                array = shown.observation[name]
                 np.testing.assert_array_equal(trajectory.observation[name][:, b], array[rows, i])
             np.testing.assert_array_equal(trajectory.extras[LABELS][:-1, b], shown.labels[rows[:-1], i])
             assert not trajectory.extras[LABELS][-1].any()

@@ -33,7 +33,7 @@ from magrounding.agents.relread.motion import (
 )
 from magrounding.agents.relread.statements import AUTO, EDGES, LEARNT, ROWS, make_statements
 from magrounding.agents.remapping import within
-from magrounding.agents.telling import TellHead, tells_of
+from magrounding.agents.telling import TellHead
 from magrounding.schema import Count, Natural, Options
 from magrounding.spec import FACTS, EnvSpec
 
@@ -131,7 +131,7 @@ class Relread(DocumentPolicy):
         self.around = nn.Buffer(around, persistent=False)
         self.near = nn.Parameter(torch.zeros(5, config.features + 2, config.hidden))
         walls = 4 * (config.reach + 1)
-        self.tells = tells_of(spec)
+        self.tells = spec.tells
         moves = spec.num_actions - self.tells
         self.feel = nn.Linear(walls + moves + bool(self.tells) + 1, config.hidden)
         self.think = nn.Linear(config.hidden, config.top)

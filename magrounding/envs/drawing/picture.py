@@ -62,6 +62,11 @@ def draw_scene(scene: Scene) -> np.ndarray:
         places[figure.row, figure.column].append(figure)
     for (row, column), figures in places.items():
         _draw_cell(image, left + column * cell, top + row * cell, cell, figures, scene.inventories)
+    speakers = {int(each.name): each for each in scene.figures if each.kind == "agent"}
+    for agent, statement in scene.said.items():
+        at = speakers.get(agent)  # one without a body speaks at the edge
+        x, y = (_MARGIN, _MARGIN) if at is None else (left + at.column * cell, top + at.row * cell)
+        _draw_bubble(image, x + cell // 2, y, cell if at else 0, statement, agent_colour(str(agent)))
     _draw_panel(image, scene)
     return np.array(image)
 
@@ -126,6 +131,19 @@ def _draw_cell(
         side = cell // across
         for k, figure in enumerate(figures):
             _paste(image, figure, x + k % across * side, y + k // across * side, side, inventories)
+
+
+def _draw_bubble(image: Image.Image, x: int, y: int, cell: int, statement: str, colour: Colour) -> None:
+    """Draw what an agent says above its cell, whose middle is at x and whose top is at y, or below it."""
+    text = _text_block((statement,), frozenset(), INK, (280, 90), 20)
+    width, height = text.width + 20, text.height + 12
+    left = min(max(x - width // 2, _MARGIN), _MARGIN + _BOARD - width)
+    above = y - height - 12 > _MARGIN
+    top, foot, tip = (y - height - 12, y - 12, y) if above else (y + cell + 12, y + cell + 12, y + cell)
+    draw = ImageDraw.Draw(image)
+    draw.rounded_rectangle((left, top, left + width, top + height), 14, _BACKGROUND, colour, 4)
+    draw.polygon(((x - 12, foot), (x + 12, foot), (x, tip)), colour)
+    image.paste(text, (left + 10, top + 6))
 
 
 def _label(figure: Figure, inventories: tuple[str, ...]) -> list[Line]:
@@ -206,7 +224,8 @@ def _draw_panel(image: Image.Image, scene: Scene) -> None:
     top = _draw_agents(image, scene, top + 16, 186) + 14
     _draw_heading(draw, top, "MANUAL")
     top += 18
-    manual = _text_block(scene.manual, words, _MUTED, (_PANEL_WIDTH, HEIGHT - _MARGIN - top), 18)
+    readers = tuple(tuple(agent_colour(str(agent)) for agent in known) for known in scene.readers)
+    manual = _text_block(scene.manual, words, _MUTED, (_PANEL_WIDTH, HEIGHT - _MARGIN - top), 18, readers)
     image.paste(manual, (_PANEL, top))
 
 
@@ -241,25 +260,34 @@ def _draw_agents(image: Image.Image, scene: Scene, top: int, room: int) -> int:
 
 @lru_cache(maxsize=64)
 def _text_block(
-    texts: tuple[str, ...], words: frozenset[str], colour: str, room: tuple[int, int], largest: int
+    texts: tuple[str, ...],
+    words: frozenset[str],
+    colour: str,
+    room: tuple[int, int],
+    largest: int,
+    readers: tuple[tuple[Colour, ...], ...] = (),
 ) -> Image.Image:
-    """Sentences (read-only), wrapped, in the largest letters that fit; names of what is in the game stand out."""
+    """Sentences (read-only), wrapped, in the largest letters that fit; names of what is in the game stand out.
+
+    Bullets of several have the colours of their `readers`, where these are given.
+    """
     width, height = room
     sentences = [re.sub(r" ([,.;:!?])", r"\1", text) for text in texts if text]  # as people write
-    bullets = len(texts) > 1
+    dots = [known for known, text in zip(readers or [(_FAINT,)] * len(texts), texts, strict=True) if text]
+    widest = max(map(len, dots), default=0) if len(texts) > 1 else 0
     size = largest
     while True:
-        leading, gap, indent = size * 1.3, size * 0.55, size if bullets else 0
+        leading, gap, indent = size * 1.3, size * 0.55, size * (widest + 1) / 2 * (widest > 0)
         paragraphs = [_wrap(sentence, size, width - indent) for sentence in sentences]
         used = sum(map(len, paragraphs)) * leading + (len(paragraphs) - 1) * gap
         if used <= height or size <= _SMALLEST_LABEL:
             break
         size -= 1
-    image = Image.new("RGB", room, _BACKGROUND)
+    image = Image.new("RGB", (width, min(height, round(used))), _BACKGROUND)
     y = leading / 2
-    for paragraph in paragraphs:
-        if bullets:
-            _paste_pill(image, 0, y + 1, size * 0.36, round(size * 0.36), _FAINT)
+    for paragraph, known in zip(paragraphs, dots, strict=True):
+        for k, dot in enumerate(known[:widest]):
+            _paste_pill(image, size * 0.5 * k, y + 1, size * 0.36, round(size * 0.36), dot)
         for line in paragraph:
             x = float(indent)
             for word in line:

@@ -16,16 +16,19 @@ from magrounding.errors import ConfigurationError
 from magrounding.extensions.language_models.prompts import JSON
 from magrounding.registry import ENVS, env_entry
 from magrounding.storage import json_text, parse_json
-from magrounding.teams.action_names import action_name
 from magrounding.teams.actor import Actor, has_expert, make_expert
 from magrounding.teams.episodes import Episodes
-from magrounding.text_view import Happened, TextView, find_text_view, joined
+from magrounding.text_view import LEFT_OUT, MANUAL, TOLD_BY, Happened, TextView, action_name, find_text_view, joined
 from magrounding.vector import Observation, VectorEnv, observation_of
 
 EXAMPLE_SEED = 2**44
 """Seed of the first example of a prompt; games of matches, reports and training never come near it."""
 _EXAMPLES, _STEPS = 2, 12
 """Games of a prompt, and steps that it shows of each at most."""
+
+
+TOLD = "TOLD"
+"""Title of statements that were told in the step before."""
 
 
 class Turn(NamedTuple):
@@ -40,7 +43,7 @@ class Chat:
     """One game of one agent.
 
     Attributes:
-        rules: texts that last the game.
+        rules: texts that last the game, as they were at its beginning.
         turns: its steps.
         won, reward: how it ended, and the sum of the agent's rewards.
     """
@@ -67,12 +70,19 @@ def conversation(instructions: str, rules: str, turns: Iterable[tuple[str, str]]
     return found
 
 
-def described(view: TextView, obs: Observation, row: int, agent: int, happened: Happened) -> tuple[str, str]:
-    """Return the texts that last the game, and all else that an agent sees, in words."""
+def described(
+    view: TextView, obs: Observation, row: int, agent: int, happened: Happened, before: str = ""
+) -> tuple[str, str]:
+    """Return the texts that last the game, and all else that an agent sees, in words.
+
+    A manual that others add to is one of them; its lines that are not in those of the step `before` are among the rest.
+    """
     seen = view.sections(observation_of(view.spec, obs, row, agent), happened)
-    titles = [name.upper() for name in view.spec.lasting_texts]
-    rules = joined({title: seen.pop(title) for title in titles if title in seen})
-    return rules, joined(seen)
+    lasting = (*view.spec.lasting_texts, *((MANUAL,) if TOLD_BY in view.spec else ()))
+    rules = joined({name.upper(): seen.pop(name.upper()) for name in lasting if name.upper() in seen})
+    known = (*before.split("\n"), LEFT_OUT) if before else rules.split("\n")
+    told = [line for line in rules.split("\n") if line not in known]
+    return rules, joined({TOLD: told, **seen} if told else seen)
 
 
 def in_form(move: str, form: str) -> str:
@@ -85,24 +95,26 @@ def chats_of(vec: VectorEnv, seed: int, actor: Actor) -> list[Chat]:
 
     A move that was not legal stands there by its name all the same, and the next turn says what it came to.
     """
-    spec, view = vec.spec, find_text_view(vec.id, vec.spec)
+    view = find_text_view(vec.id, vec.spec)
     rules, turns = [""] * vec.num_agents, [list[Turn]() for _ in range(vec.num_agents)]
+    first = dict[int, str]()
     happened = [Happened()] * vec.num_agents
     episodes = Episodes(actor, vec, 1, seed, draw_seed=seed)
     while episodes.rows.size:
         alive = episodes.info.alive[0].copy()
         actions = np.where(alive, episodes.choose(), 0)
         for agent in np.flatnonzero(alive).tolist():
-            rules[agent], seen = described(view, episodes.obs, 0, agent, happened[agent])
-            name = action_name(spec, episodes.obs, 0, agent, int(actions[0, agent]))
-            turns[agent].append(Turn(seen, name))
+            rules[agent], seen = described(view, episodes.obs, 0, agent, happened[agent], rules[agent])
+            first.setdefault(agent, rules[agent])
+            own = observation_of(vec.spec, episodes.obs, 0, agent)
+            turns[agent].append(Turn(seen, action_name(vec.spec, own, int(actions[0, agent]))))
         episodes.play(actions)
         happened = [
             Happened(int(actions[0, agent]), bool(episodes.info.illegal[0, agent]), float(episodes.rewards[0, agent]))
             for agent in range(vec.num_agents)
         ]
     won, returns = bool(episodes.info.won[0]), episodes.info.returns[0].tolist()
-    return [Chat(rules[k], tuple(turns[k]), won, returns[k]) for k in range(vec.num_agents)]
+    return [Chat(first.get(k, ""), tuple(turns[k]), won, returns[k]) for k in range(vec.num_agents)]
 
 
 def example_games(env: str, options: Mapping[str, Any], form: str) -> str:

@@ -14,8 +14,7 @@ from magrounding.extensions.language_models.chats import conversation, described
 from magrounding.extensions.language_models.endpoint import Message
 from magrounding.extensions.language_models.prompts import Prompt, answer_of, read_move, spelt
 from magrounding.spec import MASK, EnvSpec, TextChoices
-from magrounding.teams.action_names import action_name
-from magrounding.text_view import Happened, TextView
+from magrounding.text_view import Happened, TextView, action_name
 from magrounding.vector import Observation, observation_of
 
 NO_OPS = "stay", "wait", "done"
@@ -48,7 +47,7 @@ class Dialogue:
 
     def __init__(self, view: TextView, prompt: Prompt, form: str, instructions: str, history: int) -> None:
         self._view, self._prompt, self._form, self._instructions = view, prompt, form, instructions
-        self._history, self._past = history, list[tuple[str, str]]()  # (what the agent saw, what was replied)
+        self._history, self._past = history, list[tuple[str, str, str]]()  # (rules, what the agent saw, its reply)
         self.messages: list[Message] = []
         self.rules, self.refused = "", 0
         self.action: int | None = None
@@ -56,7 +55,7 @@ class Dialogue:
     def ask(self, obs: Observation, row: int, agent: int, happened: Happened) -> None:
         """Begin a step of an agent in a row of a batch, whose last action came to `happened`."""
         spec = self._view.spec
-        self.rules, self._now = described(self._view, obs, row, agent, happened)
+        self.rules, self._now = described(self._view, obs, row, agent, happened, self.rules)
         self._mask = legal_mask(spec, obs, row, agent)
         self._names = _names(spec, obs, row, agent, self._mask)
         self._compose()
@@ -84,7 +83,7 @@ class Dialogue:
             answer = in_form(self._view.spec.actions.names[self.action], self._form)
         elif len(answer) > _LONGEST:
             answer = in_form(next(name for name, k in self._names[0].items() if k == self.action), self._form)
-        self._past.append((self._now, answer))
+        self._past.append((self.rules, self._now, answer))
         if len(self._past) >= 2 * self._history:
             del self._past[: len(self._past) - self._history]
         return bool(reason)
@@ -101,7 +100,8 @@ class Dialogue:
 
     def _compose(self) -> None:
         """Begin the request of a step."""
-        self.messages = [*conversation(self._instructions, self.rules, [*self._past, (self._now, "")])]
+        turns = [*self._past, (self.rules, self._now, "")]  # what is told since the first of them stands in the others
+        self.messages = [*conversation(self._instructions, turns[0][0], [turn[1:] for turn in turns])]
 
 
 def instructions(prompt: Prompt, form: str, env: str, options: Mapping[str, Any]) -> str:
@@ -138,7 +138,7 @@ def _names(
     """Return name → number of the legal actions, and of all; a text to choose has its number as a name too."""
     legal, texts = dict[str, int](), isinstance(spec.actions, TextChoices)
     for action in np.flatnonzero(mask).tolist():
-        name = action_name(spec, obs, row, agent, action)
-        for each in (name, str(action), f"{action} {name}") if texts else (name,):
+        name = action_name(spec, observation_of(spec, obs, row, agent), action)
+        for each in (name, str(action), f"{action} {name}") if texts else (name, spec.actions.names[action]):
             legal.setdefault(spelt(each), action)
     return legal, {} if texts else {spelt(name): k for k, name in enumerate(spec.actions.names)}

@@ -97,8 +97,8 @@ class Prompt:
 
 
 def spelt(name: str) -> str:
-    """Return the name of a move as it is looked up: in lower case, with single spaces."""
-    return " ".join(name.lower().split())
+    """Return the name of a move as it is looked up: in lower case, with single spaces, and none before a comma."""
+    return " ".join(name.lower().split()).replace(" ,", ",")
 
 
 def answer_of(reply: str) -> str:

@@ -16,12 +16,14 @@ from textual.widgets.option_list import Option
 
 from magrounding.errors import ConfigurationError, InvalidAction, MagroundingError
 from magrounding.teams.action_names import letters_of
-from magrounding.teams.session import MANUAL, Move, Session, View
-from magrounding.text_view import LEFT_OUT, OWN, joined
+from magrounding.teams.session import Move, Session, View
+from magrounding.text_view import LEFT_OUT, MANUAL, OWN, joined
 
 _ARROWS = ("up", "down", "left", "right")
 _FEW = 12
 """Moves that each have a key; more are chosen from a list."""
+_SHORT = 20
+"""Letters of a move that has no line to itself."""
 _STYLES = ((rf"\d|{OWN}", "bold cyan"), (r"[A-Z]", "bold red"), (r"[a-z]", "bold green"), (r"#+", "bright_black"))
 """Signs on a map: numbers of rows and the agent, things, walls."""
 _BARS = "▁▂▃▄▅▆▇█"
@@ -211,14 +213,16 @@ class Terminal(App[None]):
         view = self.session.views[self._at]
         looker = self._agent if self._turn is None else self._turn
         words = dict(view.words[looker])
-        rules = {name: words.pop(name) for name in map(str.upper, self.session.vec.spec.lasting_texts)}
+        lasting = map(str.upper, (*self.session.vec.spec.lasting_texts, MANUAL))
+        rules = {name: words.pop(name) for name in lasting if name in words}
         picture = {f"WHAT AGENT {looker} SEES": [], **words, **({CLAIMS: claimed} if (claimed := claims(view)) else {})}
         if _MANUAL in rules:  # the longest comes last
             rules[_MANUAL] = rules.pop(_MANUAL)
         legend = f"bars: what agent {self._agent} goes by"
+        alike = view.statements.get(looker) == view.statements.get(self._agent)  # else they read different manuals
         for name, content in {
             "picture": coloured(joined(picture)),
-            "texts": marked(joined(rules), view.attention.get(self._agent), legend),
+            "texts": marked(joined(rules), view.attention.get(self._agent) if alike else None, legend),
             "status": self._status(view),
             "keys": self._legal(),
             "last": "\n".join(["", *view.last, ""] if view.last else [""]),
@@ -252,7 +256,8 @@ class Terminal(App[None]):
         if self._letters and self._at == len(self.session.views) - 1 and mover in self.session.living:
             keys = {action: letter for letter, action in self._letters.items()}
             for move in self.session.moves(mover):
-                text.append(keys[move.action], style="bold cyan").append(f":{move.name}  ")
+                text.append("\n" * (len(move.name) > _SHORT) + keys[move.action], style="bold cyan")
+                text.append(f":{move.name}  ")
         return text
 
 

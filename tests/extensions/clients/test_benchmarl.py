@@ -18,7 +18,7 @@ with warnings.catch_warnings():
 
     from magrounding.extensions.clients.benchmarl import GroundedTask
 
-OPTIONS = {"stage": "s3", "agents": 3, "death": "individual", "max_cycles": 10}
+OPTIONS = {"stage": "s4", "reading": "kind", "agents": 3, "death": "individual", "max_cycles": 10}
 
 
 @pytest.mark.parametrize("algorithm", [IppoConfig, IqlConfig])

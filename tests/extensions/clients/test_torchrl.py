@@ -18,7 +18,7 @@ from torchrl.envs.utils import check_env_specs  # noqa: E402
 
 from magrounding.extensions.clients.torchrl import BatchedEnv  # noqa: E402
 
-DEADLY = {"stage": "s3", "agents": 3, "death": "individual", "max_cycles": 20}
+DEADLY = {"stage": "s4", "reading": "kind", "agents": 3, "death": "individual", "max_cycles": 20}
 WORLDS = {"ma_rtfm": {"stage": "s1", "agents": 2, "max_cycles": 15}, "ma_messenger": {"stage": "s2"}, "messenger": {}}
 
 

@@ -17,7 +17,8 @@ FAULTS = "stall", "break", "cut", "garbage", "odd", "429", "500"
 def last_legal(body):
     """The last legal move of the last message, between marks."""
     moves = re.findall(r"MOVES\n(.*?)(?:\n\n|$)", body["messages"][-1]["content"], re.DOTALL)
-    return f"<move>{moves[-1].splitlines()[-1].split(', ')[-1]}</move>" if moves else "<move>stay</move>"
+    last = moves[-1].splitlines()[-1] if moves else "stay"
+    return f"<move>{last if last.startswith('tell ') else last.split(', ')[-1]}</move>"
 
 
 def completion(text, read=100, cached=40, written=7):

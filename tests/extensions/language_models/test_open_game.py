@@ -15,7 +15,7 @@ from magrounding.teams.evaluate import REPORT_SEED
 from magrounding.teams.lineup import Lineup
 from tests.extensions.language_models.served import Served, last_legal, model, serving
 
-DEADLY = {"stage": "s3", "agents": 3, "death": "individual", "max_cycles": 15}
+DEADLY = {"stage": "s4", "agents": 3, "reading": "kind", "death": "individual", "max_cycles": 15}
 WORLDS = {
     "ma_rtfm": (DEADLY, "model,oracle,model"),
     "messenger": ({"stage": "s2", "max_cycles": 15}, "model"),

@@ -21,7 +21,7 @@ from openenv import GenericEnvClient  # noqa: E402
 
 from magrounding.extensions.language_models.openenv import make_app  # noqa: E402
 
-PAIR = {"stage": "s1", "agents": 2, "max_cycles": 10}
+PAIR = {"stage": "s2g", "reading": "kind", "agents": 2, "max_cycles": 10}
 
 
 @contextmanager

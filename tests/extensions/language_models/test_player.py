@@ -76,6 +76,36 @@ def test_each_agent_is_asked_what_it_sees(players):
             obs, _, _, _, info = vec.step(actions)
 
 
+def test_a_model_tells_the_oracle_and_reads_what_it_is_told(players):
+    """Twenty games: what the record has arrives; a manual stands in the first message, what is told behind it."""
+
+    def tell(body):
+        moves = body["messages"][-1]["content"].partition("MOVES\n")[2].partition("\n\n")[0].splitlines()
+        return f"<move>{moves[1] if len(moves) > 1 else 'stay'}</move>"
+
+    with serving(Served(tell)) as served:
+        vec = mg.make_vec("ma_rtfm", 20, stage="s2g", reading="kind", split="eval", max_cycles=12)
+        models, words = players(served, history=20), vec.spec.vocabulary
+        lineup = Lineup.parse("llm:small,oracle", 2, models)
+        episodes, arrived, answered = Episodes(lineup.build_actor(vec, 0), vec, 20, 0), set(), 0
+        while episodes.rows.size:
+            for row in episodes.rows.tolist():
+                heard = np.flatnonzero(episodes.obs["told_by"][row, 1] == 1)
+                arrived |= {(row, words.decode(line)) for line in episodes.obs["manual"][row, 1, heard].tolist()}
+                answered += (episodes.obs["told_by"][row, 0] == 2).sum() > 0
+            episodes.play(episodes.choose())
+    calls = models.calls.of("llm:small,oracle")
+    told = {(call.seed, call.reply[11:-7] + " .") for call in calls if call.reply.startswith("<move>tell ")}
+    assert told == arrived
+    assert {row for row, _ in told} == set(range(20))
+    assert answered > 0
+    asked = [[each["content"] for each in body["messages"]] for body in served.asked]
+    assert len({messages[1] for messages in asked}) == 20
+    assert {sum("MANUAL\n" in content for content in messages[1:]) for messages in asked} == {1}
+    news = [re.search(r"TOLD\n((?:.*\(told by agent 1\)\n)+)\n", messages[-1]) for messages in asked]
+    assert sum(found is not None for found in news) >= answered / 12
+
+
 def test_a_move_is_asked_for_once_more_then_nothing_is_done(players):
     replies = {0: "I go up", 1: "<move>fly</move>"}
     with serving(Served(lambda body: replies["was not played" in body["messages"][-1]["content"]])) as served:

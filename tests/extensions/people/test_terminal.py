@@ -6,13 +6,16 @@ import numpy as np
 import pytest
 
 from examples.my_game.my_game import env as my_game
+from magrounding.agents.building import make_policy
 from magrounding.cli import watch
 from magrounding.cli.command import CommandLine
+from magrounding.envs.make import make_vec
 from magrounding.errors import InvalidAction
 from magrounding.registry import ENVS, EnvEntry
-from magrounding.teams.lineup import Lineup
+from magrounding.teams.lineup import Lineup, PlayerSpec
 from magrounding.teams.saved_games import EpisodeWriter, read_episodes
 from magrounding.teams.session import Session
+from magrounding.teams.team import Team
 
 pytest.importorskip("textual")
 
@@ -104,6 +107,37 @@ def test_square_brackets_are_shown_as_they_are(monkeypatch, few):
     assert told == [False]
 
 
+def test_a_statement_is_told_by_the_number_of_its_line_and_marked_where_it_is_heard():
+    async def run():
+        game = session("ma_rtfm", "human", stage="s2g", agents=2, reading="kind")
+        own = game.now.statements[0][1]
+        app = Terminal(game, pause=60)
+        async with app.run_test(size=(120, 60)) as pilot:
+            await pilot.press(str(own.row + 1), "s")
+            name = "tell " + own.words.removesuffix(" .")
+            assert f"agent 0: {name}" in " ".join(shown(app, "last").split())
+            assert name not in shown(app, "keys")
+            await pilot.press("s")
+            assert f"{own.words} (told by agent 0)" in shown(app, "texts").splitlines()
+        game.close()
+
+    asyncio.run(run())
+
+
+def test_attention_is_to_the_statements_that_an_agent_reads_while_its_manual_grows():
+    options = {"stage": "s2g", "agents": 2, "reading": "kind"}
+    spec = make_vec("ma_rtfm", 1, **options).spec
+    team = Team([make_policy("relread", spec)] * 2, spec, env="ma_rtfm", options=options)
+    game = Session("ma_rtfm", options, Lineup((PlayerSpec("human"), PlayerSpec("run", actor=team)), "mixed"), 3)
+    before = game.now.statements[1]
+    game.choose(0, 5 + game.now.statements[0][0].row)
+    game.advance()
+    assert len(game.now.statements[1]) == len(before) + 1
+    for view in game.views:
+        assert len(view.attention[1]) == len(view.statements[1])
+    game.close()
+
+
 def drive(monkeypatch, screenplay):
     """Let apps that a command runs be driven by `screenplay(app, pilot)`."""
 
@@ -122,11 +156,12 @@ def test_statements_are_marked_for_the_agent_that_tab_chooses():
         async with app.run_test() as pilot:
             await pilot.pause()
             weights = game.now.attention[1]
-            assert len(weights) == len(game.now.statements) > 3
+            statements = [each.words for each in game.now.statements[1]]
+            assert len(weights) == len(statements) > 3
             assert sum(weights) == pytest.approx(1)
             assert game.now.attention[0] is None
             lines = shown(app, "texts").partition("MANUAL bars: what agent 1 goes by\n")[2].splitlines()
-            assert [line[2:] for line in lines] == list(game.now.statements)
+            assert [line[2:] for line in lines] == statements
             heights = ["▁▂▃▄▅▆▇█".index(line[0]) for line in lines]
             assert heights == [round(7 * weight / max(weights)) for weight in weights]
             await pilot.press("tab")

@@ -58,6 +58,7 @@ def about_game(
         "players": list(players),
         "people": sorted(people),
         "actions": None if words else list(spec.actions.names),
+        "tells": spec.tells,
         "max_cycles": spec.max_cycles,
         "scored": SCORES in spec.capabilities,
         "colours": list(AGENT_COLOURS),
@@ -84,7 +85,8 @@ def frame(view: View, sprites: Sprites, hidden: Collection[int]) -> dict[str, An
     return {
         **content,
         "goal": scene.goal,
-        "manual": list(view.statements or scene.manual),
+        "manual": view.statements if len(set(view.statements.values())) > 1 else {0: view.statements.get(0, ())},
+        "said": dict(scene.said),
         "holds": [held if alive else None for held, alive in zip(scene.inventories, scene.alive, strict=True)],
         "walls": ["".join(row) for row in _cells(scene).tolist()],
         "figures": [_figure(each, sprites) for each in scene.figures],

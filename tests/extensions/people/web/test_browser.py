@@ -78,6 +78,34 @@ def test_one_button_begins_a_game_with_a_trained_team():
     run(test, envs=("rtfm", "ma_rtfm"))
 
 
+def test_a_line_that_is_clicked_is_told_to_the_other_page():
+    async def test(there, chromium, errors):
+        one = await open_page(await chromium.new_context(), there.origin, errors)
+        code = await begin(one, ["human", "human"], stage="s2g", reading="kind")
+        other = await open_page(await chromium.new_context(), f"{there.origin}/game/{code}", errors)
+        await status(other, "It is your move.")
+        lines = [await page.locator("#manual li").all_inner_texts() for page in (one, other)]
+        assert sum(map(len, lines)) == 7
+        assert await one.locator("#manual button").count() == len(lines[0])
+        assert await one.locator("#moves button").count() == len(KEYS)
+        await one.click("#manual button >> nth=0")
+        await one.wait_for_selector("#manual button.chosen")
+        await other.keyboard.press("s")
+        await other.wait_for_selector("#manual .teller >> text=agent 0")
+        assert await one.locator("#manual button").count() == len(lines[0]) - 1
+        told = await other.locator("#manual li:has(.teller)").inner_text()
+        sentence = told.removeprefix("agent 0:").strip()
+        assert lines[0][0].endswith(sentence)
+        for page in (one, other):
+            said = " ".join(await page.locator("#board .bubble text").all_text_contents())
+            assert said == f"agent 0: {sentence}"
+        await other.keyboard.press("s")
+        await one.keyboard.press("s")
+        await one.wait_for_selector("#board .bubble", state="detached")
+
+    run(test, envs=("ma_rtfm",))
+
+
 def test_two_pages_play_one_game_to_its_end(tmp_path):
     async def test(there, chromium, errors):
         one = await open_page(await chromium.new_context(), there.origin, errors)

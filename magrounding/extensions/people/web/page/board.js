@@ -46,6 +46,21 @@ export function describe(frame) {
   return size + (hidden ? `, ${hidden} of them out of sight` : "") + frame.figures.map(each => `; ${label(each)}${"agent" in each && each.quality ? ` ${each.quality}` : ""} in row ${each.at[0]}, column ${each.at[1]}`).join("");
 }
 
+// What an agent told in the last step, above it or, in the first rows, below; one without a body speaks at the edge.
+function bubble(parent, agent, text, from, columns, colour) {
+  const lines = [""], side = Math.min(3.2, columns - 1) * CELL;
+  for (const word of `agent ${agent}: ${text}`.replace(/ ([,.;:!?])/g, "$1").split(" "))
+    if (lines.at(-1).length + word.length < side / 9.5) lines[lines.length - 1] += ` ${word}`;
+    else lines.push(word);
+  const height = 22 * lines.length + 20, [x, y, own] = from ?? [CELL, CELL, 0];
+  const left = Math.max(.8 * CELL, Math.min((columns - .8) * CELL - side, x + own / 2 - side / 2));
+  const above = y - height - 14 > .75 * CELL, top = above ? y - height - 14 : y + own + 14, foot = above ? top + height : top;
+  const group = shape("g", {class: "bubble", stroke: colour}, parent);
+  shape("rect", {x: left, y: top, width: side, height, rx: 14}, group);
+  if (from) shape("path", {d: `M${x + own / 2 - 12} ${foot}L${x + own / 2} ${foot + (above ? 14 : -14)}L${x + own / 2 + 12} ${foot}`}, group);
+  lines.forEach((line, k) => shape("text", {x: left + side / 2, y: top + 26 + 22 * k, "font-size": 18}, group, line.trim()));
+}
+
 export function drawBoard(svg, frame, game, overlays) {
   const rows = frame.walls.length, columns = frame.walls[0].length, parts = document.createElementNS(NS, "g");
   shape("rect", {width: columns * CELL, height: rows * CELL, class: "floor"}, parts);
@@ -85,6 +100,10 @@ export function drawBoard(svg, frame, game, overlays) {
       x: x + side / 2, y: y + side * .96 - (words.length - 1 - line) * 17, "font-size": Math.min(17, CELL / (.66 * word.length)),
     }, parts, word));
   });
+  for (const [agent, text] of Object.entries(frame.said)) {
+    const k = frame.figures.findIndex(each => each.agent === +agent);
+    bubble(parts, agent, text, where[k], columns, game.colours[agent % game.colours.length]);
+  }
   const closed = frame.walls.every((row, k) => (k % (rows - 1) ? row[0] + row[columns - 1] : row).match(/^#+$/));
   const cut = closed ? .75 * CELL : 0;  // a closed ring of walls is shown at a quarter of its width: nobody stands there
   svg.setAttribute("viewBox", `${cut} ${cut} ${columns * CELL - 2 * cut} ${rows * CELL - 2 * cut}`);

@@ -220,7 +220,7 @@ function keysOf(actions) {
   const keys = {};
   if (actions === null || actions.length > FEW) return keys;
   actions.forEach((name, action) => {
-    const letter = [...name.toLowerCase()].find(each => /[a-z0-9]/.test(each) && !(each in keys));
+    const letter = (name.match(/[0-9]/g) ?? [...name.toLowerCase()]).find(each => /[a-z0-9]/.test(each) && !(each in keys));
     if (letter) keys[letter] = action;
     for (const [arrow, direction] of Object.entries(ARROWS)) if (name === direction) keys[arrow] = action;
   });
@@ -232,6 +232,7 @@ function keysOf(actions) {
 const now = () => state.frames[state.frames.length - 1];
 const waitingFor = () => state.mine.filter(agent => now()?.moves?.[agent] && !(agent in state.chosen));
 const turn = () => waitingFor()[0] ?? state.mine.find(agent => now()?.moves?.[agent]);
+const firstTell = () => state.game.actions.length - state.game.tells;
 const offered = agent => (now()?.moves?.[agent] ?? []).map(each => Array.isArray(each) ? each : [each, state.game.actions[each]]);
 
 export function move(agent, action) {
@@ -242,8 +243,7 @@ export function move(agent, action) {
   state.chosen[agent] = action;
   state.shown = state.frames.length - 1;
   send({type: "move", agent, step: now().step, action, ref: agent});
-  refreshStatus();
-  refreshMoves();
+  refresh();
 }
 
 function onKey(event) {
@@ -288,7 +288,7 @@ function refreshMoves() {
   for (const agent of playing ? state.mine.filter(each => now().moves[each]) : []) {
     if (state.mine.length > 1) parts.push(make("h2", `agent ${agent}`));
     const legal = new Set(offered(agent).map(([action]) => action));
-    state.game.actions.forEach((name, action) => {
+    state.game.actions.slice(0, firstTell()).forEach((name, action) => {  // statements to tell stand in the manual
       const key = Object.keys(state.keys).find(each => state.keys[each] === action && !(each in ARROWS));
       parts.push(make("button", [key && agent === turn() ? make("kbd", key) : null, `${SIGNS[name] ? SIGNS[name] + " " : ""}${name}`], {
         type: "button", disabled: !legal.has(action), class: state.chosen[agent] === action ? "chosen" : null,
@@ -358,13 +358,21 @@ function showClock() {
   if (state.game && !state.replay) at("at").textContent = `step ${state.frames[state.shown]?.step ?? 0}${state.clockEnd && !state.over ? `, ${left} s` : ""}`;
 }
 
-function statement(frame, text, k) {
-  const readers = at("show-reads").checked ? Object.entries(frame.reads ?? {}).filter(([, weights]) => weights.length === frame.manual.length) : [];
+// A line of an agent's manual; of one that is split, with who told it, or to be told by a click.
+function statement(frame, reader, [row, text, teller], k) {
+  const split = 1 in frame.manual, action = split ? firstTell() + row : -1;
+  const readers = at("show-reads").checked ? Object.entries(frame.reads ?? {}).filter(([agent]) => !split || agent === reader) : [];
   const most = Math.max(0, ...readers.map(([, weights]) => weights[k]));
   const bars = readers.map(([agent, weights]) => make("span", [
     `agent ${agent}`, make("progress", [], {max: 1, value: weights[k], "aria-label": `agent ${agent} relies on this by`}), `${Math.round(100 * weights[k])} %`,
   ], {class: "bar"}));
-  const item = make("li", [make("span", tidy(text)), bars.length ? make("span", bars, {class: "bars"}) : null], {class: most >= .1 ? "read" : null});
+  const told = state.mine.includes(+reader) && !state.over && offered(+reader).some(([each]) => each === action);
+  const words = told ? make("button", [make("kbd", `${row + 1}`), tidy(text)], {
+    type: "button", class: state.chosen[reader] === action ? "chosen" : null, title: "tell the others", onclick: () => move(+reader, action),
+  }) : make("span", tidy(text));
+  const mark = teller > 0 ? make("span", `agent ${teller - 1}: `, {class: "teller"}) : null;
+  const item = make("li", [mark, words, bars.length ? make("span", bars, {class: "bars"}) : null], {class: most >= .1 ? "read" : null});
+  item.style.setProperty("--teller", state.game.colours[(teller - 1) % state.game.colours.length]);
   item.style.setProperty("--much", `${Math.round(60 * most)}%`);
   return item;
 }
@@ -384,8 +392,12 @@ export function refresh() {
     drawBoard(at("board"), frame, game, overlays);
     at("goal-part").hidden = !frame.goal;
     at("goal").textContent = tidy(frame.goal);
-    at("manual-part").hidden = !frame.manual.length;
-    at("manual").replaceChildren(...frame.manual.map((text, k) => statement(frame, text, k)));
+    const split = 1 in frame.manual, readers = split && state.mine.length ? state.mine.map(String) : Object.keys(frame.manual);
+    at("manual-part").hidden = !split && !frame.manual[0].length;
+    at("manual").replaceChildren(...readers.flatMap(agent => [
+      readers.length > 1 ? make("li", `agent ${agent} reads`, {class: "reader"}) : null,
+      ...frame.manual[agent].map((line, k) => statement(frame, agent, line, k)),
+    ]).filter(Boolean));
     at("things").replaceChildren(...frame.figures.filter(each => !("agent" in each)).map(each => make("li", [picture(each.sprite), label(each)])));
     at("things-part").hidden = !frame.figures.some(each => !("agent" in each));
   } else at("text").textContent = frame.text;
@@ -397,7 +409,7 @@ export function refresh() {
     return make("li", [figure ? picture(figure.sprite) : null, `agent ${agent}, ${who}${held === null ? "" : held ? `: holds ${held}` : ""}`],
       {class: [held === null ? "dead" : "", state.mine.includes(agent) ? "you" : ""].join(" ").trim() || null});
   }));
-  at("last").replaceChildren(...(frame.last.length ? frame.last : ["nothing yet"]).map(each => make("li", each)));
+  at("last").replaceChildren(...(frame.last.length ? frame.last : ["nothing yet"]).map(each => make("li", tidy(each))));
   at("slider").hidden = state.frames.length < 2;
   at("play").hidden = !(state.replay || state.over);
   Object.assign(at("step"), {max: state.frames.length - 1, value: state.shown});
