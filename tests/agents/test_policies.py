@@ -68,7 +68,7 @@ CASES: dict[str, tuple[str, tuple[str, dict[str, Any]], dict[str, Any]]] = {
     "qmix": ("qmix", RTFM, {"maps": 4, "hidden": 8, "embedding": 4}),
     "qmix_relread": ("qmix_relread", RTFM, {"hidden": 16, "top": 16}),
     **{agent: (agent, ROOMS, BABYAI) for agent in ("babyai_small", "babyai_large")},
-    "viewread": ("viewread", ROOMS, {"attention": True, "convolutions": 2, "centred": True}),
+    "viewread": ("viewread", ROOMS, {"centred": True}),
     "viewread without a memory": ("viewread", ROOMS, {"remember": False}),
     "viewread with places": ("viewread", PLACES, {"places": True}),
     "panoread": ("panoread", STREETS, {"embedding": 8, "hidden": 8}),
