@@ -350,4 +350,4 @@ def _picture(text: str, colours: np.ndarray, above: int) -> np.ndarray:
     for row, line in enumerate(lines):
         for column, sign in enumerate(line[:WIDTH]):
             draw.text((column * CELL_WIDTH, row * CELL_HEIGHT), sign, _PALETTE[inks[row, column]], font)
-    return np.asarray(image)
+    return np.array(image)
