@@ -6,7 +6,6 @@ import pytest
 import torch
 
 from magrounding import threads
-from magrounding.experiment import compiling
 from magrounding.experiment.jobs import process
 from magrounding.experiment.jobs.forking import ForkServer
 from tests.forked import ROOT, Forked
@@ -18,7 +17,7 @@ os.environ["XDG_DATA_HOME"] = tempfile.mkdtemp(prefix="magrounding-tests-")  # a
 torch.set_num_threads(1)
 # And runs share the cores with the other processes of pytest-xdist.
 CORES = max(1, threads.available_cores() // int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")))
-threads.available_cores = compiling.available_cores = lambda: CORES
+threads.available_cores = lambda: CORES
 
 
 LONGEST = (

@@ -220,7 +220,7 @@ LEARNERS: dict[str, tuple[Any, str, AlgorithmConfig, dict[str, Any], dict[str, A
     ),
     "imitation, roll-outs": (RTFM, "conv", ImitationConfig(**RATES, oracle="rollout"), TXT2PI, {"frozen": ("words",)}),
     "imitation, game id": (MESSENGER, "emma_game_id", IMITATE, EMMA, {}),
-    "imitation, recurrent": (BABYAI, "viewread", CLONE, {**VIEW, "attention": True, "convolutions": 1}, {}),
+    "imitation, recurrent": (BABYAI, "viewread", CLONE, VIEW, {}),
     "imitation, choices": (ROOMS, "choiceread", IMITATE, CHOICES, {}),
     "QMIX, recurrent, shared": (RTFM, "qmix", Q, QMIX, {}),
     "QMIX, MESSENGER": (TEAM, "qmix", QmixConfig(**{**vars(Q), "team": "mean", "trace": 0.8}), QMIX, {}),

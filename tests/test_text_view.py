@@ -15,6 +15,7 @@ from magrounding.single.nethack.words import SHADES
 from magrounding.spec import COLUMNS, EPISODE, Directions, EnvSpec, Field, FixedActions, Grid, Mask, Text, TextChoices
 from magrounding.text_view import HAPPENED, Happened, TextView
 from magrounding.vector import observation_of
+from tests.full import in_full
 
 VARIANTS = [
     *((id, {}) for id in mg.ENVS),
@@ -253,7 +254,7 @@ def open_env(id, options):
 def test_the_words_of_every_world_are_read_back_to_its_arrays(id, options):
     env, rng = open_env(id, options), np.random.default_rng(0)
     reader = Reader(id, env.spec)
-    for seed in range(3):
+    for seed in range(in_full(3, 1)):
         seen, _ = env.reset(seed=seed)
         acted = dict.fromkeys(env.agents)
         while True:

@@ -13,8 +13,6 @@ from magrounding.agents import kernels
 
 HEADS = ("paper", "code")
 
-_TEXT_GAIN = 3.0
-
 
 def distance_map(position: Tensor, height: int, width: int) -> Tensor:
     """Return X_pos [N, 2, H, W] float32: (dx / W, dy / H) from position [N, 2] (row, column) to each cell.
@@ -191,27 +189,6 @@ class FiLM2(nn.Module):
             return kernels.modulate(self.conv(features), self.text(text))
         maps = self(features, text)
         return maps, spatial_max(maps)
-
-
-@torch.no_grad()
-def apply_gains(network: nn.Module) -> None:
-    """Enlarge the initial weights by which a network of FiLM² layers hears its text.
-
-    Those of recurrent encoders' inputs and of the layers' text three times, and recurrent ones orthogonal, gate by gate
-    (Saxe, McClelland & Ganguli 2014, arXiv:1312.6120). The gains are of no paper: in experiments of ours a txt2π whose
-    manuals had a random order from the start read after 500,000 states with them (one of two seeds), and without them
-    not after 940,000 (one seed). Where manuals begin short and grow it reads either way.
-    """
-    for module in network.modules():
-        if isinstance(module, nn.RNNBase):
-            for name, weight in module.named_parameters():
-                if name.startswith("weight_ih"):
-                    weight *= _TEXT_GAIN
-                elif name.startswith("weight_hh"):
-                    for gate in weight.split(module.hidden_size):
-                        nn.init.orthogonal_(gate)
-        elif isinstance(module, FiLM2):
-            module.text.weight *= _TEXT_GAIN
 
 
 class ActorCritic(nn.Module):

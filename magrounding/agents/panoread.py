@@ -34,14 +34,12 @@ class PanoReadConfig(Options):
         sectors: into how many parts the circle is cut to say where a thing is; directions are twice as fine.
         hidden: width of the layer in which sentence and sight come together.
         sentences: how many are distinguished; what an instruction has beyond belongs to the last of them.
-        pointer: False: every sentence counts alike at each step, and nothing is remembered.
     """
 
     embedding: Count = 32
     sectors: Count = 16
     hidden: Count = 96
     sentences: Count = 16
-    pointer: bool = True
 
 
 class PanoRead(Policy):
@@ -119,8 +117,8 @@ class PanoRead(Policy):
         ends = torch.isin(ids, self.ends)
         return (ends.cumsum(1) - ends.long()).clamp(max=self.config.sentences - 1)
 
-    def initial_memory(self, num_envs: int) -> Tensor | None:
-        return self.told.weight.new_zeros(num_envs, self.config.sentences) if self.config.pointer else None
+    def initial_memory(self, num_envs: int) -> Tensor:
+        return self.told.weight.new_zeros(num_envs, self.config.sentences)
 
     def forward(self, batch: Batch) -> PolicyOutput:
         reading, shape = batch.texts["instruction"], batch.restarts.shape
@@ -150,14 +148,10 @@ class PanoRead(Policy):
         value = self.value(torch.cat((mean, left.unsqueeze(1)), 1)).view(shape)
         return PolicyOutput.masked(logits.unflatten(0, shape), value, batch.observation, last)
 
-    def _walk(self, goes_on: Tensor, text: TextEncoding, batch: Batch) -> tuple[Tensor, Tensor | None]:
+    def _walk(self, goes_on: Tensor, text: TextEncoding, batch: Batch) -> tuple[Tensor, Tensor]:
         """Pointer [T, B, K] at each step and after it, by the probability [T, B, K] that a sentence is done."""
         first = torch.zeros_like(goes_on[0])
         first[:, 0] = 1
-        if not self.config.pointer:
-            count = text["last"][batch.texts["instruction"].index].unsqueeze(2) + 1
-            place = torch.arange(self.config.sentences, device=first.device)
-            return (place < count) / count, None
         end = F.one_hot(text["last"], self.config.sentences).bool()[batch.texts["instruction"].index]
         goes_on = goes_on.masked_fill(end, 0.0)
         pointer = first if batch.memory is None else batch.memory

@@ -266,8 +266,6 @@ class QmixRelread(QNetwork):
         return mask_logits(q.float(), observation["action_mask"]), hidden
 
 
-MIXERS = ("monotonic", "sum")
-
 StateLayout = Mapping[str, tuple[slice, tuple[int, ...]]]
 
 _ROW, _COLUMN, _INVENTORY = 0, 1, 3
@@ -330,18 +328,3 @@ class MonotonicMixer(nn.Module):
 def _hypernetwork(state: int, hidden: int, out: int) -> nn.Module:
     """Weights [N, out] of states [N, state], by one layer or two."""
     return mlp(state, hidden, out) if hidden else nn.Linear(state, out)
-
-
-class SumMixer(nn.Module):
-    """Q_tot = Σ q: value decomposition networks (Sunehag et al. 2018). The state is ignored."""
-
-    def forward(self, q: Tensor, state: Tensor) -> Tensor:
-        """Return Q_tot [N] from the agents' values q [N, n]."""
-        return q.sum(1)
-
-
-def make_mixer(kind: str, spec: EnvSpec, layout: StateLayout, maps: int, hypernetwork: int = 64) -> nn.Module:
-    """Build a mixer of MIXERS for states laid out as `layout`; `maps` as of `StateEncoder`."""
-    if kind == "sum":
-        return SumMixer()
-    return MonotonicMixer(StateEncoder(spec, layout, maps=maps), spec.num_agents, hypernetwork=hypernetwork)

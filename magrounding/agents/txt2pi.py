@@ -20,7 +20,6 @@ from magrounding.agents.modules import (
     DocumentAttention,
     FiLM2,
     SelfAttention,
-    apply_gains,
     attend_once,
     distance_map,
     embed_cells,
@@ -66,8 +65,6 @@ class Txt2PiConfig(ReasoningOptions):
         task_attention: False is the ablation no_task_attn: no attention to the document given the goal.
         visual_attention: False is no_vis_attn: the document for the eye is summed up once, by self-attention.
         text_modulation: False is no_text_mod: the layers are FiLM.
-        init: "default" (torch's), or "gains": the weights that text enters by are larger (`modules.apply_gains`); of
-            neither the paper nor the released program.
     """
 
     channels: Sizes = (16, 32, 64, 64, 64)
@@ -84,7 +81,6 @@ class Txt2PiConfig(ReasoningOptions):
     task_attention: bool = True
     visual_attention: bool = True
     text_modulation: bool = True
-    init: Annotated[str, OneOf(("default", "gains"))] = "default"
 
 
 PROFILES = {
@@ -286,8 +282,6 @@ class Txt2Pi(ReasoningPolicy):
         self.head = ActorCritic(config.channels[-1], config.head_width, moves, config.head)
         self.tell = self.make_tell_head(config.channels[-1])
         self.learn_reasons(config, config.embedding)
-        if config.init == "gains":
-            apply_gains(self)
 
     def respond(self, inputs: Inputs, memory: Tensor | None = None) -> PolicyOutput:
         observation = inputs.observation

@@ -17,12 +17,12 @@ from torch import Tensor, nn
 
 from magrounding.agents.language import TextEncoder, distinct_ids, join_statements
 from magrounding.agents.level import ShownLevel
-from magrounding.agents.modules import DocumentAttention, mlp, unroll
+from magrounding.agents.modules import mlp, unroll
 from magrounding.agents.places import DISPLACEMENT, Places
 from magrounding.agents.policy import Accepts, Batch, Policy, PolicyOutput, TextEncoding
 from magrounding.agents.ways import Found, Ways
 from magrounding.errors import ConfigurationError
-from magrounding.schema import Count, Natural, Options
+from magrounding.schema import Count, Options
 from magrounding.spec import LEVEL, EnvSpec, Field, Grid, Mask, Text
 
 _MOST_VALUES = 256
@@ -30,8 +30,6 @@ _MOST_VALUES = 256
 
 _FORGET = 0.1
 """Share of the running mean of views that a pass with gradients replaces."""
-
-_NO_MEMORY = "{0} is the memory's: set remember to true, or {0} to false"
 
 
 @dataclass(frozen=True)
@@ -45,10 +43,6 @@ class ViewReadConfig(Options):
         hidden: width of the view, and of the memory.
         head: width of the hidden layer of policy and value.
         remember: False: acts on each view by itself and the action before.
-        attention: the memory looks up which words of the mission matter now, and the view is looked at once more with
-            these in mind.
-        convolutions: 3 × 3 layers over the cells' features before the view is summed up, each twice as wide as the one
-            before: what lies beside a cell, and on the way to it, counts.
         places: the memory keeps a map of what the views of the episode have shown. The things on it are matched with
             the mission like those in view, and one of them, or the nearest place that was never seen, is attended to:
             the first step of the way there is known. It takes a world that shows `displacement`, or one that keeps such
@@ -63,15 +57,8 @@ class ViewReadConfig(Options):
     hidden: Count = 128
     head: Count = 64
     remember: bool = True
-    attention: bool = False
-    convolutions: Natural = 0
     places: bool = False
     centred: bool = False
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.attention and not self.remember:
-            raise ConfigurationError(_NO_MEMORY.format("attention"))
 
 
 class ViewRead(Policy):
@@ -99,7 +86,7 @@ class ViewRead(Policy):
         self.grid, self.grid_shape, self.vocabulary = grid.name, grid.shape, spec.vocabulary_size
         self.places = (ShownLevel if LEVEL in spec else Places)(spec) if config.places else None
         if self.places and self.places.size and not config.remember:
-            raise ConfigurationError(_NO_MEMORY.format("places"))
+            raise ConfigurationError("places is the memory's: set remember to true, or places to false")
         role, hidden = config.role, config.hidden
         planes = self.planes = max(grid.shape[2], self.places.planes if self.places else 0)
         self.words = nn.Embedding(self.vocabulary, config.embedding, padding_idx=0)
@@ -112,10 +99,6 @@ class ViewRead(Policy):
         self.matches = nn.Linear((planes + len(self.pairs)) * role, config.symbol_hidden)
         self.gist = nn.Linear(role, config.symbol_hidden, bias=False)
         self.features = nn.Linear(config.symbol_hidden, config.features)
-        beside = [2**k for k in range(config.convolutions)]
-        self.beside = nn.ModuleList(
-            nn.Conv2d(config.features, config.features, 3, padding=far, dilation=far) for far in beside
-        )
         self.view = nn.Linear(grid.height * grid.width * config.features, hidden)
         if config.centred:
             self.usual = nn.Buffer(torch.zeros(hidden))
@@ -129,10 +112,6 @@ class ViewRead(Policy):
         self.think = nn.Linear(hidden, hidden)
         if config.remember:
             self.memory = nn.GRUCell(hidden, hidden)
-        if config.attention:
-            self.query = nn.Linear(hidden, role)
-            self.mind = nn.Linear(role, 2 * hidden)
-            self.again = nn.Linear(hidden, hidden)
         if self.places:
             related = isinstance(self.places, Places)
             self.ways = Ways(self.vocabulary, planes, config.features, role, hidden, self.places.regions, related)
@@ -147,7 +126,7 @@ class ViewRead(Policy):
             choice.bias.zero_()
 
     def encode(self, name: str, ids: Mapping[str, Tensor]) -> TextEncoding:
-        """Return `states` [U, L, role] and `spoken` [U, L], `roles` [U, V, role] by word id, `summary` [U, role]."""
+        """Return `roles` [U, V, role] by word id, `summary` [U, role]."""
         words = join_statements(ids["goal"].long())
         hidden, mask = self.reader(self.words, words)
         spoken = mask & (words.ids > 0)
@@ -157,7 +136,7 @@ class ViewRead(Policy):
         half = hidden.shape[2] // 2
         last = (words.length - 1).view(-1, 1, 1).expand(-1, 1, half)
         ends = torch.cat((hidden[:, :, :half].gather(1, last).squeeze(1), hidden[:, 0, half:]), 1)
-        return {"states": states, "spoken": spoken, "roles": by_word, "summary": self.summary(ends)}
+        return {"roles": by_word, "summary": self.summary(ends)}
 
     def initial_memory(self, num_envs: int) -> Tensor | None:
         if not self.config.remember:
@@ -178,7 +157,7 @@ class ViewRead(Policy):
             words = grid.flatten(1, 2)[:, self.places.own_place].long()
             things = self.ways.locate(found, things, text["summary"], mission)
             things = self.ways.relate(found, things, words, held)
-        view = self.view(self._beside(cells, *grid.shape[1:3]))
+        view = self.view(cells)
         if self.config.centred:
             if torch.is_grad_enabled():
                 with torch.no_grad():
@@ -189,7 +168,7 @@ class ViewRead(Policy):
         view = view + self.last_action(batch.last_action.flatten() + 1)
         if found is not None:
             view = view + self.ways.around(found, things)
-        seen = top = F.relu(self.think_norm(self.think(F.relu(self.view_norm(view)))))
+        top = F.relu(self.think_norm(self.think(F.relu(self.view_norm(view)))))
         memory = None
         if self.config.remember:
             views = top.unflatten(0, shape)
@@ -200,8 +179,6 @@ class ViewRead(Policy):
             top = top + self.ways.chosen(found, things, top)
             if memory is not None and found.maps is not None:
                 memory = torch.cat((memory, found.maps), 2)
-        if self.config.attention:
-            top = top + self._look_again(seen, top, text, mission)
         logits, value = self.policy(top).unflatten(0, shape), self.value(top).view(shape)
         return PolicyOutput.masked(logits, value, batch.observation, memory)
 
@@ -221,15 +198,6 @@ class ViewRead(Policy):
         pairs, cell = distinct_ids(about * number + which, len(text["roles"]) * number)
         features = F.embedding(cell, self.features_of(pairs // number, symbols[pairs % number], text))
         return features[:shown].view(len(grid), -1), features[shown:]
-
-    def _beside(self, cells: Tensor, height: int, width: int) -> Tensor:
-        """Features of cells [N, H · W · features], plus those of the cells around."""
-        if not self.beside:
-            return cells
-        features = cells.unflatten(1, (height, width, -1)).movedim(3, 1)
-        for layer in self.beside:
-            features = features + F.relu(layer(features))
-        return features.movedim(1, 3).flatten(1)
 
     def features_of(self, mission: Tensor, symbol: Tensor, text: TextEncoding) -> Tensor:
         """Return [P, features] of missions [P] and symbols [P, K]."""
@@ -253,12 +221,6 @@ class ViewRead(Policy):
             last = (codes % self.vocabulary).unsqueeze(1)
             symbols = torch.cat((symbols[codes // self.vocabulary], last), 1)
         return symbols, which
-
-    def _look_again(self, seen: Tensor, memory: Tensor, text: TextEncoding, mission: Tensor) -> Tensor:
-        """Features [N, hidden] of views [N, hidden], modulated by the words that the memory [N, hidden] attends to."""
-        words = DocumentAttention(text["states"], text["spoken"], mission)(self.query(memory))
-        scale, shift = self.mind(words).chunk(2, 1)
-        return self.again(F.relu(seen * (1 + scale) + shift))
 
 
 class _Numbers(nn.Module):

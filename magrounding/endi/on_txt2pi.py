@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from magrounding.agents.document_policy import Inputs
 from magrounding.agents.matching import Matching
-from magrounding.agents.modules import among, apply_gains, distance_map, embed_cells
+from magrounding.agents.modules import among, distance_map, embed_cells
 from magrounding.agents.policy import PolicyOutput
 from magrounding.agents.reasoning import ReasoningPolicy, Seen
 from magrounding.agents.txt2pi import Txt2Pi, Txt2PiConfig, Txt2PiGrounding, Txt2PiReader, attention_to_text
@@ -70,8 +70,6 @@ class EnDiTxt2Pi(ReasoningPolicy, EnDi):
         self.tell = self.make_tell_head(top)
         self.learn_reasons(config, config.embedding)
         self.modelling = nn.ModuleList(nn.Linear(top, spec.num_actions) for _ in range(self.modelled))
-        if config.init == "gains":
-            apply_gains(self)
         words = len(self.reader.words.weight)
         self.occupant = nn.Buffer(~among(spec.grid.scenery_ids, words), persistent=False)
         self.avatar = nn.Buffer(among(spec.grid.avatar_ids, words), persistent=False)

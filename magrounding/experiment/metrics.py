@@ -95,7 +95,7 @@ def _parse(path: Path, size: int | None) -> tuple[list[dict[str, Any]], int]:
     if size and len(data) < size:
         raise CheckpointError(f"{path} is shorter than its run's checkpoint says: it was cut or replaced")
     *whole, rest = data.split(b"\n")
-    checked, check, lines = _BEFORE_CHECK in data, 0, []
+    check, lines = 0, []
     _, found, written = rest.rpartition(_BEFORE_CHECK)
     if rest and (
         size is not None or (found and len(written) > _CHECK_LENGTH)
@@ -104,7 +104,7 @@ def _parse(path: Path, size: int | None) -> tuple[list[dict[str, Any]], int]:
     for number, line in enumerate(whole, 1):
         body, _, written = line.rpartition(_BEFORE_CHECK)
         check, content = zlib.crc32(body, check), None
-        if not checked or written == f'{check:08x}"}}'.encode():
+        if written == f'{check:08x}"}}'.encode():
             with suppress(ValueError):
                 content = parse_json(line)
         if not isinstance(content, dict) or "kind" not in content:

@@ -121,8 +121,7 @@ class SeedRun(RunState):
                 raise CheckpointError(f"{path} is missing, but weights were trained here: restore it")
             return
         record, tensors = load_checkpoint(path, **self.plan.origin)
-        config = record.get("config", self.settings.digest)  # earlier versions kept another digest
-        if record.get("seed") != self.seed or config != self.settings.digest:
+        if (record.get("seed"), record.get("config")) != (self.seed, self.settings.digest):
             raise CheckpointError(
                 f"{path} is of another seed or other settings than this run's, as if it was moved here: train again"
             )

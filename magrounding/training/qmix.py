@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from magrounding.agents.document_policy import Inputs
 from magrounding.agents.own_defaults import bfloat16
 from magrounding.agents.policy import STATE, Policy
-from magrounding.agents.qmix import MIXERS, PLAY_EPSILON, QNetwork, make_mixer
+from magrounding.agents.qmix import PLAY_EPSILON, MonotonicMixer, QNetwork, StateEncoder
 from magrounding.agents.transfer import upload
 from magrounding.errors import ConfigurationError
 from magrounding.schema import Count, Natural, NonNegative, OneOf, Share
@@ -116,14 +116,9 @@ class EpisodeReplay:
 
     def restore(self, arrays: dict[str, np.ndarray]) -> None:
         """Put back what `snapshot` took, into a replay of the same options that is still empty."""
-        if "added" in arrays:
-            self._added, self._open[:] = int(arrays["added"][0]), arrays["open"]
-        else:  # as long as QMIX's replay was tianshou's, checkpoints held the counters of its rings
-            size, at = (int(arrays[f"ring.{name}"][0]) for name in ("_size", "_insertion_idx"))
-            self._added, self._open[:] = at + (self._ring if size == self._ring else 0), arrays["ring._ep_len"]
-        self._length[:] = arrays["length"].reshape(self._length.shape)
+        self._added, self._open[:], self._length[:] = int(arrays["added"][0]), arrays["open"], arrays["length"]
         for name, array in arrays.items():
-            if name.startswith("kept.") and name != "kept.terminated":
+            if name.startswith("kept."):
                 whole = np.zeros((len(array), self._ring, *array.shape[2:]), array.dtype)
                 whole[:, : array.shape[1]] = array
                 self._kept[name.removeprefix("kept.")] = whole
@@ -153,7 +148,6 @@ class QmixConfig(QLearningConfig):
         trace: λ of the targets, 0 in the paper: they look one step ahead. More (Peng and Williams 1994) carries a
             reward at the end of an episode through all its steps at once, explored ones too.
         final_exploration: to which the share of random actions falls from 1.
-        mixer: "monotonic", QMIX; "sum": VDN (Sunehag et al. 2018).
         state_maps: channels of the convolutions by which the mixer looks at the state.
         hypernetwork: units of the hidden layer of the networks that give the monotonic mixer its two weights; 0: they
             are linear maps of the state, as in the paper (Rashid et al. 2018) and in our runs before this option.
@@ -175,7 +169,6 @@ class QmixConfig(QLearningConfig):
     epsilon: NonNegative = 1e-5
     trace: Share = 0.0
     final_exploration: Share = 0.05
-    mixer: Annotated[str, OneOf(MIXERS)] = "monotonic"
     state_maps: Count = 32
     hypernetwork: Natural = 64
     dead_values: Annotated[str, OneOf(DEAD_VALUES)] = "zero"
@@ -207,7 +200,8 @@ class QmixLearner(QLearner[QmixConfig, EpisodeBatch]):
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             layout, c = spec.state_layout(), config
-            self.mixer = make_mixer(c.mixer, spec, layout, c.state_maps, c.hypernetwork).to(self.device)
+            mixer = MonotonicMixer(StateEncoder(spec, layout, c.state_maps), self.num_agents, c.hypernetwork)
+            self.mixer = mixer.to(self.device)
         self._target_network = copy.deepcopy(policy).requires_grad_(False)
         self._target_mixer = copy.deepcopy(self.mixer).requires_grad_(False)
         self.networks = nn.ModuleDict(

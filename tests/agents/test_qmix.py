@@ -7,7 +7,7 @@ import torch
 import magrounding as mg
 from magrounding.agents.building import build_policy
 from magrounding.agents.document_policy import Inputs
-from magrounding.agents.qmix import PLAY_EPSILON, MonotonicMixer, StateEncoder, epsilon_greedy, make_mixer
+from magrounding.agents.qmix import PLAY_EPSILON, MonotonicMixer, StateEncoder, epsilon_greedy
 from tests.agents.samples import batch_of, documents_of, seen_by
 
 SMALL = {"qmix": {"maps": 4, "hidden": 8, "embedding": 4}, "qmix_relread": {"hidden": 16, "top": 16}}
@@ -148,8 +148,9 @@ def test_the_teams_value_never_falls_where_an_agents_rises(states):
     spec, layout, state = states
     for seed in range(5):
         torch.manual_seed(seed)
+        mixer = MonotonicMixer(StateEncoder(spec, layout, maps=4), 2)
         q = (10 * torch.randn(len(state), 2)).requires_grad_()
-        (slope,) = torch.autograd.grad(make_mixer("monotonic", spec, layout, 4)(q, state).sum(), q)
+        (slope,) = torch.autograd.grad(mixer(q, state).sum(), q)
         assert (slope >= 0).all()
         assert slope.mean() > 0
         assert slope.std() > 0  # and it is no sum
@@ -173,9 +174,3 @@ def test_the_state_tells_where_agents_are_and_what_they_hold(states):
     for place, number in ((0, -1), (1, 4), (3, 1)):
         assert not torch.equal(told(place, number), before)
     torch.testing.assert_close(told(3, 1)[:, :128], before[:, :128])
-
-
-def test_a_sum_is_a_sum(states):
-    spec, layout, state = states
-    q = torch.randn(len(state), 2)
-    assert torch.equal(make_mixer("sum", spec, layout, 4)(q, state), q.sum(1))

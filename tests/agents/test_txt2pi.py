@@ -6,7 +6,6 @@ import pytest
 import torch
 from torch import Tensor
 
-from magrounding.agents.building import build_policy
 from magrounding.agents.document_policy import Inputs
 from magrounding.agents.modules import distance_map
 from magrounding.agents.txt2pi import Txt2Pi, make_txt2pi
@@ -95,23 +94,3 @@ def test_the_released_learner_sees_no_positions():
         assert not torch.isclose(acting[1:], elsewhere[1:], rtol=0, atol=1e-7).any()
         learning = values(policy, batch.observation)
         torch.testing.assert_close(learning, elsewhere if blind else acting)
-
-
-@pytest.mark.parametrize(("agent", "options"), [("txt2pi", {"inventory_encoder": "gru"}), ("endi_dis", {})])
-def test_gains_enlarge_what_the_text_enters_by_and_change_nothing_else(agent, options):
-    usual, enlarged = (
-        dict(build_policy(agent, make_spec(2), {**NARROW, **options, "init": init}, seed=3).named_parameters())
-        for init in ("default", "gains")
-    )
-    assert usual.keys() == enlarged.keys()
-    for name, before in usual.items():
-        after = enlarged[name]
-        if "weight_hh" in name:
-            for gate in after.split(after.shape[1]):
-                torch.testing.assert_close(gate @ gate.T, torch.eye(len(gate)))
-        else:
-            heard = "weight_ih" in name or name.endswith("text.weight")
-            torch.testing.assert_close(after, before * (3 if heard else 1), rtol=0, atol=0)
-    names = " ".join(usual)
-    assert "weight_hh" in names
-    assert "text.weight" in names

@@ -114,10 +114,7 @@ def test_a_trained_team_is_recorded_with_the_options_of_its_run(monkeypatch, cap
         "--env chess",
         "--stage s9",
         "--player nobody",
-        "--player oracle:rollouts",
         "--player run:nowhere",
-        "--seed -1",
-        "--split moon",
         "--env rtfm --stage simple --agents 2",
     ],
 )

@@ -91,9 +91,9 @@ def test_networks_are_compared_too(monkeypatch):
     small = replace(preset, phases={"*": (replace(phase, num_envs=4, learner=replace(phase.learner, unroll=5)),)})
     monkeypatch.setattr("magrounding.experiment.presets.messenger.QUICK_RL_EMMA", small)
     options = replace(QUICK, env="messenger", learner="emma", preset="quick_rl", seconds=0.01)
-    narrow, other = bench.learner_speed(replace(options, beside="hidden=8,sparse=false,epochs=1"))
+    narrow, other = bench.learner_speed(replace(options, beside="hidden=8,maps=32,epochs=1"))
     assert (narrow["num_envs"], narrow["unroll"]) == (4, 5)
-    assert other["settings"] == {"network.hidden": 8, "network.sparse": False, "learner.epochs": 1}
+    assert other["settings"] == {"network.hidden": 8, "network.maps": 32, "learner.epochs": 1}
     assert other["parameters"] < narrow["parameters"]
 
 

@@ -85,10 +85,9 @@ def test_normalized_goals_bound_the_division():
     torch.testing.assert_close(chances[True, 100.0], chances[True, 1.0], rtol=1e-3, atol=1e-3)
 
 
-@pytest.mark.parametrize("agents", [2, 3])
 @pytest.mark.parametrize("agent", AGENTS)
-def test_every_loss_shapes_the_division(agent, agents):
-    policy, shown = network(agent, agents), scene(agent, agents)
+def test_every_loss_shapes_the_division(agent):
+    policy, shown = network(agent, 3), scene(agent, 3)
 
     def reaches(loss: torch.Tensor) -> bool:
         policy.zero_grad()

@@ -103,6 +103,8 @@ IDS = list(mg.ENVS)
 FOR_ONE = [id for id in IDS if not mg.ENVS[id].multi_agent]
 FOR_MANY = [id for id in IDS if mg.ENVS[id].multi_agent]
 STAGES = _each_stage(IDS)
+HARDEST = in_full(STAGES, _last_stage(IDS))
+"""Stages played through other people's faces: in brief, one of each id, whose other stages are the same class."""
 
 
 def _cases() -> list[Any]:
@@ -131,7 +133,7 @@ def test_our_own_check(id, options):
     check_parallel_env(lambda: _make(id, options), seeds=range(in_full(3, 2)), noop=NOOPS.get(id, 0))
 
 
-@pytest.mark.parametrize(("id", "options"), STAGES)
+@pytest.mark.parametrize(("id", "options"), HARDEST)
 def test_pettingzoo_parallel(id, options, capsys):
     parallel_api_test(_make(id, options), num_cycles=200)
     parallel_seed_test(lambda: _make(id, options), num_cycles=100)
@@ -141,7 +143,7 @@ def test_pettingzoo_parallel(id, options, capsys):
 # api_test expects flat arrays, warns of a Dict and does not require anything else.
 @pytest.mark.filterwarnings("ignore:Observation is not a NumPy array:UserWarning")
 @pytest.mark.filterwarnings("ignore:Observation space for each agent probably should be:UserWarning")
-@pytest.mark.parametrize(("id", "options"), STAGES)
+@pytest.mark.parametrize(("id", "options"), HARDEST)
 def test_pettingzoo_aec(id, options, capsys):
     api_test(parallel_to_aec(_make(id, options)), num_cycles=60)
     seed_test(lambda: parallel_to_aec(_make(id, options)), num_cycles=100)
@@ -158,7 +160,7 @@ def test_pettingzoo_aec_through_deaths():
     api_test(parallel_to_aec(_make("ma_rtfm", options)), num_cycles=200)
 
 
-@pytest.mark.parametrize(("id", "options"), STAGES)
+@pytest.mark.parametrize(("id", "options"), HARDEST)
 def test_pickles_of_every_face_go_on_alike(id, options):
     """The env by itself is in our own check; here it is inside PettingZoo's face of turns."""
     env = parallel_to_aec(_make(id, options))
@@ -193,7 +195,7 @@ def test_registering_twice_is_quiet():
     register_builtin()  # PettingZoo would warn of an overridden id, and warnings are errors here
 
 
-@pytest.mark.parametrize(("id", "options"), _each_stage(FOR_ONE))
+@pytest.mark.parametrize(("id", "options"), in_full(_each_stage(FOR_ONE), _last_stage(FOR_ONE)))
 def test_gymnasium(id, options):
     env = gymnasium.make(f"magrounding/{mg.ENVS[id].versioned_id}", **options, max_cycles=40)
     check_env(env.unwrapped)

@@ -167,8 +167,7 @@ def test_misuse_is_one_sentence():
         env.reset(seed=-1)
 
 
-@pytest.mark.parametrize("workers", [0, 2])
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize(("workers", "mode"), [*((0, mode) for mode in MODES), (2, MODES[0])])
 def test_a_simulator(workers, mode):
     pytest.importorskip("minigrid")
     mine = make("babyai", num_envs=4, level="GoToObj", max_cycles=5, workers=workers, autoreset_mode=mode)
@@ -219,9 +218,8 @@ def test_held_games_of_a_simulator_stay_as_they_are():
 
 
 @pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("seed", [None, 40])
 @pytest.mark.parametrize("id", SHORT)
-def test_a_reset_mask_starts_some_games_as_gymnasium_does(id, seed, mode):
+def test_a_reset_mask_starts_some_games_as_gymnasium_does(id, mode):
     mine, theirs, rng = make(id, autoreset_mode=mode), singles(id, 5, mode), np.random.default_rng(5)
     agree(mine.reset(seed=3), theirs.reset(seed=3))
     over = np.zeros(5, bool)
@@ -236,6 +234,7 @@ def test_a_reset_mask_starts_some_games_as_gymnasium_does(id, seed, mode):
         mask = rng.random(5) < 0.5
         mask[rng.integers(5)] = True
         options = {"reset_mask": mask}
+        seed = (None, 40)[step % 2]
         ours = mine.reset(seed=seed, options=options)
         assert options["reset_mask"] is mask
         agree(ours, theirs.reset(seed=seed, options={"reset_mask": mask.copy()}))
@@ -261,8 +260,7 @@ def test_a_mask_of_all_games_is_a_reset_and_other_masks_are_refused():
         env.reset(options={"reset_mask": whole})
 
 
-@pytest.mark.parametrize("workers", [0, 2])
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize(("workers", "mode"), [*((0, mode) for mode in MODES), (2, MODES[0])])
 def test_a_reset_mask_of_a_simulator(workers, mode):
     """Games that show their row's seed, their episode's number and their step, and end with the fourth."""
     vec = mg.vectorize(lambda: Counting(), 4, workers)

@@ -180,8 +180,7 @@ def test_an_agent_awaits_a_target_that_it_beats_and_flees_from_one_that_it_does_
     assert best(cornered) == [{DOWN}]
 
 
-@pytest.mark.parametrize("death", ["team", "individual"])
-@pytest.mark.parametrize(("stage", "size"), [("s2", 8), ("s3", 6), ("s3", 13)])
+@pytest.mark.parametrize(("stage", "size", "death"), [("s2", 8, "team"), ("s3", 6, "individual"), ("s3", 13, "team")])
 def test_labels_are_never_empty_and_never_masked(stage, size, death):
     vec = mg.make_vec("ma_rtfm", 300, stage=stage, agents=3, size=size, death=death)
     check_labels(vec, Oracle(vec))

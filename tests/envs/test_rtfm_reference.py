@@ -19,7 +19,7 @@ CASES = [
         ("ma_rtfm", {"stage": stage, "agents": n, "death": death, "size": 5 if n == 1 else 6, "max_cycles": 14})
         for stage in STAGES
         for n in (1, 3)
-        for death in ("team", "individual")
+        for death in ("team", "individual")[: 1 + (n > 1)]
     ),
     ("ma_rtfm", {"stage": "s3", "agents": 2, "size": 5, "drop_mode": "left"}),
     ("ma_rtfm", {"stage": "s2", "agents": 3, "size": 6, "drop_mode": "left", "death": "individual"}),
@@ -157,15 +157,14 @@ def crowd(world, rng):
     world._games.scalars[:, TARGETS_LEFT] = (present & (entities[:, :, TARGET] == 1))[:, n : n + m].sum(1)
 
 
-@pytest.mark.parametrize("max_cycles", [1, 3])
 @pytest.mark.parametrize("case", CROWDS, ids=name)
-def test_kernels_and_reference_agree_in_crowds(case, max_cycles):
-    vec = mg.make_vec(case[0], ROWS, max_cycles=max_cycles, **case[1])
+def test_kernels_and_reference_agree_in_crowds(case):
+    vec = mg.make_vec(case[0], ROWS, max_cycles=3, **case[1])
     vec.reset(seed=7)
     world, rng = vec.world, np.random.default_rng(8)
     crowd(world, rng)
     games = {b: reference_game(world, b) for b in range(ROWS)}
-    for _ in range(max_cycles):
+    for _ in range(3):
         actions = rng.integers(0, 5, (ROWS, vec.num_agents))
         world.step(actions, False)
         for b, game in list(games.items()):

@@ -17,7 +17,6 @@ from magrounding.experiment import seed_run
 from magrounding.experiment.checkpoint import load_checkpoint
 from magrounding.experiment.config import read_config
 from magrounding.experiment.metrics import read_metrics
-from magrounding.experiment.reports.run import write_report
 from magrounding.run_folder import METRICS_FILE, RunFolder
 from magrounding.storage import partial_path, read_json, write_json
 from tests.experiment.tiny_runs import (
@@ -194,36 +193,22 @@ def test_only_the_last_line_may_be_cut_short(finished, copy):
         read_metrics(path)
 
 
-def test_metrics_of_earlier_versions_are_read(finished, copy):
-    """Theirs have no checks: what can be seen of damage is that a line is none."""
-    folder = copy(finished)
-    path = folder / METRICS_FILE
-    lines = [json.dumps(line) for line in read_metrics(path)]
-    path.write_text("\n".join([*lines, '{"kind": "tra']))
-    assert [json.dumps(line) for line in read_metrics(path)] == lines
-    write_report(RunFolder(folder))
-    for old, new in (('"kind"', '"kimd"'), ("{", "[")):
-        path.write_text("\n".join(line.replace(old, new) for line in lines) + "\n")
-        with pytest.raises(CheckpointError):
-            write_report(RunFolder(folder))
-
-
 @pytest.mark.parametrize("name", [*FILES, "s1/agent_0.safetensors"])
 def test_one_bad_byte_anywhere(finished, copy, name):
-    """In 50 places of each file of a run: a sentence, or exactly what was read before."""
+    """In 25 places of each file of a run: a sentence, or exactly what was read before."""
     folder = copy(finished)
     path, draw = folder / name, random.Random(0)
     whole, before = path.read_bytes(), everything(folder)
     header = 2 * 8 + int.from_bytes(whole[:8], "little") if path.suffix == ".safetensors" else len(whole)
     refused = 0
-    for _ in range(50):
+    for _ in range(25):
         place = draw.randrange(min(header, len(whole)))  # of tensors, mostly what says how they are to be read
         bad = draw.choice([whole[place] ^ 1, whole[place] ^ 16, 0, 255])
         path.write_bytes(whole[:place] + bytes([bad]) + whole[place + 1 :])
         told = complaint(folder, before)
         assert path.name in told or not told
         refused += bool(told)
-    assert refused > 25  # blanks between numbers are many
+    assert refused > 12  # blanks between numbers are many
 
 
 def complaint(folder, before):

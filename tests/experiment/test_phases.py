@@ -9,7 +9,7 @@ import torch
 import magrounding as mg
 from magrounding.errors import ConfigurationError
 from magrounding.experiment import evaluate as evaluation
-from magrounding.experiment.checkpoint import load_checkpoint, pack_learners, save_checkpoint
+from magrounding.experiment.checkpoint import pack_learners
 from magrounding.experiment.config import read_config
 from magrounding.experiment.metrics import read_metrics
 from magrounding.experiment.phase import Promotion, Ramp
@@ -265,14 +265,3 @@ def test_a_ramp_of_what_cannot_change_is_refused(ramps):
     phases = {"*": (replace(phases_of({"*": SHORT}, IMITATION)["*"][0], ramps=ramps),)}
     with pytest.raises(ConfigurationError):
         tiny_settings(stages=("s1",), phases=phases).resolve()
-
-
-def test_a_checkpoint_of_an_earlier_version_goes_on(taught, tmp_path):
-    killed_run(taught_settings(), tmp_path / "run", lambda position: position["steps"] == 60)
-    path = next((tmp_path / "run").rglob("checkpoint.safetensors"))
-    settings = taught_settings()
-    record, tensors = load_checkpoint(path, **settings.resolve().origin)
-    record = {name: value for name, value in record.items() if name != "config"} | {"settings": "another digest"}
-    save_checkpoint(path, record, tensors)
-    resume(tmp_path / "run")
-    assert torch.equal(weights_of(tmp_path / "run", "s2"), weights_of(taught, "s2"))

@@ -28,12 +28,10 @@ def twin_of(request):
 
 
 @pytest.mark.parametrize("make", [Walk, Guess, cart_pole])
-@pytest.mark.parametrize("copy_arrays", [False, True])
-@pytest.mark.parametrize("steps", [0, 30])
-def test_a_copy_goes_on_alike(make, copy_arrays, steps, twin_of):
-    vec, rng = vectorize(make, 3, copy=copy_arrays), np.random.default_rng(steps)
+def test_a_copy_goes_on_alike(make, twin_of):
+    vec, rng = vectorize(make, 3, copy=make is Walk), np.random.default_rng(0)
     vec.reset(seed=6)
-    for _ in range(steps):
+    for _ in range(30):
         vec.step(rng.integers(0, 2, (3, vec.num_agents)))
     twin = twin_of(vec)
     for _ in range(60):  # through ends
@@ -57,12 +55,11 @@ def test_copies_before_a_reset_and_after_the_end(twin_of):
 
 
 @pytest.mark.parametrize("mode", [AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP])
-@pytest.mark.parametrize("steps", [0, 10])
-def test_the_face_of_gymnasium_goes_on_alike(mode, steps, twin_of):
+def test_the_face_of_gymnasium_goes_on_alike(mode, twin_of):
     env = GymnasiumVectorEnv(vectorize(Guess, 3), mode)
     env.reset(seed=2)
     env.action_space.seed(0)
-    for _ in range(steps):
+    for _ in range(10):
         env.step(env.action_space.sample())
     twin = twin_of(env)
     for _ in range(30):

@@ -128,8 +128,10 @@ while True:
 
 
 @LINUX
-@pytest.mark.parametrize("frozen", [False, True])
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    ("how", "frozen"),
+    [(signal.SIGKILL, False), (signal.SIGINT, False), (signal.SIGTERM, False), (signal.SIGKILL, True)],
+)
 def test_java_ends_with_python_however_that_ends(how, frozen):
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     command = [sys.executable, "-c", PLAY, *(["idle"] if frozen else [])]

@@ -174,7 +174,7 @@ def test_the_command_that_the_error_names_begins_again(tmp_path, monkeypatch, ca
     assert {phase.learner.learning_rate for _, phase in read_config(tmp_path / "run-again").walk()} == {0.002}
 
 
-@pytest.mark.parametrize("rate", [1e30, 1e18, 1e15, 1e12])
+@pytest.mark.parametrize("rate", [1e30, 1e12])
 def test_values_of_texts_diverge_too(rate):
     """Huber's loss grows in a straight line: after a step at a rate of 1e12 it is 1e25, and finite for ever."""
     learner, worker = make(mg.vectorize(OrderGame, 8), replace(FEW, learning_rate=rate))

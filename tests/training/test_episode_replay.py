@@ -73,25 +73,6 @@ def test_episodes_come_back_whole_and_old_ones_are_forgotten(steps):
 
 
 @pytest.mark.parametrize("steps", [4, 12, 13, 40])
-def test_it_goes_on_from_what_checkpoints_held_before(steps):
-    """The replay was a buffer of tianshou, and its rings' own counters were in the file."""
-    replay, stream = EpisodeReplay(40, B, LONGEST), Stream()
-    stream.play(replay, steps)
-    arrays = replay.snapshot()
-    added, begun = arrays.pop("added"), arrays.pop("open")
-    rings = {"_size": np.full(B, min(added, 13)), "_insertion_idx": np.full(B, added % 13), "_ep_len": begun}
-    arrays |= {f"ring.{name}": array for name, array in rings.items()} | {"length": arrays["length"].ravel()}
-    other = EpisodeReplay(40, B, LONGEST)
-    other.restore(arrays | {"kept.terminated": arrays["kept.truncated"]})
-    twin = Stream()
-    twin.play(EpisodeReplay(40, B, LONGEST), steps)
-    for _ in range(20):
-        stream.play(replay, 1)
-        twin.play(other, 1)
-        assert drawn(replay, 1000) == drawn(other, 1000)
-
-
-@pytest.mark.parametrize("steps", [4, 12, 13, 40])
 def test_episodes_left_open_are_dropped_where_games_begin_anew(steps):
     """What is drawn later are whole episodes of the new games; `drawn` looks at every step of them."""
     replay, stream = EpisodeReplay(40, B, LONGEST), Stream()

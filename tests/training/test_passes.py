@@ -18,8 +18,9 @@ from tests.training.toy_games import players_of
 GAMES = 24
 
 
-@pytest.mark.parametrize("shared", [True, False])
-@pytest.mark.parametrize(("agent", "network"), [("txt2pi", NARROW), ("endi_dis", NARROW), ("relread", {})])
+@pytest.mark.parametrize(
+    ("agent", "network", "shared"), [("txt2pi", NARROW, False), ("endi_dis", NARROW, True), ("relread", {}, False)]
+)
 def test_learning_from_what_acting_computed_is_learning_from_the_rollout(agent, network, shared):
     config = ImitationConfig(unroll=6, epochs=1, minibatches=1)
     with closing(make_vec("ma_rtfm", GAMES, stage="s2", max_cycles=9)) as vec:

@@ -61,11 +61,6 @@ class Occupied:
         area = height * width
         return self.place // (history * area) * area + self.place % area
 
-    def spread(self, features: Tensor) -> Tensor:
-        """Return maps [N, F · C, H, W] of features [O, C]; frame k has channels C·k to C·(k+1) − 1."""
-        maps = features.new_zeros(math.prod(self.shape), features.shape[1]).index_copy_(0, self.place, features)
-        return maps.view(*self.shape, -1).permute(0, 1, 4, 2, 3).flatten(1, 2)
-
     def convolve(self, features: Tensor, conv: nn.Conv2d, bias: Tensor, factor: Tensor | None = None) -> Tensor:
         """Convolve maps (stride 1, no padding) that are 0 where no cell is occupied, to [N, H', W', M], channels last.
 
@@ -123,7 +118,6 @@ class EmmaConfig(Options):
         language_model: folder of a pretrained language model, which reads in place of words learnt from scratch (the
             paper's is BERT, base, uncased); it is not trained.
         cache: folder of what that model has read; "": a folder of the user's.
-        sparse: compute the convolution from occupied cells only. Either way it is the same function.
     """
 
     width: Count = 256
@@ -136,7 +130,6 @@ class EmmaConfig(Options):
     embedding: Count = 256
     language_model: str = ""
     cache: str = ""
-    sparse: bool = True
 
 
 class SymbolPolicy(DocumentPolicy):
@@ -183,11 +176,7 @@ class SymbolPolicy(DocumentPolicy):
     def respond(self, inputs: Inputs, memory: Tensor | None = None) -> PolicyOutput:
         observation, text, document = inputs
         seen, memory = self.find(observation, document, memory)
-        if self.config.sparse:
-            maps = self._convolve(seen, text, document)
-        else:
-            maps = self.trunk(self._ground(seen, text, document)).permute(0, 2, 3, 1)
-        logits, value = self.decide(F.leaky_relu(maps).flatten(1))
+        logits, value = self.decide(F.leaky_relu(self._convolve(seen, text, document)).flatten(1))
         return PolicyOutput.masked(logits, value, observation, memory)
 
     def find(
@@ -226,21 +215,8 @@ class SymbolPolicy(DocumentPolicy):
         frame = grid.unsqueeze(1)
         return torch.cat((torch.where(memory == NO_FRAME, frame, memory), frame), 1)
 
-    def _ground(self, seen: Occupied, text: TextEncoding, document: Tensor) -> Tensor:
-        """Maps [N, C, H, W] of the cells of each frame, in grid coordinates."""
-        entities, agents = (part.index_select(0, seen.which) for part in self.show(seen, text))
-        cells = seen.spread(entities + agents)
-        constants = self.constants(text)
-        if constants is None:
-            return cells
-        height, width = cells.shape[2:]
-        same = constants.index_select(0, document)[:, None, :, None, None].expand(
-            -1, self.config.history, -1, height, width
-        )
-        return torch.cat((cells.unflatten(1, (self.config.history, -1)), same), 2).flatten(1, 2)
-
     def _convolve(self, seen: Occupied, text: TextEncoding, document: Tensor) -> Tensor:
-        """Maps [N, H − 1, W − 1, M] of the trunk over those of `_ground`."""
+        """Maps [N, H − 1, W − 1, M] of the trunk over what the cells show, computed from the occupied ones."""
         constants, bias = self.constants(text), cast(Tensor, self.trunk.bias).unsqueeze(0)
         if constants is not None:
             # What is the same in all cells and frames, every tap of every frame adds to every output.

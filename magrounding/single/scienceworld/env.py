@@ -124,7 +124,7 @@ class ScienceWorldEnv(OneAgentEnv):
         """Return a simulation in a running process, to begin a game in."""
         if self._simulation is None or self._simulation.java.has_ended:
             self._simulation = None  # it would hold the process that is gone
-            self._simulation = Simulation(shared_java(self.config.heap), self.config.fast_actions)
+            self._simulation = Simulation(shared_java(self.config.heap))
         return self._simulation
 
     def _begin(self, seed: int, episode: int) -> None:

@@ -61,7 +61,6 @@ class ScienceWorld(SimulatorOptions):
         max_choices: rows of `choices`; valid actions beyond them are left out (see `ScienceWorldEnv.left_out`).
         failure_penalty: a step that fails the game costs 100 and the score reached, as in the simulator; False: only
             the score reached.
-        fast_actions: ask the simulator for its valid actions in parts; they are the same, only sooner.
         heap: bound on the objects of a Java process, in megabytes; one process serves all games of a worker, and takes
             no more than they need (32 games: 1,000). Near the bound, steps take many times longer.
         split: "train", "valid" or "test": which of the official variations are played.
@@ -76,7 +75,6 @@ class ScienceWorld(SimulatorOptions):
     max_cycles: Count = 100
     max_choices: Count = 5120
     failure_penalty: bool = True
-    fast_actions: bool = True
     heap: Annotated[int, Meta(ge=200)] = 1600
     split: Annotated[str, OneOf(SPLITS)] = "train"
 

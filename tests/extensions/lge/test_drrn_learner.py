@@ -86,9 +86,7 @@ class Watched:
         return result
 
 
-@pytest.mark.parametrize("delta", [0.05, 1.0])
-@pytest.mark.parametrize("is_loss", [True, False])
-@pytest.mark.parametrize("target", [0, 3])
+@pytest.mark.parametrize(("is_loss", "delta", "target"), [(True, 0.05, 0), (False, 1.0, 0), (False, 0.05, 3)])
 def test_the_loss_is_that_of_a_slow_loop(is_loss, delta, target):
     """Ends, time-outs (with the true last observation, or a loss) and priorities; all legal choices count."""
     vec = TextGames(4, 1, max_cycles=4, time_limit_is_loss=is_loss)
@@ -204,8 +202,7 @@ class TestReplay:
         assert np.array_equal(kept.texts[CHOICES][CHOICES][kept.offered], drawn.texts[CHOICES][CHOICES][drawn.offered])
 
 
-@pytest.mark.parametrize("agent", AGENTS)
-@pytest.mark.parametrize("target", [0, 5])
+@pytest.mark.parametrize(("agent", "target"), [("drrn", 5), ("drrn_bow", 0)])
 def test_what_is_put_back_learns_on_to_the_bit(agent, target):
     """Weights, optimiser and replay of a learner in the middle, and the same trajectories: the same weights."""
     config = replace(FEW, target_every=target, replay_transitions=60, final_temperature=0.5, exploration=300)
