@@ -110,7 +110,7 @@ $(VENV)-%/.installed: pyproject.toml
 	@touch $@
 
 test-clients: $(CLIENTS:%=%/.installed)
-	for each in $(CLIENTS); do $$each/bin/python -m pytest tests/extensions/clients tests/extensions/language_models/test_verifiers.py tests/extensions/language_models/test_openenv.py $(ARGS) || exit; done
+	for each in $(CLIENTS); do MAGROUNDING_FULL=1 $$each/bin/python -m pytest tests/extensions/clients tests/extensions/language_models/test_verifiers.py tests/extensions/language_models/test_openenv.py $(ARGS) || exit; done
 
 # An environment of its own: MLflow asks for an older Pillow.
 test-trackers: $(VENV)-trackers/.installed
