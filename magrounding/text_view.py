@@ -42,8 +42,6 @@ MAP, YOU, TEAM, MOVES, HAPPENED = "MAP", "YOU", "TEAM", "MOVES", "HAPPENED"
 NOTHING = "nothing"
 LEFT_OUT = f"({NOTHING})"
 """Line of an empty row of a text, before others."""
-OFF_MAP = "not on the map"
-"""Place of the dead, and of agents without a body."""
 OWN = "@"
 """Sign of the reader's own cell."""
 
@@ -173,7 +171,7 @@ class TextView:
         """Return the lines of a field that is neither a map, a text nor a mask."""
         if field.name == POSITION and self._has_places:
             row, column = array.tolist()
-            return [f"at row {row}, column {column}" if row >= 0 else OFF_MAP]
+            return [f"at row {row}, column {column}" if row >= 0 else self._off_map]
         if field.name == INVENTORY and self.spec.words and array.dtype.kind in "iu":
             return [f"holds {self.held(array.ravel().tolist())}"]
         rows = array.reshape(-1, array.shape[-1] if array.ndim else 1).tolist()
@@ -230,6 +228,11 @@ class TextView:
         return (row, column) if row >= 0 else None
 
     @property
+    def _off_map(self) -> str:
+        """Place of the dead, and where agents tell, of one without a body."""
+        return "not on the map" if self.spec.tells else "no longer in the game"
+
+    @property
     def _has_places(self) -> bool:
         return POSITION in self.spec and self.spec[POSITION].shape == (2,)
 
@@ -258,7 +261,7 @@ class TextView:
         return place if own is None else f"{place} ({self.way(row - own[0], column - own[1])})"
 
     def _teammate(self, k: int, row: Sequence[int], own: tuple[int, int] | None) -> str:
-        at = self._at(row[0], row[1], own) if row[0] >= 0 else OFF_MAP
+        at = self._at(row[0], row[1], own) if row[0] >= 0 else self._off_map
         return f"teammate {k}: {at}, holds {self.held(row[2:])}"
 
     def _moves(self, seen: Observation) -> list[str]:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-NOT_SHIPPED = (".ci/", ".github/", ".gitignore", ".pre-commit-config.yaml")
+NOT_SHIPPED = (".ci/", ".dockerignore", ".github/", ".gitignore", ".pre-commit-config.yaml")
 """What only a checkout needs."""
 LISTS = """
 import sys

@@ -195,7 +195,7 @@ class Reader:
         if field.name == "displacement":
             return np.array((0, 0) if line == "is where it began" else self.steps(only("has come (.+)", line)[0]))
         if field.name == "position":
-            if line == "not on the map":
+            if line in ("not on the map", "no longer in the game"):
                 return np.array([-1, -1])
             return np.array(only(r"(?:at|looks at) row (\d+), column (\d+)", line)).astype(int)
         if field.name == "inventory":
@@ -206,7 +206,7 @@ class Reader:
 
     def teammate(self, k, line):
         place, row, column, _, held = only(
-            rf"teammate {k}: (row (\d+), column (\d+)(?: \((.+)\))?|not on the map), holds (.+)", line
+            rf"teammate {k}: (row (\d+), column (\d+)(?: \((.+)\))?|not on the map|no longer in the game), holds (.+)", line
         )
         at = [-1, -1] if place.startswith("no") else [int(row), int(column)]
         return [*at, *self.held(held, self.spec["teammates"].shape[1] - 2)]
