@@ -206,7 +206,8 @@ class Reader:
 
     def teammate(self, k, line):
         place, row, column, _, held = only(
-            rf"teammate {k}: (row (\d+), column (\d+)(?: \((.+)\))?|not on the map|no longer in the game), holds (.+)", line
+            rf"teammate {k}: (row (\d+), column (\d+)(?: \((.+)\))?|not on the map|no longer in the game), holds (.+)",
+            line,
         )
         at = [-1, -1] if place.startswith("no") else [int(row), int(column)]
         return [*at, *self.held(held, self.spec["teammates"].shape[1] - 2)]
