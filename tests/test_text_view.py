@@ -195,7 +195,7 @@ class Reader:
         if field.name == "displacement":
             return np.array((0, 0) if line == "is where it began" else self.steps(only("has come (.+)", line)[0]))
         if field.name == "position":
-            if line in ("not on the map", "no longer in the game"):
+            if line == self.off_map:
                 return np.array([-1, -1])
             return np.array(only(r"(?:at|looks at) row (\d+), column (\d+)", line)).astype(int)
         if field.name == "inventory":
@@ -204,12 +204,15 @@ class Reader:
             return np.array([("right", "down", "left", "up").index(only("faces (.+) in the maze", line)[0])])
         return np.array(only(rf"{field.name}: (.+)", line)[0].split()).astype(field.dtype)
 
+    @property
+    def off_map(self):
+        return "not on the map" if self.spec.tells else "no longer in the game"
+
     def teammate(self, k, line):
         place, row, column, _, held = only(
-            rf"teammate {k}: (row (\d+), column (\d+)(?: \((.+)\))?|not on the map|no longer in the game), holds (.+)",
-            line,
+            rf"teammate {k}: (row (\d+), column (\d+)(?: \((.+)\))?|{self.off_map}), holds (.+)", line
         )
-        at = [-1, -1] if place.startswith("no") else [int(row), int(column)]
+        at = [-1, -1] if place == self.off_map else [int(row), int(column)]
         return [*at, *self.held(held, self.spec["teammates"].shape[1] - 2)]
 
     def actions(self):

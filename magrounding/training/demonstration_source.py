@@ -116,15 +116,15 @@ class DemonstrationSource:
 
     def _texts(self, i: int, index: np.ndarray, names: tuple[str, ...]) -> Texts:
         """Return what agent i read in rows [T+1, B], of fields that are read together."""
-        shown, own = self.demonstrations, not self._players[i].spec.unshared_texts.isdisjoint(names)
-        used, first = np.unique(index if own else shown.game[index], return_index=True)
-        rows = index.ravel()[first]
-        found = {name: ids[shown.game[rows]] for name, ids in shown.texts.items()}
-        found |= {name: array[rows, i] for name, array in shown.observation.items()}
-        ids = gather_texts(found, names, len(rows))
-        _, first, place = np.unique(content_keys(ids) if own else used, return_index=True, return_inverse=True)
-        at = np.searchsorted(used, index if own else shown.game[index])
-        return Texts({name: array[first] for name, array in ids.items()}, place.reshape(-1)[at].astype(np.int64))
+        shown, own = self.demonstrations, self._players[i].spec.unshared_texts.intersection(names)
+        rows, place = np.unique(index if own else shown.game[index], return_inverse=True)
+        game = shown.game[rows] if own else rows
+        found = {name: shown.texts[name][game] for name in names if name in shown.texts}
+        ids = gather_texts(found | {name: shown.observation[name][rows, i] for name in own}, names, len(rows))
+        if own:  # most rows show what the row before did
+            _, first, same = np.unique(content_keys(ids), return_index=True, return_inverse=True)
+            ids, place = {name: array[first] for name, array in ids.items()}, same.reshape(-1)[place]
+        return Texts(ids, place.reshape(index.shape).astype(np.int64))
 
     def _trajectory(self, i: int, index: np.ndarray, inside: np.ndarray, fresh: bool, steps: int) -> Trajectory:
         shown, now, player = self.demonstrations, index[:-1], self._players[i]

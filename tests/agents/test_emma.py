@@ -163,12 +163,13 @@ def test_looking_at_occupied_cells_only_is_the_dense_convolution(agent, env, opt
     output = policy.respond(Inputs(frames[-1], policy.encode_text(*texts), torch.arange(6)), memory)
     dense = policy.trunk(maps_of(policy, frames[-1], policy.encode_text(*texts), memory)).permute(0, 2, 3, 1)
     logits, value = policy.decide(F.leaky_relu(dense).flatten(1))
-    gradients = []
-    for got in ((output.logits, output.value), (PolicyOutput.masked(logits, value, frames[-1], memory).logits, value)):
+    wanted, gradients = PolicyOutput.masked(logits, value, frames[-1], memory), []
+    for got in (output, wanted):
         policy.zero_grad()
-        (got[0].softmax(-1)[:, 0].sum() + got[1].square().sum()).backward()
+        (got.logits.softmax(-1)[:, 0].sum() + got.value.square().sum()).backward()
         gradients.append({name: p.grad for name, p in policy.named_parameters()})
-    torch.testing.assert_close(output.value, value, rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(output.logits, wanted.logits, rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(output.value, wanted.value, rtol=1e-4, atol=1e-5)
     # A softmax over what a layer scores does not notice the layer's bias: its gradient is rounding.
     assert all(g.any() for name, g in gradients[1].items() if not name.endswith("score.bias"))
     for name, gradient in gradients[0].items():
