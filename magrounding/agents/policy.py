@@ -231,6 +231,7 @@ class Policy(nn.Module, ABC):
             games are all played at once then, in training mode; everybody else plays in evaluation mode (`evaluating`).
         loss_weights: default weights of its `losses`, by name; a learner's options change them, 0 is left out.
         diagnostics: function that computes metrics of a step from the `aux` of a team of such networks.
+        grounding_module: the network that it stands on, whose weights it can begin with (`grown_from`).
     """
 
     defaults: ClassVar[Any] = None
@@ -244,11 +245,16 @@ class Policy(nn.Module, ABC):
     by_batch: ClassVar[bool] = False
     loss_weights: ClassVar[Mapping[str, float]] = MappingProxyType({})
     diagnostics: ClassVar[StepDiagnostics | None] = None
+    grounding_module: ClassVar[type[Policy] | None] = None
     config: Any
 
     def __init__(self, spec: EnvSpec) -> None:
         super().__init__()
         self.accepts.check(type(self).__name__.lower(), spec)
+
+    def grown_from(self, weights: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
+        """Return its weights with those that its grounding module learnt alone in their places."""
+        return weights
 
     def __repr__(self) -> str:
         """Return one line instead of torch's list of modules."""

@@ -21,6 +21,7 @@ from torch import Tensor
 from magrounding.agents.building import configure
 from magrounding.agents.document_policy import DocumentPolicy, Inputs
 from magrounding.agents.policy import MARKS, OTHERS, Accepts, Auxiliary, Policy, PolicyOutput, TextEncoding
+from magrounding.agents.weights import fit_weights
 from magrounding.endi.division import LEFT, NOTHING, REGULARIZERS, TAKEN, Division, Places, dis, divide, draw_noise, num
 from magrounding.errors import check_choice
 from magrounding.registry import load
@@ -125,7 +126,7 @@ class EnDi(DocumentPolicy):
     accepts = Accepts(fields=("manual", "position", "inventory", "action_mask", "teammates"), egocentric=False)
     loss_weights: ClassVar[Mapping[str, float]] = {"modelling": 1.0, "division": 0.1}
     diagnostics = staticmethod(diagnose)
-    grounding_module: ClassVar[type[DocumentPolicy]]
+    grounding_module: ClassVar[type[Policy]]
 
     def __init__(self, spec: EnvSpec, config: EnDiOptions) -> None:
         super().__init__(spec)
@@ -134,6 +135,9 @@ class EnDi(DocumentPolicy):
         self.num_agents = spec.num_agents
         self.modelled = spec.num_agents - 1 if config.modelling else 0  # others whose actions are predicted
         self.map = spec.grid.height, spec.grid.width
+
+    def grown_from(self, weights: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
+        return {**self.state_dict(), **{name: each for name, each in weights.items() if not name.startswith("head.")}}
 
     @abstractmethod
     def survey(self, inputs: Inputs, memory: Tensor | None) -> Survey:
@@ -191,6 +195,10 @@ class EnDiOnPolicy(EnDi):
     @abstractmethod
     def module(self) -> DocumentPolicy:
         """The grounding module."""
+
+    def grown_from(self, weights: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
+        fit_weights(self.module, weights, "the grounding module")
+        return self.state_dict()
 
     def encode_text(self, manual: Tensor, goal: Tensor) -> TextEncoding:
         return self.module.encode_text(manual, goal)

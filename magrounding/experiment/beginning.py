@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import closing
 from typing import Any
 
@@ -69,7 +69,7 @@ def check_run(config: RunConfig) -> dict[str, str]:
     plan, chosen = config.resolve(), config.evaluation.selection_set
     _check_learning(plan)
     if config.initial:
-        initial_policies(plan)
+        load_initial(plan, [config.make_network() for _ in range(config.agents)])
     demonstrators = _check_teaching(plan)
     played = [each.games for each in plan.segments]
     played += [each.stage.sets[name] for each in plan.segments for name in (chosen, *each.reported)]
@@ -161,8 +161,10 @@ def _check_teaching(plan: Plan) -> dict[str, str]:
     return demonstrators
 
 
-def initial_policies(plan: Plan) -> list[Policy]:
-    """Return a policy for each agent, with the weights of the team that `RunConfig.initial` names.
+def load_initial(plan: Plan, policies: Sequence[Policy]) -> None:
+    """Load the weights of the team that `RunConfig.initial` names into a policy for each agent.
+
+    A network that stands on another (`Policy.grounding_module`) begins with a team of that one, too.
 
     Raises:
         CheckpointError: no trained team there, or one that a team of this run could not go on from.
@@ -173,11 +175,12 @@ def initial_policies(plan: Plan) -> list[Policy]:
     if algorithm_entry(algorithm).own_agents:
         raise ConfigurationError(f"{algorithm} begins with weights of its own: leave out initial")
     team, found = load_team(source), read_config(find_run(source))
-    for name in ("env", "agent", "agents", "share_parameters"):
+    below = policies[0].grounding_module is type(team.policies[0])
+    for name in ("env", "agents", "share_parameters") if below else ("env", "agent", "agents", "share_parameters"):
         has, asked = getattr(found, name), getattr(settings, name)
         if has != asked:
             raise CheckpointError(f"the team of {source} has {name} {has}, this run {asked}: begin with another one")
     team.origin.check_games(first.games.spec, settings.env)
-    for policy in team.policies:
-        fit_weights(settings.make_network(), policy.state_dict(), source)
-    return team.policies
+    for policy, before in zip(policies, team.policies, strict=True):
+        weights = policy.grown_from(before.state_dict()) if below else before.state_dict()
+        fit_weights(policy, weights, source)

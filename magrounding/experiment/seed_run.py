@@ -18,7 +18,7 @@ from torch import Tensor
 
 from magrounding.agents.weights import save_weights
 from magrounding.errors import CheckpointError
-from magrounding.experiment.beginning import initial_policies
+from magrounding.experiment.beginning import load_initial
 from magrounding.experiment.callbacks import Callback, Divergence, Preparation, Ramps, RunState
 from magrounding.experiment.checkpoint import (
     Position,
@@ -147,8 +147,7 @@ class SeedRun(RunState):
             optimizer = same and self.settings.carry_optimizer
             unpack_learners(self._carried, session.learners, source, optimizer=optimizer)
         elif self.settings.initial:
-            for player, policy in zip(session.players, initial_policies(self.plan), strict=True):
-                player.policy.load_state_dict(policy.state_dict())
+            load_initial(self.plan, [player.policy for player in session.players])
         self._tell("on_phase")
         self._window = deque(map(float, window), maxlen=self.phase.until.window)
         if resumed:

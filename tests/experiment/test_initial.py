@@ -6,8 +6,9 @@ import pytest
 import torch
 
 from magrounding.errors import CheckpointError, ConfigurationError
-from magrounding.experiment.beginning import check_run
+from magrounding.experiment.beginning import check_run, load_initial
 from magrounding.experiment.config import make_config, read_config
+from magrounding.teams.loading import load_team
 from tests.experiment.tiny_runs import learn, phases_of, tiny_settings, weights_of
 
 BRIEF = {"phases": phases_of(60), "every": None, "final_sets": ("eval",)}
@@ -43,3 +44,16 @@ def test_a_run_that_is_not_there_or_of_no_use_is_refused(tmp_path):
         check_run(tiny_settings(initial=str(tmp_path / "nothing")))
     with pytest.raises(ConfigurationError):
         check_run(replace(make_config("ma_rtfm", preset="quick_qmix"), initial="pretrained:ma_rtfm-s1-2agents"))
+
+
+@pytest.mark.parametrize(
+    ("agent", "above", "where"), [("txt2pi", "endi_dis", ""), ("relread", "endi_dis_relread", "reader.")]
+)
+def test_endi_begins_with_its_grounding_module(agent, above, where, tmp_path):
+    learn(tiny_settings(stages=("s1",), agent=agent, network={}, **BRIEF), tmp_path)
+    plan = tiny_settings(stages=("s1",), agent=above, network={}, initial=str(tmp_path), **BRIEF).resolve()
+    networks = [plan.config.make_network() for _ in range(plan.config.agents)]
+    load_initial(plan, networks)
+    for network, before in zip(networks, load_team(tmp_path).policies, strict=True):
+        own = network.state_dict()
+        assert all(own[where + k].equal(v) for k, v in before.state_dict().items() if not k.startswith("head."))
