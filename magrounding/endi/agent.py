@@ -126,7 +126,7 @@ class EnDi(DocumentPolicy):
     accepts = Accepts(fields=("manual", "position", "inventory", "action_mask", "teammates"), egocentric=False)
     loss_weights: ClassVar[Mapping[str, float]] = {"modelling": 1.0, "division": 0.1}
     diagnostics = staticmethod(diagnose)
-    grounding_module: ClassVar[type[Policy]]
+    grounding_module: ClassVar[type[Policy] | None]
 
     def __init__(self, spec: EnvSpec, config: EnDiOptions) -> None:
         super().__init__(spec)

@@ -20,6 +20,7 @@ from magrounding.run_folder import RunFolder
 from magrounding.spec import EnvSpec
 from magrounding.teams.actor import check_oracle, has_expert, make_expert
 from magrounding.teams.loading import load_team
+from magrounding.teams.team import Team
 from magrounding.training.algorithm import Teaching
 from magrounding.training.demonstrations import find_demonstrations
 from magrounding.training.recording import check_texts
@@ -69,7 +70,9 @@ def check_run(config: RunConfig) -> dict[str, str]:
     plan, chosen = config.resolve(), config.evaluation.selection_set
     _check_learning(plan)
     if config.initial:
-        load_initial(plan, [config.make_network() for _ in range(config.agents)])
+        load_initial(plan, [config.make_network()])
+    if config.against:
+        load_partners(plan)
     demonstrators = _check_teaching(plan)
     played = [each.games for each in plan.segments]
     played += [each.stage.sets[name] for each in plan.segments for name in (chosen, *each.reported)]
@@ -162,7 +165,7 @@ def _check_teaching(plan: Plan) -> dict[str, str]:
 
 
 def load_initial(plan: Plan, policies: Sequence[Policy]) -> None:
-    """Load the weights of the team that `RunConfig.initial` names into a policy for each agent.
+    """Load the weights of the team that `RunConfig.initial` names into the policies of its first agents.
 
     A network that stands on another (`Policy.grounding_module`) begins with a team of that one, too.
 
@@ -170,17 +173,43 @@ def load_initial(plan: Plan, policies: Sequence[Policy]) -> None:
         CheckpointError: no trained team there, or one that a team of this run could not go on from.
         ConfigurationError: other words or actions than the run's, or an algorithm whose state is more than a policy.
     """
-    settings, first = plan.config, plan.segments[0]
-    source, algorithm = settings.initial, first.phase.learner.algorithm
+    settings = plan.config
+    source, algorithm = settings.initial, plan.segments[0].phase.learner.algorithm
     if algorithm_entry(algorithm).own_agents:
         raise ConfigurationError(f"{algorithm} begins with weights of its own: leave out initial")
-    team, found = load_team(source), read_config(find_run(source))
+    team = load_team(source)
     below = policies[0].grounding_module is type(team.policies[0])
-    for name in ("env", "agents", "share_parameters") if below else ("env", "agent", "agents", "share_parameters"):
-        has, asked = getattr(found, name), getattr(settings, name)
-        if has != asked:
-            raise CheckpointError(f"the team of {source} has {name} {has}, this run {asked}: begin with another one")
-    team.origin.check_games(first.games.spec, settings.env)
-    for policy, before in zip(policies, team.policies, strict=True):
+    same = ("share_parameters",) * (not settings.against) + ("agent",) * (not below)
+    _check_team(plan, source, team, same)
+    for policy, before in zip(policies, team.policies, strict=False):
         weights = policy.grown_from(before.state_dict()) if below else before.state_dict()
         fit_weights(policy, weights, source)
+
+
+def load_partners(plan: Plan) -> list[Policy]:
+    """Return the policies of all agents but the first, of the team that `RunConfig.against` names.
+
+    Raises:
+        CheckpointError: no trained team there, or one of other networks.
+        ConfigurationError: other words or actions than the run's, or a network that plays for all agents.
+    """
+    settings = plan.config
+    if settings.share_parameters or settings.agents == 1:
+        raise ConfigurationError("against=TEAM trains one agent of several by itself: add share_parameters=false")
+    team = load_team(settings.against)
+    _check_team(plan, settings.against, team, ("agent",))
+    partners = [settings.make_network() for _ in team.policies[1:]]
+    for policy, before in zip(partners, team.policies[1:], strict=True):
+        fit_weights(policy, before.state_dict(), settings.against)
+        policy.requires_grad_(False).eval()
+    return partners
+
+
+def _check_team(plan: Plan, source: str, team: Team, same: Sequence[str]) -> None:
+    """Raise the errors of a team that cannot play in a run, or has something else than it that is to be the same."""
+    found = read_config(find_run(source))
+    for name in ("env", "agents", *same):
+        has, asked = getattr(found, name), getattr(plan.config, name)
+        if has != asked:
+            raise CheckpointError(f"the team of {source} has {name} {has}, this run {asked}: begin with another one")
+    team.origin.check_games(plan.segments[0].games.spec, plan.config.env)

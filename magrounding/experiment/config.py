@@ -59,6 +59,8 @@ class RunConfig(Options):
         demonstrations: path → SHA-256 of files that phases of imitation learn from; without any, an oracle teaches.
         initial: a run's folder, "pretrained:<name>" or "hub:<owner>/<name>": every seed begins with the weights of its
             first seed after its last stage, which have to stay there until all seeds have begun; "": untrained.
+        against: a team, named as in `initial`: agent 0 alone learns, beside the others of that team, who do not (a best
+            response).
         workers: processes that simulators are shared among; 0 plays them in this one, "ray:K" in K actors of Ray. No
             result depends on it.
         unlearnt: what follows a stage that misses its gate (`Phase.gate`): "stop" ends the run there with exit code 3,
@@ -85,6 +87,7 @@ class RunConfig(Options):
     budget: Positive = 1.0
     demonstrations: Mapping[str, str] = field(default_factory=dict)
     initial: str = ""
+    against: str = ""
     workers: Natural | Annotated[str, Meta(pattern=RAY_WORKERS)] = 0
     unlearnt: Annotated[str, OneOf(("continue", "stop"))] = "continue"
 
@@ -156,7 +159,12 @@ class RunConfig(Options):
     @property
     def num_learners(self) -> int:
         """Networks that learn apart."""
-        return 1 if self.share_parameters else self.agents
+        return 1 if self.share_parameters else len(self.learning_agents)
+
+    @property
+    def learning_agents(self) -> range:
+        """Agents whose networks learn."""
+        return range(1 if self.against else self.agents)
 
     @property
     def max_envs(self) -> int:

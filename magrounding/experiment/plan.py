@@ -161,7 +161,9 @@ def make_plan(config: RunConfig) -> Plan:
                     reported if ends_stage else config.evaluation.watched_sets,
                     wrong if config.evaluation.read_always or last else (),
                     ends_stage,
-                    f"{how}, from the weights of {config.initial}" if config.initial else how,
+                    how
+                    + f", from the weights of {config.initial}" * bool(config.initial)
+                    + f", agent 0 alone, beside the others of {config.against}" * bool(config.against),
                 )
             )
     for segment in segments:

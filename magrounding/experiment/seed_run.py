@@ -147,7 +147,7 @@ class SeedRun(RunState):
             optimizer = same and self.settings.carry_optimizer
             unpack_learners(self._carried, session.learners, source, optimizer=optimizer)
         elif self.settings.initial:
-            load_initial(self.plan, [player.policy for player in session.players])
+            load_initial(self.plan, [session.players[i].policy for i in self.settings.learning_agents])
         self._tell("on_phase")
         self._window = deque(map(float, window), maxlen=self.phase.until.window)
         if resumed:

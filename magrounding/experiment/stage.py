@@ -13,6 +13,7 @@ import torch
 from magrounding.agents.building import build_policy, freeze
 from magrounding.agents.own_defaults import own_defaults
 from magrounding.errors import ConfigurationError, check_choice
+from magrounding.experiment.beginning import load_partners
 from magrounding.experiment.plan import Segment
 from magrounding.progress import Display
 from magrounding.run_folder import SeedFolder
@@ -93,9 +94,11 @@ class StageSession:
             policy = build_policy(settings.agent, self.vec.spec, settings.network, drawn_from).to(device)
             freeze(policy, phase.frozen)
             self.learners.append(config.make_learner(policy, self.vec.spec, num_envs, drawn_from))
+        policies = [self.learners[0 if settings.share_parameters else i].policy_of(i) for i in settings.learning_agents]
+        if settings.against:
+            policies += [partner.to(device) for partner in load_partners(settings.resolve())]
         self.players = []
-        for i in range(settings.agents):
-            policy = self.learners[0 if settings.share_parameters else i].policy_of(i)
+        for i, policy in enumerate(policies):
             generator = torch.Generator().manual_seed(derive_seed(seed, ACTIONS, *place, i))
             self.players.append(Player(policy, self.vec.spec, num_envs, generator, bf16=config.bf16))
         self.teacher: Teacher | None = None

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from magrounding.errors import CheckpointError, ConfigurationError
+from magrounding.errors import CheckpointError, ConfigurationError, MagroundingError
 from magrounding.experiment.beginning import check_run, load_initial
 from magrounding.experiment.config import make_config, read_config
 from magrounding.teams.loading import load_team
@@ -57,3 +57,19 @@ def test_endi_begins_with_its_grounding_module(agent, above, where, tmp_path):
     for network, before in zip(networks, load_team(tmp_path).policies, strict=True):
         own = network.state_dict()
         assert all(own[where + k].equal(v) for k, v in before.state_dict().items() if not k.startswith("head."))
+
+
+def test_one_agent_learns_beside_the_frozen_others_of_a_team(base, tmp_path):
+    learn(tiny_settings(stages=("s1", "s3"), initial=str(base), against=str(base), **BRIEF), tmp_path)
+    before, after = weights_of(base, "s1"), weights_of(tmp_path)
+    assert torch.equal(after[1], before[1])
+    assert not torch.equal(after[0], before[0])
+    assert "agent 0 alone" in (tmp_path / "report.md").read_text()
+
+
+@pytest.mark.parametrize(
+    "changes", [{"agent": "txt2pi", "network": {}}, {"network": {}}, {"agents": 3}, {"share_parameters": True}]
+)
+def test_others_of_another_kind_are_refused(base, changes):
+    with pytest.raises(MagroundingError):
+        check_run(tiny_settings(against=str(base), **BRIEF, **changes))
