@@ -36,6 +36,9 @@ GROUNDINGS = {
 """Grounding module → EnDi on it."""
 
 
+_HEADS = "policy.", "value.", "modelling."
+
+
 def diagnose(aux: Sequence[Mapping[str, np.ndarray]], actions: np.ndarray, acted: np.ndarray) -> dict[str, np.ndarray]:
     """Return metrics of a step of R episodes.
 
@@ -137,7 +140,9 @@ class EnDi(DocumentPolicy):
         self.map = spec.grid.height, spec.grid.width
 
     def grown_from(self, weights: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
-        return {**self.state_dict(), **{name: each for name, each in weights.items() if not name.startswith("head.")}}
+        # Random heads on features that are learnt err less the less they see, so the agent would learn to take nothing.
+        own = {name: 0 * each if name.startswith(_HEADS) else each for name, each in self.state_dict().items()}
+        return {**own, **{name: each for name, each in weights.items() if not name.startswith("head.")}}
 
     @abstractmethod
     def survey(self, inputs: Inputs, memory: Tensor | None) -> Survey:
