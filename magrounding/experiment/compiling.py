@@ -25,7 +25,7 @@ class Compilation(Callback):
         if not isinstance(vec, WorldVectorEnv):
             return
         since, policy = time.perf_counter(), copy.deepcopy(session.players[0].policy)
-        message = f"compiling {vec.id}, the first time on this machine: it takes half a minute"
+        message = f"compiling {vec.id}, the first time on this machine: it takes a minute"
         with event.install_listener("numba:compile", _First(lambda: run.display.say(message))):
             observation, info = vec.reset(seed=0)
             vec.step(np.zeros((vec.num_envs, vec.num_agents), np.int64))
