@@ -57,7 +57,11 @@ def test_masks_and_foresight_are_counted_as_they_are(agent):
 
 def test_a_network_that_models_nobody_says_nothing_of_others():
     spec = mg.make_vec("ma_rtfm", 1, **OPTIONS).spec
-    mixed = Team([network("endi_dis_relread", seed=i, modelling=i == 1) for i in range(2)], spec)
+    sup = [network("endi_dis_relread", seed=i, modelling=False) for i in range(2)]
+    found = evaluate(Team(sup, spec), "ma_rtfm", OPTIONS, GAMES, diagnose=True).summary()
+    assert "modelling_accuracy" not in found
+    assert "mask_coverage" in found
+    mixed = Team([sup[0], network("endi_dis_relread", seed=1)], spec)
     found = evaluate(mixed, "ma_rtfm", OPTIONS, GAMES, diagnose=True).summary()
     assert "modelling_accuracy" not in found  # nothing is said of a team in which only one guesses
     assert "mask_coverage" in found

@@ -1,5 +1,8 @@
 """stable-baselines3 and sb3-contrib: no glue, and a reader that learns."""
 
+import subprocess
+import sys
+
 import gymnasium
 import numpy as np
 import pytest
@@ -7,7 +10,7 @@ from pettingzoo.utils import BaseParallelWrapper
 
 import magrounding as mg
 from magrounding.envs.single_agent import SingleAgentEnv
-from magrounding.errors import CallOrderError, ConfigurationError
+from magrounding.errors import CallOrderError, ConfigurationError, MissingExtra
 
 ONE_AGENT = {"rtfm": {}, "rock_paper_scissors": {}, "messenger": {}, "babyai": {"level": "GoToObj"}}
 
@@ -52,6 +55,18 @@ def test_an_env_without_words_says_so():
     foreign.spec = None
     with pytest.raises(ConfigurationError):
         _ = SingleAgentEnv(foreign).vocabulary
+
+
+def test_without_sb3_it_says_what_to_install():
+    code = (
+        "import sys; sys.modules['stable_baselines3'] = None\n"
+        "import magrounding.extensions.clients\n"
+        "try: import magrounding.extensions.clients.sb3\n"
+        "except ImportError as error: print(type(error).__name__, error)"
+    )
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert said == "MissingExtra WordExtractor needs an optional package: pip install 'magrounding[clients]'\n"
+    assert issubclass(MissingExtra, ImportError)
 
 
 @pytest.mark.parametrize("name", ["PPO", "DQN", "A2C"])
