@@ -14,6 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from magrounding.agents.weights import fit_weights
 from magrounding.brief import brief
 from magrounding.errors import ConfigurationError
 from magrounding.spec import EnvSpec, FixedActions, Grid
@@ -231,7 +232,7 @@ class Policy(nn.Module, ABC):
             games are all played at once then, in training mode; everybody else plays in evaluation mode (`evaluating`).
         loss_weights: default weights of its `losses`, by name; a learner's options change them, 0 is left out.
         diagnostics: function that computes metrics of a step from the `aux` of a team of such networks.
-        grounding_module: the network that it stands on, whose weights it can begin with (`grown_from`).
+        grounding_module: the network that it stands on, whose weights it can begin with (`begin_with`).
     """
 
     defaults: ClassVar[Any] = None
@@ -252,9 +253,13 @@ class Policy(nn.Module, ABC):
         super().__init__()
         self.accepts.check(type(self).__name__.lower(), spec)
 
-    def grown_from(self, weights: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
-        """Return its weights with those that its grounding module learnt alone in their places."""
-        return weights
+    def begin_with(self, policy: Policy, source: str) -> None:
+        """Take the weights of a policy from `source`: of its own kind, or its grounding module, learnt alone.
+
+        Raises:
+            CheckpointError: a network of other parameters.
+        """
+        fit_weights(self, policy.state_dict(), source)
 
     def __repr__(self) -> str:
         """Return one line instead of torch's list of modules."""

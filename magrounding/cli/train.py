@@ -229,11 +229,11 @@ def networks_of(config: RunConfig) -> str:
     """Return which networks a run trains, in a line, and how to train the others."""
     if config.agents == 1 or any(phase.learner.joint for _, phase in config.walk()):
         return config.title
+    if config.against:
+        return f"{config.title}: agent 0, beside the others of {config.against}, who do not learn"
     shared = config.share_parameters
     other = "one for each agent" if shared else "one shared by all"
     trained = "one shared network" if shared else "a network for each agent"
-    if config.against:
-        return f"{config.title}: agent 0, beside the others of {config.against}, who do not learn"
     return f"{config.title}: {trained}; {other}: share_parameters={str(not shared).lower()}"
 
 

@@ -36,9 +36,6 @@ GROUNDINGS = {
 """Grounding module → EnDi on it."""
 
 
-_HEADS = "policy.", "value.", "modelling."
-
-
 def diagnose(aux: Sequence[Mapping[str, np.ndarray]], actions: np.ndarray, acted: np.ndarray) -> dict[str, np.ndarray]:
     """Return metrics of a step of R episodes.
 
@@ -129,7 +126,6 @@ class EnDi(DocumentPolicy):
     accepts = Accepts(fields=("manual", "position", "inventory", "action_mask", "teammates"), egocentric=False)
     loss_weights: ClassVar[Mapping[str, float]] = {"modelling": 1.0, "division": 0.1}
     diagnostics = staticmethod(diagnose)
-    grounding_module: ClassVar[type[Policy] | None]
 
     def __init__(self, spec: EnvSpec, config: EnDiOptions) -> None:
         super().__init__(spec)
@@ -138,11 +134,6 @@ class EnDi(DocumentPolicy):
         self.num_agents = spec.num_agents
         self.modelled = spec.num_agents - 1 if config.modelling else 0  # others whose actions are predicted
         self.map = spec.grid.height, spec.grid.width
-
-    def grown_from(self, weights: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
-        # Random heads on features that are learnt err less the less they see, so the agent would learn to take nothing.
-        own = {name: 0 * each if name.startswith(_HEADS) else each for name, each in self.state_dict().items()}
-        return {**own, **{name: each for name, each in weights.items() if not name.startswith("head.")}}
 
     @abstractmethod
     def survey(self, inputs: Inputs, memory: Tensor | None) -> Survey:
@@ -201,9 +192,8 @@ class EnDiOnPolicy(EnDi):
     def module(self) -> DocumentPolicy:
         """The grounding module."""
 
-    def grown_from(self, weights: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
-        fit_weights(self.module, weights, "the grounding module")
-        return self.state_dict()
+    def begin_with(self, policy: Policy, source: str) -> None:
+        fit_weights(self.module if type(policy) is self.grounding_module else self, policy.state_dict(), source)
 
     def encode_text(self, manual: Tensor, goal: Tensor) -> TextEncoding:
         return self.module.encode_text(manual, goal)

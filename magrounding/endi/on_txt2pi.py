@@ -12,13 +12,16 @@ from torch import Tensor, nn
 from magrounding.agents.document_policy import Inputs
 from magrounding.agents.matching import Matching
 from magrounding.agents.modules import among, distance_map, embed_cells
-from magrounding.agents.policy import PolicyOutput
+from magrounding.agents.policy import Policy, PolicyOutput
 from magrounding.agents.reasoning import ReasoningPolicy, Seen
 from magrounding.agents.txt2pi import Txt2Pi, Txt2PiConfig, Txt2PiGrounding, Txt2PiReader, attention_to_text
+from magrounding.agents.weights import fit_weights
 from magrounding.endi.agent import Decision, EnDi, EnDiOptions, Survey
 from magrounding.endi.division import cells, distances, shown_entities
 from magrounding.schema import Sizes
 from magrounding.spec import EnvSpec
+
+_HEADS = "policy.", "value.", "modelling."
 
 
 @dataclass(frozen=True)
@@ -73,6 +76,14 @@ class EnDiTxt2Pi(ReasoningPolicy, EnDi):
         words = len(self.reader.words.weight)
         self.occupant = nn.Buffer(~among(spec.grid.scenery_ids, words), persistent=False)
         self.avatar = nn.Buffer(among(spec.grid.avatar_ids, words), persistent=False)
+
+    def begin_with(self, policy: Policy, source: str) -> None:
+        weights = policy.state_dict()
+        if type(policy) is self.grounding_module:
+            # Random heads on learnt features err less the less they see, so the agent would learn to take nothing.
+            own = {name: 0 * each if name.startswith(_HEADS) else each for name, each in self.state_dict().items()}
+            weights = {**own, **{name: each for name, each in weights.items() if not name.startswith("head.")}}
+        fit_weights(self, weights, source)
 
     def survey(self, inputs: Inputs, memory: Tensor | None) -> Survey:
         observation = inputs.observation

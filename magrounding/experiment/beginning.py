@@ -182,8 +182,7 @@ def load_initial(plan: Plan, policies: Sequence[Policy]) -> None:
     same = ("share_parameters",) * (not settings.against) + ("agent",) * (not below)
     _check_team(plan, source, team, same)
     for policy, before in zip(policies, team.policies, strict=False):
-        weights = policy.grown_from(before.state_dict()) if below else before.state_dict()
-        fit_weights(policy, weights, source)
+        policy.begin_with(before, source)
 
 
 def load_partners(plan: Plan) -> list[Policy]:

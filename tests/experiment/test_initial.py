@@ -56,6 +56,7 @@ def test_endi_begins_with_its_grounding_module(agent, above, where, tmp_path):
     load_initial(plan, networks)
     for network, before in zip(networks, load_team(tmp_path).policies, strict=True):
         own = network.state_dict()
+        assert where or not any(own[name].any() for name in ("policy.weight", "value.weight", "modelling.0.weight"))
         assert all(own[where + k].equal(v) for k, v in before.state_dict().items() if not k.startswith("head."))
 
 
