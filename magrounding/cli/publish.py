@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from contextlib import closing, nullcontext
 from dataclasses import dataclass
 from datetime import date
@@ -91,7 +93,9 @@ def run(arguments: Arguments, line: CommandLine) -> None:
 def _write(arguments: Arguments, target: Path, *, card: bool) -> None:
     """Write the team's folder, with a model card where it goes to others."""
     results = read_results(arguments.run)
-    settings, config = results.settings, results.config
+    settings = results.settings
+    # Folders of absolute paths would tell others about this machine.
+    config = json.loads(re.sub(r"""(?<=[\s='"])/[^\s'"]*/""", "", json.dumps(results.config)))
     seed, stage = chosen_team(settings, arguments.seed, arguments.stage)
     source = RunFolder(arguments.run).seed(seed, len(settings.seeds))
     team = load_team(arguments.run, seed, stage)
@@ -121,10 +125,9 @@ def _about(results: RunResults, seed: int, stage: str) -> dict[str, Any]:
     if not after or not ended:
         raise CheckpointError(f"{results.folder} has not been evaluated after {stage}: let it go on with --resume")
     won = {f"{line['set']}, {line['play']}": Reached(line["win_rate"], line["games"], is_share=True) for line in after}
-    decided_by = ended[-1]["phase"] if ended[-1]["best_steps"] else IMITATE
     return {
         "date": date.today().isoformat(),
-        "learnt_by": results.plan.find(stage, decided_by).learnt_by,
+        "learnt_by": results.plan.find(stage, ended[-1]["phase"] if ended[-1]["best_steps"] else IMITATE).learnt_by,
         "environment_steps": ended[-1]["total_steps"],
         "training_minutes": round(ended[-1]["training_seconds"] / 60, 1),
         "games": int(after[0]["games"]),

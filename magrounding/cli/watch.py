@@ -69,7 +69,6 @@ class Arguments(QuietArguments, ActionArguments):
 
 def run(arguments: Arguments, line: CommandLine) -> None:
     """Play and show."""
-    greedy = arguments.greedy
     if (arguments.run is None) == (arguments.file is None):
         raise ConfigurationError("name a file of saved games, or a run with --run")
     if (arguments.file is not None or arguments.terminal) and (arguments.out is not None or arguments.quiet):
@@ -79,23 +78,23 @@ def run(arguments: Arguments, line: CommandLine) -> None:
         check_place(arguments.out)
     if (arguments.quiet or arguments.attention) and arguments.out is None:
         raise ConfigurationError("--quiet and --attention are for pictures: name a file for them with --out")
-    if arguments.file is not None:
-        _open_saved(arguments, arguments.file)
-    elif arguments.run is not None:
-        _watch_run(arguments, arguments.run, greedy)
+    with using(ThreadPlan()):
+        if arguments.file is not None:
+            _open_saved(arguments, arguments.file)
+        elif arguments.run is not None:
+            _watch_run(arguments, arguments.run)
 
 
 def _open_saved(arguments: Arguments, path: Path) -> None:
     terminal = service("terminal")()
     header, episodes = read_episodes(path)
     check_number(path, episodes, arguments.game)
-    with using(ThreadPlan()):
-        lineup = SavedLineup(path, header, episodes, arguments.game)
-        session = Session(header.env, header.options, lineup, episodes[arguments.game].seed)
-        _show_on(terminal, session, arguments)
+    lineup = SavedLineup(path, header, episodes, arguments.game)
+    session = Session(header.env, header.options, lineup, episodes[arguments.game].seed)
+    _show_on(terminal, session, arguments)
 
 
-def _watch_run(arguments: Arguments, run: str, greedy: bool) -> None:
+def _watch_run(arguments: Arguments, run: str) -> None:
     terminal = service("terminal")() if arguments.terminal else None
     plan = read_config(find_run(run)).resolve()
     settings, entry = plan.config, plan.entry
@@ -112,11 +111,10 @@ def _watch_run(arguments: Arguments, run: str, greedy: bool) -> None:
     if terminal is not None:
         player = replace(PlayerSpec.parse(run if run.startswith(PREFIX) else f"{RUN}:{run}"), actor=team)
         lineup = Lineup((player,) * team.num_agents, str(player))
-        with using(ThreadPlan()):
-            _show_on(terminal, Session(settings.env, game.options, lineup, arguments.game, greedy), arguments)
+        _show_on(terminal, Session(settings.env, game.options, lineup, arguments.game, arguments.greedy), arguments)
         return
-    with using(ThreadPlan()), closing(game.make(render_mode(game, arguments.out))) as env:
-        frames, moves, won = play_game(team, env, arguments.game, greedy=greedy, words=arguments.attention)
+    with closing(game.make(render_mode(game, arguments.out))) as env:
+        frames, moves, won = play_game(team, env, arguments.game, greedy=arguments.greedy, words=arguments.attention)
     end = ending(won, len(moves))
     show_film(
         frames, moves, end, arguments.out, arguments.milliseconds, quiet=arguments.quiet, unscaled=arguments.attention

@@ -194,7 +194,9 @@ def load_partners(plan: Plan) -> list[Policy]:
     """
     settings = plan.config
     if settings.share_parameters or settings.agents == 1:
-        raise ConfigurationError("against=TEAM trains one agent of several by itself: add share_parameters=false")
+        raise ConfigurationError(
+            "against=TEAM trains one of several agents: name 2 or more, and share_parameters=false"
+        )
     team = load_team(settings.against)
     _check_team(plan, settings.against, team, ("agent",))
     partners = [settings.make_network() for _ in team.policies[1:]]

@@ -12,6 +12,7 @@ from magrounding.envs.make import Game
 from magrounding.errors import ConfigurationError
 from magrounding.experiment.config import read_config
 from magrounding.experiment.tables import percent
+from magrounding.run_folder import RunFolder
 from magrounding.storage import read_json
 from magrounding.teams.loading import load_team
 from tests.experiment.tiny_runs import tiny_run
@@ -24,7 +25,10 @@ def no_teams_of_extensions(monkeypatch):
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
-    return tiny_run(tmp_path_factory.mktemp("runs") / "run", "s1", "s2")
+    path = tiny_run(tmp_path_factory.mktemp("runs") / "run", "s1", "s2")
+    run = RunFolder(path)
+    run.write_config({**run.config(), "command": f"there --out {path} initial={path}/old"})
+    return path
 
 
 def run(*arguments):
@@ -48,6 +52,7 @@ def test_what_is_published_loads_and_says_what_it_reached(finished, monkeypatch,
     assert (about["seed"], about["learnt_by"], about["games"]) == (1, "reinforcement alone", 8)
     assert set(about["win_rates"]) >= {"eval, greedy", "eval, sampled"}
     assert about["environment_steps"] == {"s1": 60, "s2": 120}[stage]
+    assert about["command"] == "there --out run initial=old"
     assert read_config(tmp_path / "tiny").stages[-1] == stage
 
 

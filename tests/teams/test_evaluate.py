@@ -6,7 +6,7 @@ import pytest
 from magrounding.errors import ConfigurationError
 from magrounding.teams.evaluate import LINES, MANUALS, evaluate, play
 from magrounding.teams.scripted import RandomTeam
-from magrounding.vector import Info
+from tests.training.toy_games import info_of
 
 OPTIONS = {"stage": "s3", "agents": 2, "max_cycles": 15}
 
@@ -33,19 +33,8 @@ class Countdown:
         return obs, None, flags, flags, info
 
     def _show(self, over):
-        flags = np.zeros((self.num_envs, 1), bool)
-        info = Info(
-            done=over,
-            won=over & (self.step_ % 2 == 0),
-            score=(10 * self.step_).astype(np.float32),
-            length=self.step_.copy(),
-            returns=self.step_[:, None].astype(np.float32),
-            alive=~flags,
-            illegal=flags,
-            document=np.zeros(self.num_envs, np.int64),
-            final_rows=np.flatnonzero(over),
-            final_observation={},
-        )
+        length, won = self.step_.copy(), over & (self.step_ % 2 == 0)
+        info = info_of(over, length[:, None].astype(np.float32), {}, won=won, score=10.0 * length, length=length)
         return {"manual": np.zeros((self.num_envs, 1, 1))}, info
 
 

@@ -8,7 +8,7 @@ from torch import nn
 
 from magrounding.agents.policy import Accepts, Policy, PolicyOutput, mask_logits
 from magrounding.spec import CHOICES, EPISODE, STATE, EnvSpec, Field, Mask, Text, TextChoices
-from magrounding.vector import Info
+from tests.training.toy_games import info_of
 
 LENGTH, OFFERED = 5, 3
 
@@ -100,19 +100,7 @@ class TextGames:
         return obs
 
     def _info(self, done, length, returns, final):
-        each = self.num_envs, self.num_agents
-        return Info(
-            done=done,
-            won=np.zeros(self.num_envs, bool),
-            score=np.zeros(self.num_envs, np.float32),
-            length=length.copy(),
-            returns=returns.copy(),
-            alive=np.ones(each, bool),
-            illegal=np.zeros(each, bool),
-            document=self.key.copy(),
-            final_rows=np.flatnonzero(done),
-            final_observation=final,
-        )
+        return info_of(done, returns, final, length=length.copy(), document=self.key.copy())
 
 
 class TextPolicy(Policy):

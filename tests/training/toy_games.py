@@ -30,6 +30,26 @@ FIELDS = (
 ACTIONS = FixedActions(("say red", "say blue", "jump", "nothing"))
 
 
+def info_of(done, returns, final, **changes):
+    """What is told beside the observations; but for the changes, nobody has won, died or chosen what is illegal."""
+    nothing = np.zeros(len(done), bool)
+    return Info(
+        **{
+            "done": done,
+            "won": nothing,
+            "score": changes.get("won", nothing).astype(np.float32),
+            "length": nothing.astype(np.int32),
+            "returns": returns.copy(),
+            "alive": np.ones(returns.shape, bool),
+            "illegal": np.zeros(returns.shape, bool),
+            "document": nothing.astype(np.int64),
+            "final_rows": np.flatnonzero(done),
+            "final_observation": final,
+            **changes,
+        }
+    )
+
+
 class ToyGames:
     """B games of n agents. The manual names a colour, the grid says whether it counts; the right guess earns 1.
 
@@ -55,7 +75,7 @@ class ToyGames:
             self._begin(b)
         observation, nothing = self._observe(), np.zeros(B, bool)
         final = {name: array[:0] for name, array in observation.items()}
-        return observation, self._info(nothing, nothing, self.length, self.returns, np.zeros(0, np.int64), final)
+        return observation, self._info(nothing, self.returns, final, self.length)
 
     def step(self, actions):
         B, n = actions.shape
@@ -78,25 +98,15 @@ class ToyGames:
         won, length, returns = done & (self.returns.sum(1) > 0), self.length.copy(), self.returns.copy()
         for b in rows:
             self._begin(b)
-        info = self._info(done, won, length, returns, rows, final)
+        info = self._info(done, returns, final, length, won=won)
         return self._observe(), rewards.astype(np.float32), terminated, truncated, info
 
     def close(self):
         pass
 
-    def _info(self, done, won, length, returns, rows, final):
-        return Info(
-            done=done,
-            won=won,
-            score=won.astype(np.float32),
-            length=length.copy(),
-            returns=returns.copy(),
-            alive=self.alive.copy(),
-            illegal=np.zeros(self.alive.shape, bool),
-            document=self.key.copy(),
-            final_rows=rows,
-            final_observation=final,
-        )
+    def _info(self, done, returns, final, length, **won):
+        copies = {"length": length.copy(), "alive": self.alive.copy(), "document": self.key.copy()}
+        return info_of(done, returns, final, **copies, **won)
 
     def _begin(self, b):
         self.alive[b], self.length[b], self.returns[b] = True, 0, 0

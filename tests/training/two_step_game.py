@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from magrounding.spec import EPISODE, STATE, EnvSpec, Field, FixedActions, Grid, Mask, Text
-from magrounding.vector import Info
 from magrounding.vocabulary import Vocabulary
+from tests.training.toy_games import info_of
 
 START, SAFE, RISKY = 1, 2, 3
 PAYOFFS = {SAFE: [[7, 7], [7, 7]], RISKY: [[0, 1], [1, 8]]}
@@ -66,19 +66,7 @@ class TwoStepGames:
         pass
 
     def _info(self, done, rewards, final):
-        B = self.num_envs
-        return Info(
-            done=done,
-            won=rewards[:, 0] == 8,
-            score=(rewards[:, 0] == 8).astype(np.float32),
-            length=np.full(B, 2, np.int32),
-            returns=rewards,
-            alive=np.ones((B, 2), bool),
-            illegal=np.zeros((B, 2), bool),
-            document=np.zeros(B, np.int64),
-            final_rows=np.flatnonzero(done),
-            final_observation=final,
-        )
+        return info_of(done, rewards, final, won=rewards[:, 0] == 8, length=np.full(self.num_envs, 2, np.int32))
 
     def _observe(self):
         obs = self.spec.allocate(self.num_envs)

@@ -282,12 +282,9 @@ def coloured(shown: str) -> Text:
         words = line.plain.split()
         if line.plain.isupper() and len(words[0]) > 1:
             line.stylize("bold")
-        elif words and (max(map(len, words)) < 4 or "#" in line):
+        elif words and ((of_map := max(map(len, words)) < 4 or "#" in line) or len(words[0]) == 1):
             for pattern, style in _STYLES:
-                line.highlight_regex(pattern, style)
-        elif words and len(words[0]) == 1:
-            for pattern, style in _STYLES:
-                line.highlight_regex(f"^({pattern})", style)
+                line.highlight_regex(pattern if of_map else f"^({pattern})", style)
     return Text("\n").join(lines)
 
 

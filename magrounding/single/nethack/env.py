@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 import nle.nethack
@@ -341,7 +340,7 @@ def _picture(text: str, colours: np.ndarray, above: int) -> np.ndarray:
     import matplotlib  # it brings a typewriter's font
     from PIL import Image, ImageDraw, ImageFont
 
-    font = ImageFont.truetype(Path(matplotlib.get_data_path()) / "fonts" / "ttf" / "DejaVuSansMono.ttf", _SIZE)
+    font = ImageFont.truetype(matplotlib.get_data_path() + "/fonts/ttf/DejaVuSansMono.ttf", _SIZE)
     lines = text.split("\n")
     inks = np.full((len(lines), WIDTH), 7)
     inks[above : above + HEIGHT] = colours & 15
@@ -349,5 +348,6 @@ def _picture(text: str, colours: np.ndarray, above: int) -> np.ndarray:
     draw = ImageDraw.Draw(image)
     for row, line in enumerate(lines):
         for column, sign in enumerate(line[:WIDTH]):
-            draw.text((column * CELL_WIDTH, row * CELL_HEIGHT), sign, _PALETTE[inks[row, column]], font)
+            if sign != " ":
+                draw.text((column * CELL_WIDTH, row * CELL_HEIGHT), sign, _PALETTE[inks[row, column]], font)
     return np.array(image)

@@ -114,7 +114,7 @@ def make_server(arguments: Arguments) -> Server:
     known = {name for env in envs for name in offers.players(env)} - {HUMAN}
     if arguments.standin:
         check_choice("player to stand in", arguments.standin, sorted(known))
-    names = [*arguments.name, *([] if arguments.host == LOCAL else [arguments.host])]
+    names = [*arguments.name, arguments.host]
     proxies = Proxies(address for text in arguments.trusted_proxy for address in items(text))
     return Server(Host(offers, Keeper(arguments.out), make_participants(arguments, offers)), names, proxies)
 

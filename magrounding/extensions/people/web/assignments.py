@@ -7,7 +7,7 @@ import secrets
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from magrounding.extensions.people.web.messages import require
 
@@ -34,19 +34,6 @@ class Holder:
     token: str
     visitor: Visitor | None
     since: float = 0.0
-
-
-class Assigned(NamedTuple):
-    """Result of an assignment.
-
-    Attributes:
-        agent, token: None for watching.
-        displaced: visitor that lost its last agent to another page of the same person, and watches now.
-    """
-
-    agent: int | None
-    token: str | None
-    displaced: Visitor | None
 
 
 class Assignments:
@@ -76,15 +63,20 @@ class Assignments:
     def of(self, visitor: Visitor) -> list[int]:
         return sorted(agent for agent, holder in self._holders.items() if holder.visitor is visitor)
 
-    def assign(self, visitor: Visitor, agent: int | None, token: str | None) -> Assigned:
+    def assign(
+        self, visitor: Visitor, agent: int | None, token: str | None
+    ) -> tuple[int | None, str | None, Visitor | None]:
         """Assign an agent (None: the first free one; or WATCHING), or give it back by the token of an earlier time.
+
+        Returns the agent and its token, both None for watching, and the visitor that lost its last agent to another
+        page of the same person, and watches now.
 
         Refusal "agent_taken", or "wrong_value" for an agent that no person plays.
         """
         agent = self._find(agent, token)
         if agent is None:
             self.watchers[visitor] = None
-            return Assigned(None, None, None)
+            return None, None, None
         self.watchers.pop(visitor, None)
         holder, displaced = self._holders.get(agent), None
         if holder is None or not _same(holder.token, token):
@@ -94,7 +86,7 @@ class Assignments:
             if not self.of(former):
                 self.watchers[former], displaced = None, former
         holder.visitor = visitor
-        return Assigned(agent, holder.token, displaced)
+        return agent, holder.token, displaced
 
     def leave(self, visitor: Visitor, *, for_good: bool) -> list[int]:
         """Remove a visitor and return its agents: free at once if it left for good, else kept for a while."""

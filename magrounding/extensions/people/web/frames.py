@@ -82,10 +82,12 @@ def frame(view: View, sprites: Sprites, hidden: Collection[int]) -> dict[str, An
     }
     if scene is None:
         return {**content, "text": text_of(view)}
+    split = len(set(view.statements.values())) > 1
     return {
         **content,
         "goal": scene.goal,
-        "manual": view.statements if len(set(view.statements.values())) > 1 else {0: view.statements.get(0, ())},
+        "split": split,
+        "manual": view.statements if split else {0: view.statements.get(0, ())},
         "said": dict(scene.said),
         "holds": [held if alive else None for held, alive in zip(scene.inventories, scene.alive, strict=True)],
         "walls": ["".join(row) for row in _cells(scene).tolist()],

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack, closing, suppress
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from threading import Lock
 from typing import Any, TypeVar
@@ -241,10 +242,9 @@ class Host:
         if isinstance(message, Enter):
             guest.take_new_game()
             require(guest.quota.participants.take(), "quota")
-            enter = message
             try:
                 return await self._stored(
-                    lambda: participants.enter(enter.consent, enter.answers, invitation=enter.invitation)
+                    partial(participants.enter, message.consent, message.answers, message.invitation)
                 )
             except Refusal:
                 guest.quota.participants.give_back()

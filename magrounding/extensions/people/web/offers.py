@@ -134,10 +134,10 @@ class Offers:
     def replay(self, header: Header, seed: int) -> Plan:
         """Return the plan of a saved game, whose moves are all given; Refusal "bad_game" if it was not played here."""
         require(header.env in self.envs, "bad_game", "it is of a world that is not offered here")
-        entry, fixed = env_entry(header.env), self._fixed(env_entry(header.env))
+        entry = env_entry(header.env)
+        fixed = self._fixed(entry)
         for name, value in header.options.items():
-            same = name in entry.options and value == entry.options[name]
-            if not same and not (name in fixed and fixed[name] == value):
+            if not any(name in known and value == known[name] for known in (entry.options, fixed)):
                 self._check(entry, name, value)
         trained = self.players(header.env).keys() & self._trained.keys()
         players = [name if name in trained else HUMAN for name in header.players]

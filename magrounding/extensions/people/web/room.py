@@ -68,7 +68,7 @@ class Room:
         self._assignments = Assignments(plan.people, limits.hold_seconds)
         self._begun, self._busy, self._over = not plan.people, True, False
         self._stood_in: set[int] = set()
-        self._step, self._frame, self._about = 0, "", {}
+        self._step, self._frame, self._about = 0, {}, {}
         self._saved = ""
         self._task: asyncio.Task[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
@@ -119,7 +119,7 @@ class Room:
 
     def welcome(self, visitor: Visitor) -> None:
         """Show the game to a visitor that has just joined, and send the others its news."""
-        visitor.send(self._frame)
+        self._show(visitor)
         if self._saved:
             visitor.send(_text({"type": "saved"}))
         self._send_status()
@@ -169,6 +169,7 @@ class Room:
 
     async def history(self) -> str:
         require(not self.lost, "lost")
+        require(self._over or not self._frame.get("split"), "not_over", "all lines are shown after the game")
 
         return await self._worker.do(
             lambda: _text({"game": self._about, "frames": history(self.session, self._sprites, self.plan.hidden)})
@@ -235,8 +236,6 @@ class Room:
         notice = asyncio.get_running_loop().call_later(_NOTICE_AFTER, self._send_status)
         try:
             await self._worker.do(change)
-        except asyncio.CancelledError:
-            raise
         except Exception as error:
             expected = isinstance(error, Refusal | MagroundingError)
             LOG.error("the game of %s is lost: %s", self.plan.env, error, exc_info=None if expected else error)
@@ -247,7 +246,7 @@ class Room:
             notice.cancel()
         self._busy = False
         for visitor in self.visitors:
-            visitor.send(self._frame)
+            self._show(visitor)
         if self._over:
             self._broadcast({"type": "saved"})
         if not self._go_on():
@@ -269,14 +268,21 @@ class Room:
         session, view = self.session, self.session.now
         if not view.step:
             self._about = about_game(session, self.plan.shown, self.plan.names, self.plan.people)
-        shown = {"type": "frame", "seed": session.seed, **frame(view, self._sprites, self.plan.hidden)}
-        shown["moves"] = moves(session, self.plan.people)
-        self._frame, self._step, self._over = _text(shown), view.step, view.over
+        shown = {"type": "frame", "seed": session.seed, "moves": moves(session, self.plan.people)}
+        self._frame = shown | frame(view, self._sprites, self.plan.hidden)
+        self._step, self._over = view.step, view.over
         if view.over:
             players = tuple(map(self._played_by, range(len(self.plan.players))))
             header, game = replace(session.header, players=players), session.saved()
             self._saved = to_text(header, [game])
             self._keep(header, game)
+
+    def _show(self, visitor: Visitor) -> None:
+        """Send a visitor the moment; who plays reads only its own agents' lines of a split manual until the end."""
+        shown, mine = self._frame, self._assignments.of(visitor)
+        if mine and not self._over and shown.get("split"):
+            shown = shown | {"manual": {agent: shown["manual"][agent] for agent in mine}}
+        visitor.send(_text(shown))
 
     def _played_by(self, agent: int) -> str:
         """Return the name of an agent's player; a person's together with the stand-in's."""

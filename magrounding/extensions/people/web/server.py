@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Awaitable, Callable, Iterable
+from contextlib import AbstractAsyncContextManager, suppress
 from importlib import resources
 from urllib.parse import urlsplit
 
@@ -72,11 +72,9 @@ class Server:
         app.cleanup_ctx.append(self._sweeping)
         return app
 
-    @asynccontextmanager
-    async def listening(self, host: str, port: int) -> AsyncIterator[tuple[Gate, int]]:
+    def listening(self, host: str, port: int) -> AbstractAsyncContextManager[tuple[Gate, int]]:
         """Listen while entered (`gate.listening`)."""
-        async with listening(self.application(), self.host.limits, self._proxies, host, port) as listens:
-            yield listens
+        return listening(self.application(), self.host.limits, self._proxies, host, port)
 
     async def _sweeping(self, app: web.Application):
         self.host.open()
@@ -99,7 +97,7 @@ class Server:
             response = _refused(Refusal("too_big"))
         except web.HTTPException as error:
             response = _refused(Refusal("no_page" if error.status in (404, 405) else "malformed"))
-        except (asyncio.CancelledError, ConnectionError):
+        except ConnectionError:
             raise
         except Exception:
             LOG.exception("a request failed")
@@ -160,7 +158,6 @@ class Server:
                 data = await request.read()
         except TimeoutError:
             raise Refusal("slow", "the upload takes too long") from None
-        require(len(data) <= self.host.limits.upload_bytes, "too_big")
         return web.json_response(text=await self.host.replay(data, int(number)))
 
     async def _socket(self, request: web.Request) -> web.StreamResponse:

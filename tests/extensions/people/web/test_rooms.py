@@ -60,6 +60,26 @@ def test_two_people_play_a_game_to_its_end_see_the_same_and_it_is_learnt_from(tm
     assert np.take_along_axis(found.labels, found.actions[..., None], -1).all()
 
 
+def test_who_plays_is_sent_its_own_lines_of_a_split_manual_until_the_end():
+    async def run():
+        async with party() as there:
+            one, other, third = [await there.person() for _ in range(3)]
+            options = {"stage": "s2g", "split": "train", "reading": "kind", "max_cycles": 3}
+            code = await one.create(["human", "human"], options=options)
+            for person in (one, other, third):
+                await person.join(code)
+            seen = [person.frame["manual"] for person in (one, other, third)]
+            assert [list(manual) for manual in seen] == [["0"], ["1"], ["0", "1"]]
+            assert seen[0] | seen[1] == seen[2]
+            assert (await there.client.get(f"/game/{code}/frames")).status == 409
+            frames = await play_out(there, code, one, other)
+            assert frames[0] == frames[1]
+            assert list(frames[0]["manual"]) == ["0", "1"]
+            assert (await there.client.get(f"/game/{code}/frames")).status == 200
+
+    asyncio.run(run())
+
+
 def test_an_agent_takes_over_the_seat_of_who_leaves_and_hands_it_back():
     async def run():
         async with party() as there:

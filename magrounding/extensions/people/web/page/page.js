@@ -360,7 +360,7 @@ function showClock() {
 
 // A line of an agent's manual; of one that is split, with who told it, or to be told by a click.
 function statement(frame, reader, [row, text, teller], k) {
-  const split = 1 in frame.manual, action = split ? firstTell() + row : -1;
+  const {split} = frame, action = split ? firstTell() + row : -1;
   const readers = at("show-reads").checked ? Object.entries(frame.reads ?? {}).filter(([agent]) => !split || agent === reader) : [];
   const most = Math.max(0, ...readers.map(([, weights]) => weights[k]));
   const bars = readers.map(([agent, weights]) => make("span", [
@@ -392,7 +392,7 @@ export function refresh() {
     drawBoard(at("board"), frame, game, overlays);
     at("goal-part").hidden = !frame.goal;
     at("goal").textContent = tidy(frame.goal);
-    const split = 1 in frame.manual, readers = split && state.mine.length ? state.mine.map(String) : Object.keys(frame.manual);
+    const {split} = frame, readers = split && state.mine.length ? state.mine.map(String) : Object.keys(frame.manual);
     at("manual-part").hidden = !split && !frame.manual[0].length;
     at("manual").replaceChildren(...readers.flatMap(agent => [
       readers.length > 1 ? make("li", `agent ${agent} reads`, {class: "reader"}) : null,
