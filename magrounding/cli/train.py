@@ -203,9 +203,8 @@ def _contradicted(folder: Path, name: str, has: object, asked: object, typed: st
 def completed(config: RunConfig) -> dict[str, Any]:
     """A run's config with all defaults that it has of its environment and its networks."""
     network = config.make_network()
-    config = config.with_learners(
-        lambda learner: replace(learner, weights={**loss_weights(network), **learner.weights})
-    )
+    weights = loss_weights(network)
+    config = config.with_learners(lambda learner: replace(learner, weights={**weights, **learner.weights}))
     return {
         **config.as_dict(),
         "env_options": {**config.entry.options, **config.env_options},
