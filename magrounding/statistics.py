@@ -150,8 +150,7 @@ def statistics_of(scores: Sequence[float | Reached], metric: str = "") -> Statis
     iqm, low, high = float(interquartile_mean(values)), None, None
     if len(found) > 1 or found[0].varies:
         drawn = np.stack([each.drawn(_QUANTILES) for each in found])
-        sampled = resampled(len(found)) if len(found) > 1 else np.zeros((RESAMPLES, 1), np.int64)
-        means = interquartile_mean(np.take_along_axis(drawn.T, sampled, 1))
+        means = interquartile_mean(np.take_along_axis(drawn.T, resampled(len(found)), 1))
         low, high = (float(end) for end in np.quantile(means, _ENDS))
         low, high = min(low, iqm), max(high, iqm)
     return Statistics(

@@ -1,11 +1,11 @@
-"""Texts: equal ones have equal keys whatever shows them, and a table holds each once, in an order of its own."""
+"""Texts: equal ones have equal keys whatever shows them, and a recorder keeps each once, in an order of its own."""
 
 from dataclasses import replace
 
 import numpy as np
 
 from magrounding.spec import CHOICES, EPISODE, EnvSpec, Field, FixedActions, Text
-from magrounding.texts import TextTable, content_keys, flat_choices, text_keys
+from magrounding.texts import TextRecorder, content_keys, flat_choices, text_keys
 
 SPEC = EnvSpec(
     (
@@ -46,30 +46,21 @@ def test_what_is_read_together_has_one_key():
     assert len({int(content_keys(texts)[0]) for texts in together}) == 4
 
 
-def test_a_table_holds_every_text_once():
-    table, texts = TextTable(("manual", "goal")), {"manual": some_texts(4, 5, 2, 3), "goal": some_texts(5, 5, 3)}
-    keys = content_keys(texts)
-    assert table.add(keys[[2, 2, 0]], {name: array[[2, 2, 0]] for name, array in texts.items()}).tolist() == [0, 0, 1]
-    index = table.add(keys, texts)
-    assert index.tolist() == [1, 2, 0, 3, 4]
-    assert len(table) == 5
-    ids, rank = table.arrays()
-    for name, array in texts.items():
-        assert (ids[name][rank[index]] == array).all()
-        assert len(ids[name]) == 5
-
-
-def test_the_order_does_not_depend_on_what_was_shown_first():
+def test_each_text_is_kept_once_and_the_order_does_not_depend_on_what_was_shown_first():
     texts = {"manual": some_texts(7, 30, 2, 3), "goal": some_texts(8, 30, 3)}
-    keys, rng, orders = content_keys(texts), np.random.default_rng(0), []
+    rng, orders = np.random.default_rng(0), []
     for parts in (1, 3, 30):
-        table, order = TextTable(("manual", "goal")), rng.permutation(30)
-        index = np.zeros(30, np.int64)
-        for rows in np.array_split(order, parts):
-            index[rows] = table.add(keys[rows], {name: array[rows] for name, array in texts.items()})
-        ids, rank = table.arrays()
-        assert (ids["goal"][rank[index]] == texts["goal"]).all()
-        orders.append((ids["manual"].tobytes(), ids["goal"].tobytes(), rank[index].tobytes()))
+        order = rng.permutation(30)
+        steps = [*order.reshape(parts, -1), *order.reshape(parts, -1)]
+        recorder = TextRecorder(("manual", "goal"), SPEC, len(steps), 30 // parts)
+        for t, rows in enumerate(steps):
+            recorder.add(t, {name: array[rows] for name, array in texts.items()}, None)
+        ids, index, last = recorder.texts([recorder.last(0, np.array([0]), {})])
+        assert len(ids["goal"]) == 30
+        assert last == index[0, 0]
+        for name, array in texts.items():
+            assert (ids[name][index] == array[np.stack(steps)]).all()
+        orders.append((ids["manual"].tobytes(), ids["goal"].tobytes()))
     assert len(set(orders)) == 1
 
 

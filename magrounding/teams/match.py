@@ -6,7 +6,6 @@ import threading
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
-from itertools import combinations
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any
@@ -216,10 +215,7 @@ def ratings(results: Results) -> dict[str, Interval]:
     if len(names) < 2:
         return {}
     outcomes = np.stack([results.outcomes(name) for name in names])
-    beaten = np.zeros((len(names), len(names), outcomes.shape[1]))
-    for i, j in combinations(range(len(names)), 2):
-        beaten[i, j] = (np.sign(outcomes[i] - outcomes[j]) + 1) / 2
-        beaten[j, i] = 1 - beaten[i, j]
+    beaten = (1 - np.eye(len(names)))[..., None] * (np.sign(outcomes[:, None] - outcomes) + 1) / 2
     whole = _bradley_terry(beaten.sum(-1))
     if outcomes.shape[1] < 2:
         return {name: Interval(float(value), None, None) for name, value in zip(names, whole, strict=True)}

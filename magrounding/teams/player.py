@@ -27,7 +27,7 @@ from magrounding.agents.transfer import download, upload
 from magrounding.brief import brief
 from magrounding.errors import Diverged
 from magrounding.spec import EPISODE, EnvSpec, Text
-from magrounding.texts import flat_choices, gather_texts, runs, text_keys
+from magrounding.texts import flat_choices, gather_texts, text_keys
 from magrounding.vector import Observation
 
 KEPT = 20_000
@@ -311,15 +311,13 @@ class EncodedTexts:
             self.forget()
             return self.read(keys, texts, rows)
         self._keys[some] = keys
-        different = keys.ravel()[changed]
-        begin, length = runs(different)
-        shown, new = different[begin].tolist(), dict[int, int]()
-        for row, key in zip(changed[begin].tolist(), shown, strict=True):
-            if key not in self._slots:
-                new.setdefault(key, row)
+        different, first, place = np.unique(keys.ravel()[changed], return_index=True, return_inverse=True)
+        shown = different.tolist()
+        places = sorted(zip(changed[first].tolist(), shown, strict=True))
+        new = {key: row for row, key in places if key not in self._slots}
         if new:
             self._place(new, texts)
-        index.ravel()[changed] = np.repeat(np.array([self._slots[key] for key in shown], np.int64), length)
+        index.ravel()[changed] = np.array([self._slots[key] for key in shown])[place]
         self._index[some] = index
         return index
 
@@ -358,8 +356,6 @@ def overwrite(kept: TextEncoding, rows: Tensor, new: TextEncoding, size: int) ->
     Where a new text is longer than all that were kept, or `size` texts do not fit, the kept ones are padded with zeros
     first: use the returned encoding.
     """
-    if all(len(tensor) == size and tensor.shape[1:] == new[name].shape[1:] for name, tensor in kept.items()):
-        return {name: tensor.index_copy_(0, rows, new[name]) for name, tensor in kept.items()}
     larger = {name: _pad_to(tensor, (size, *new[name].shape[1:])) for name, tensor in kept.items()}
     return {
         name: tensor.index_copy_(0, rows, _pad_to(new[name], (0, *tensor.shape[1:]))) for name, tensor in larger.items()

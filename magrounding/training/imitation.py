@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
 import torch
-from torch import Tensor
 
 from magrounding.agents.policy import COSTS_TO_GO, LABELS, Policy
 from magrounding.schema import Natural, NonNegative, Share
 from magrounding.spec import EnvSpec
 from magrounding.training.algorithm import IMITATE, Teaching
-from magrounding.training.learner import Loss, MinibatchConfig, MinibatchLearner
+from magrounding.training.learner import Loss, MinibatchConfig, MinibatchLearner, entropy_of, mean_of
 from magrounding.training.trajectory import Minibatch, Trajectory
 
 OLD_NAMES = {"regret": "cost_to_go"}
@@ -84,22 +84,17 @@ class ImitationLearner(MinibatchLearner[ImitationConfig]):
 
     def loss(self, minibatch: Minibatch) -> Loss:
         """The loss of some games [b], and its parts; "agreement" is the share of best moves taken."""
-        c, alive, best = self.config, minibatch.alive, minibatch.extras[LABELS][:-1]
+        c, best, mean = self.config, minibatch.extras[LABELS][:-1], partial(mean_of, where=minibatch.alive)
         now = self.reevaluate(minibatch)
-        count = alive.sum().clamp(min=1)
-
-        def mean(quantity: Tensor) -> Tensor:
-            return torch.where(alive, quantity, 0.0).sum() / count
-
         log_pi = now.logits.log_softmax(-1)
         # The minimum of the dtype stands for "no": −inf would make gradients of a state without any label nan.
         imitation = mean(-torch.where(best, log_pi, torch.finfo(log_pi.dtype).min).logsumexp(-1))
-        entropy = mean(-(log_pi.exp() * log_pi).sum(-1))
+        entropy = mean(entropy_of(log_pi))
         target = self.returns(minibatch, now.value, now.next_value).target
         value = mean((target - now.value).square())
         agreement = mean(best.gather(-1, now.logits.argmax(-1, keepdim=True)).squeeze(-1).float())
         parts = {
-            **self.auxiliary(now, alive),
+            **self.auxiliary(now, minibatch.alive),
             "imitation_loss": imitation,
             "value_loss": value,
             "entropy": entropy,

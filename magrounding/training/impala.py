@@ -18,7 +18,7 @@ from magrounding.agents.transfer import as_floats
 from magrounding.schema import Count, Natural, NonNegative, Share
 from magrounding.spec import EnvSpec
 from magrounding.training.algorithm import AlgorithmConfig, AtLeastOne
-from magrounding.training.learner import Learner, Loss, summed
+from magrounding.training.learner import Learner, Loss, entropy_of, summed
 from magrounding.training.trajectory import Minibatch, Returns, Trajectory, carried_back
 
 
@@ -127,11 +127,9 @@ class ImpalaLearner(Learner[ImpalaConfig]):
             clip_rho=c.clip_rho,
             clip_c=c.clip_c,
         )
-        # A masked action has probability 0 and a hugely negative logarithm: their product is 0, and so is its gradient.
-        entropy = -(log_pi.exp() * log_pi).sum(-1)
         policy = torch.where(alive, -log_pi_action * returns.advantage, 0.0).sum()
         value = 0.5 * torch.where(alive, returns.target - now.value, 0.0).square().sum()
-        return policy, value, torch.where(alive, entropy, 0.0).sum(), self.auxiliary(now, alive)
+        return policy, value, torch.where(alive, entropy_of(log_pi), 0.0).sum(), self.auxiliary(now, alive)
 
 
 @torch.no_grad()

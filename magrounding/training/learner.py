@@ -164,12 +164,11 @@ class Learner(ABC, Generic[Config]):
         if losses or metrics:
             parts["auxiliary_loss"] = alive.new_zeros((), dtype=torch.float32)
         for name, loss in losses.items():
-            mean = loss if loss.dim() == 0 else torch.where(alive, loss, 0.0).sum() / alive.sum().clamp(min=1)
+            mean = loss if loss.dim() == 0 else mean_of(loss, alive)
             parts[f"{name}_loss"] = mean
             parts["auxiliary_loss"] = parts["auxiliary_loss"] + self.weights.get(name, 1.0) * mean
         for name, metric in metrics.items():
-            known = alive & ~metric.isnan()
-            parts[name] = torch.where(known, metric, 0.0).sum() / known.sum().clamp(min=1)
+            parts[name] = mean_of(metric, alive & ~metric.isnan())
         return parts
 
     @property
@@ -194,17 +193,18 @@ class Learner(ABC, Generic[Config]):
 
         Every step of a learner goes through here: one that is not finite is refused (`training.gradient_step`).
         """
-        loss, logs = self.differentiate(losses)
-        norm = gradient_step(self.optimizer, loss, getattr(self.config, "clip_gradient", 0.0))
-        return [*logs, {"gradient_norm": norm}]
-
-    def differentiate(self, losses: Sequence[Callable[[], Loss]]) -> tuple[Tensor, list[dict[str, Tensor]]]:
-        """Set every parameter's gradient to that of a sum of losses, computed side by side; return it, their logs."""
         self.optimizer.zero_grad(set_to_none=True)
         if len(losses) == 1:
-            loss, log = losses[0]()
-            loss.backward()
-            return loss.detach(), [{name: each.detach() for name, each in log.items()}]
+            total, log = losses[0]()
+            total.backward()
+            logs = [log]
+        else:
+            total, logs = self._gradients_of_all(losses)
+        norm = gradient_step(self.optimizer, total.detach(), getattr(self.config, "clip_gradient", 0.0))
+        return [*({name: each.detach() for name, each in log.items()} for log in logs), {"gradient_norm": norm}]
+
+    def _gradients_of_all(self, losses: Sequence[Callable[[], Loss]]) -> tuple[Tensor, list[dict[str, Tensor]]]:
+        """Set every parameter's gradient to that of a sum of losses, computed side by side; return it, their logs."""
         learning = [each for group in self.optimizer.param_groups for each in group["params"] if each.requires_grad]
 
         @own_defaults()
@@ -217,7 +217,7 @@ class Learner(ABC, Generic[Config]):
         total, logs = torch.zeros((), device=self.device), []
         for gradients, loss, log in map_parts(gradients_of, losses):
             total += loss
-            logs.append({name: each.detach() for name, each in log.items()})
+            logs.append(log)
             for parameter, gradient in zip(learning, gradients, strict=True):
                 if gradient is not None and parameter.grad is not None:
                     parameter.grad.add_(gradient)
@@ -231,6 +231,16 @@ class Learner(ABC, Generic[Config]):
         texts = {name: replace(each, encoding=encoded[name].encoding) for name, each in last.texts.items()}
         with evaluating(self.policy):  # so few are no batch
             return self.policy(last._replace(texts=texts, memory=memory)).value[0]
+
+
+def mean_of(quantity: Tensor, where: Tensor) -> Tensor:
+    """The mean of a quantity over what is true in `where`, of the same shape; 0 of nothing."""
+    return torch.where(where, quantity, 0.0).sum() / where.sum().clamp(min=1)
+
+
+def entropy_of(log_pi: Tensor) -> Tensor:
+    """[…] of log probabilities […, A]; a masked action has probability 0 and a hugely negative logarithm: 0 as well."""
+    return -(log_pi.exp() * log_pi).sum(-1)
 
 
 def summed(logs: Iterable[dict[str, Tensor]]) -> dict[str, Tensor]:

@@ -12,7 +12,7 @@ from magrounding.agents.policy import Policy
 from magrounding.schema import Natural, NonNegative
 from magrounding.spec import EnvSpec
 from magrounding.training.algorithm import end_of_fall, falling
-from magrounding.training.learner import Loss, MinibatchConfig, MinibatchLearner
+from magrounding.training.learner import Loss, MinibatchConfig, MinibatchLearner, entropy_of, mean_of
 from magrounding.training.trajectory import Minibatch, Returns, SentTrajectory, Trajectory, carried_back
 
 
@@ -105,19 +105,16 @@ class PPOLearner(MinibatchLearner[PPOConfig]):
         """Loss terms of some games [b], means over living steps; the other tensors are [T, B]."""
         clip, alive, now = self.config.clip, minibatch.alive, self.reevaluate(minibatch)
         target, advantage, log_mu = (each[:, minibatch.index] for each in (target, advantage, log_mu))
-        count = alive.sum().clamp(min=1)
         ratio = (log_probability(now.logits, minibatch.action) - log_mu).exp()
         surrogate = torch.minimum(ratio * advantage, ratio.clamp(1 - clip, 1 + clip) * advantage)
-        log_pi = now.logits.log_softmax(-1)
-        entropy = -(log_pi.exp() * log_pi).sum(-1)
         error = torch.where(alive, target - now.value, 0.0).square()
         if self.config.clip_values:
             clipped = minibatch.value + (now.value - minibatch.value).clamp(-clip, clip)
             error = torch.maximum(error, torch.where(alive, target - clipped, 0.0).square())
         return {
-            "policy_loss": -torch.where(alive, surrogate, 0.0).sum() / count,
-            "value_loss": error.sum() / count,
-            "entropy": torch.where(alive, entropy, 0.0).sum() / count,
+            "policy_loss": -mean_of(surrogate, alive),
+            "value_loss": mean_of(error, alive),
+            "entropy": mean_of(entropy_of(now.logits.log_softmax(-1)), alive),
             **self.auxiliary(now, alive),
         }
 

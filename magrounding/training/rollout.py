@@ -152,7 +152,7 @@ class RolloutWorker:
         for aux in self._aux:
             aux.clear()
         memories: list[list[Tensor | None]] = [[] for _ in self.players]
-        ended: list[FinishedEpisodes] = []
+        episodes: list[FinishedEpisodes] = []
         truncations: list[_Truncation] = []
         for t in range(self.unroll):
             since = time.perf_counter()
@@ -165,10 +165,15 @@ class RolloutWorker:
             since = time.perf_counter()
             self._info = info
             bootstrapped = truncated & (info.lost[:, None] | (not self.vec.spec.time_limit_is_loss))
-            self._record_outcome(t, rewards, terminated | truncated | info.done[:, None], bootstrapped)
+            ended = terminated | truncated | info.done[:, None]
+            rewards = share_rewards(rewards.T, np.stack([kept.alive[t] for kept in self._kept]), self._team_reward)
+            for i, kept in enumerate(self._kept):
+                kept.reward[t] = rewards[i]
+                kept.discount[t] = kept.alive[t] & (~ended | bootstrapped)[:, i]
+                kept.nonterminal[t] = kept.alive[t] & ~ended[:, i]
             own = info.done & ~self._led & ~info.lost
             if info.done.any():
-                ended.append(FinishedEpisodes(info.won[own], info.score[own], info.length[own], info.returns[own]))
+                episodes.append(FinishedEpisodes(info.won[own], info.score[own], info.length[own], info.returns[own]))
                 if bootstrapped.any():
                     final = {name: array.copy() for name, array in info.final_observation.items()}
                     truncations.append(_Truncation(t, info.final_rows.copy(), final, bootstrapped))
@@ -186,7 +191,7 @@ class RolloutWorker:
         metrics = self._diagnose()
         return Rollout(
             trajectories=[self._trajectory(i, truncations, memories[i], shared, metrics[i]) for i in range(n)],
-            episodes=FinishedEpisodes.of(ended, n),
+            episodes=FinishedEpisodes.of(episodes, n),
         )
 
     def snapshot(self) -> dict[str, np.ndarray]:
@@ -218,27 +223,26 @@ class RolloutWorker:
                 shared = {name for name in names if name in spec} <= of_team
                 (self._shared if shared else own).setdefault(names, TextRecorder(names, spec, T + 1, B))
         states = {STATE: np.zeros((T + 1, B, spec.state_size), np.int16)} if STATE in self._needs else {}
-        self._kept = [self._empty(T, B, spec.num_actions, states) for _ in self.players]
-
-    def _empty(self, T: int, B: int, A: int, states: dict[str, np.ndarray]) -> Trajectory:
-        """A trajectory to write to; texts and truncations are put in at the end."""
-        return Trajectory(
-            observation={each.name: np.zeros((T + 1, B, *each.shape), each.dtype) for each in self.vec.spec.own_fields},
-            texts={},
-            truncations=Truncations((np.zeros(0, np.int64), np.zeros(0, np.int64)), {}, {}),
-            logits=np.zeros((T, B, A), np.float32),
-            value=np.zeros((T, B), np.float32),
-            action=np.zeros((T, B), np.int64),
-            reward=np.zeros((T, B), np.float32),
-            alive=np.zeros((T, B), np.bool_),
-            discount=np.zeros((T, B), np.float32),
-            nonterminal=np.zeros((T, B), np.bool_),
-            memory=None,
-            last_memory=None,
-            restarts=self._restarts,
-            last_action=np.zeros((T + 1, B), np.int64),
-            extras=dict(states),
-        )
+        self._kept = [  # to write to; texts and truncations are put in at the end
+            Trajectory(
+                observation={each.name: np.zeros((T + 1, B, *each.shape), each.dtype) for each in spec.own_fields},
+                texts={},
+                truncations=Truncations((np.zeros(0, np.int64), np.zeros(0, np.int64)), {}, {}),
+                logits=np.zeros((T, B, spec.num_actions), np.float32),
+                value=np.zeros((T, B), np.float32),
+                action=np.zeros((T, B), np.int64),
+                reward=np.zeros((T, B), np.float32),
+                alive=np.zeros((T, B), np.bool_),
+                discount=np.zeros((T, B), np.float32),
+                nonterminal=np.zeros((T, B), np.bool_),
+                memory=None,
+                last_memory=None,
+                restarts=self._restarts,
+                last_action=np.zeros((T + 1, B), np.int64),
+                extras=dict(states),
+            )
+            for _ in self.players
+        ]
 
     def _record_observation(self, t: int) -> None:
         self._shown = []
@@ -330,13 +334,6 @@ class RolloutWorker:
         if name not in kept:
             kept[name] = np.zeros((self.unroll + 1, self.vec.num_envs, *array.shape[1:]), array.dtype)
         kept[name][t, rows] = array
-
-    def _record_outcome(self, t: int, rewards: np.ndarray, ended: np.ndarray, bootstrapped: np.ndarray) -> None:
-        rewards = share_rewards(rewards.T, np.stack([kept.alive[t] for kept in self._kept]), self._team_reward)
-        for i, kept in enumerate(self._kept):
-            kept.reward[t] = rewards[i]
-            kept.discount[t] = kept.alive[t] & (~ended | bootstrapped)[:, i]
-            kept.nonterminal[t] = kept.alive[t] & ~ended[:, i]
 
     def _diagnose(self) -> list[dict[str, float]]:
         """Metrics that the networks of a team count of their play, as means over living steps, for each agent."""
