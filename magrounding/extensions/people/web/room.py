@@ -96,7 +96,7 @@ class Room:
     @property
     def spare(self) -> bool:
         """True where no step was played yet, or none can be any more and nothing of it be saved."""
-        return self.lost or (self._once and self._over) or (not self._step and not self._busy)
+        return self.lost or (self._once and self._over) or not (self._step or self._busy)
 
     @property
     def visitors(self) -> list[Visitor]:
@@ -170,7 +170,6 @@ class Room:
     async def history(self) -> str:
         require(not self.lost, "lost")
         require(self._over or not self._frame.get("split"), "not_over", "all lines are shown after the game")
-
         return await self._worker.do(
             lambda: _text({"game": self._about, "frames": history(self.session, self._sprites, self.plan.hidden)})
         )
@@ -205,13 +204,13 @@ class Room:
         if self._busy or self.lost or self._over or not self._begun or not self.visitors:
             return False
         session, present = self.session, self.present
-        if self.plan.people and not present:
-            return False  # no person plays: it waits for one
+        if self.plan.people and not present:  # no person plays: it waits for one
+            return False
         session.people = tuple(present)
         if session.waiting:
             self._start_clock(self.pace, self._move_on)
             return False
-        if not set(session.chosen) and not set(present) & set(session.living):
+        if not session.chosen and not set(present) & set(session.living):
             self._start_clock(AMONG_THEMSELVES if self.plan.people else self.pace or AMONG_THEMSELVES, self._move_on)
             return False
         self._move_on()
@@ -221,9 +220,8 @@ class Room:
         """Play a step; stand-ins move for people who have not chosen."""
         self._stop_clock()
         if not self._busy and not self._over and self.visitors:
-            people = set(self.session.chosen)
-            self._stood_in |= set(self.plan.people) & set(self.session.living) - people
-            self.session.people = tuple(people)
+            people = self.session.people = tuple(self.session.chosen)
+            self._stood_in |= set(self.plan.people) & set(self.session.living) - set(people)
             self._run(self._advance)
 
     def _run(self, change: Callable[[], object]) -> None:
@@ -272,15 +270,15 @@ class Room:
         self._frame = shown | frame(view, self._sprites, self.plan.hidden)
         self._step, self._over = view.step, view.over
         if view.over:
-            players = tuple(map(self._played_by, range(len(self.plan.players))))
-            header, game = replace(session.header, players=players), session.saved()
+            header = replace(session.header, players=tuple(map(self._played_by, range(len(self.plan.players)))))
+            game = session.saved()
             self._saved = to_text(header, [game])
             self._keep(header, game)
 
     def _show(self, visitor: Visitor) -> None:
-        """Send a visitor the moment; who plays reads only its own agents' lines of a split manual until the end."""
+        """Send a visitor the moment; until the end a split manual's own lines alone, which a study's watcher lacks."""
         shown, mine = self._frame, self._assignments.of(visitor)
-        if mine and not self._over and shown.get("split"):
+        if (mine or self._once) and not self._over and shown.get("split"):
             shown = shown | {"manual": {agent: shown["manual"][agent] for agent in mine}}
         visitor.send(_text(shown))
 

@@ -72,6 +72,9 @@ def test_who_plays_is_sent_its_own_lines_of_a_split_manual_until_the_end():
             assert [list(manual) for manual in seen] == [["0"], ["1"], ["0", "1"]]
             assert seen[0] | seen[1] == seen[2]
             assert (await there.client.get(f"/game/{code}/frames")).status == 409
+            there.host.rooms[code]._once = True  # as in a study, where a second page of a player's must not show more
+            await third.join(code)
+            assert third.frame["manual"] == {}
             frames = await play_out(there, code, one, other)
             assert frames[0] == frames[1]
             assert list(frames[0]["manual"]) == ["0", "1"]
