@@ -23,7 +23,7 @@ TELLING = replace(
     phases={
         "s2g": (imitate(400_000, _LED),),
         "s4": (imitate(200_000, _LED, talk=Ramp(3.0, 0.0, hold=80_000, over=80_000)),),
-        REMAINING_STAGES: (imitate(800_000, _LED, talk=Ramp(3.0, 0.0, hold=100_000, over=150_000)),),
+        REMAINING_STAGES: (imitate(400_000, _LED, talk=Ramp(3.0, 0.0, hold=100_000, over=150_000)),),
     },
     env_options={**QUICK_MA_RTFM.env_options, "reading": "kind"},
 )
