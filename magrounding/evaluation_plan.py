@@ -36,8 +36,8 @@ class EvaluationPlan:
         published: entry point of the papers' results (`envs.published.PublishedResults`).
         published_others: entry point of what other papers reach in it, a tuple of such dictionaries.
         published_ablations: entry point of what the papers say of lesser models, a tuple of such dictionaries.
-        other_games: options that, where they are set, make other games than the papers': no result of theirs stands
-            beside a run with one, but on the sets that say the option themselves.
+        other_games: options that, where they are not the default, make other games than the papers': no result of
+            theirs stands beside a run with one, but on the sets that say the option themselves.
         note: a sentence for reports, on what their readers would else wonder about.
     """
 
@@ -53,7 +53,7 @@ class EvaluationPlan:
     published: str | None = None
     published_others: str | None = None
     published_ablations: str | None = None
-    other_games: tuple[str, ...] = ("size",)
+    other_games: tuple[str, ...] = ("size", "manual", "reading", "sight")
     note: str = ""
 
     def __post_init__(self) -> None:

@@ -9,7 +9,7 @@ import os
 import re
 import shlex
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
@@ -38,25 +38,6 @@ REPEATABLE = "mend that, and the same command goes on"
 Arguments = TypeVar("Arguments")
 PATHS = "paths"
 """Argument for the words "path=value" after all flags."""
-FORMER = {
-    "--env-option": "env.NAME=VALUE",
-    "--network": "network.NAME=VALUE",
-    "--learning": "learner.NAME=VALUE",
-    "--set": "PATH=VALUE",
-    "--contrast": "learner.weights.contrast=VALUE",
-    "--team-reward": "team_reward=VALUE",
-    "--share-parameters": "share_parameters=true",
-    "--no-share-parameters": "share_parameters=false",
-    "--bf16": "learner.bf16=true",
-    "--no-bf16": "learner.bf16=false",
-    "--games": "evaluation.games=VALUE",
-    "--evaluate-every": "evaluation.every=VALUE",
-    "--demonstrations": "demonstrations=FILE,…",
-    "--initial": "initial=RUN",
-    "--max-cycles": "env.max_cycles=VALUE",
-    "--size": "env.size=VALUE",
-}
-"""Flag of version 0.2 → the path in its place, which a command line with the flag is told; for version 0.3 alone."""
 _PATH_WORD = re.compile(r"(env|network|learner|phases|evaluation)\.|[a-z_]+(\.[^=]*)?=")
 _HELP_ALL = "--help-all"
 HELP = frozenset(("-h", "--help", _HELP_ALL))
@@ -101,7 +82,6 @@ class CommandLine:
             if HELP.intersection(words):
                 print(self.help(arguments, whole=_HELP_ALL in words), flush=True)
                 sys.exit(0)
-            _refuse_former(words, known)
             typed = tyro.cli(arguments, prog=self.prog, args=words, config=(tyro.conf.FlagCreatePairsOff,))
         except BrokenPipeError:
             sys.exit(_closed())
@@ -237,13 +217,6 @@ def _checked(prog: str, option: Option, value: Any) -> Any:
         return user_path(value)
     numeric = isinstance(value, int | float)
     return replace(option, name=f"--{option.name.replace('_', '-')}", owner=prog).check(value) if numeric else value
-
-
-def _refuse_former(words: Iterable[str], known: Mapping[str, Option]) -> None:
-    """Raise ConfigurationError for a flag in whose place a command has a path."""
-    for flag in (word.partition("=")[0] for word in words if PATHS in known):
-        if flag in FORMER and flag[2:].replace("-", "_") not in known:
-            raise ConfigurationError(f"{flag} is a path now: write {FORMER[flag]} after all flags")
 
 
 def _end(sentence: str, code: int) -> int:

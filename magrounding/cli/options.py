@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import tyro
@@ -76,6 +77,9 @@ def assign_paths(config: RunConfig, asked: Asked) -> RunConfig:
     changed = config
     for whole, (word, value) in asked.items():
         with refused_as(word):
+            stage, phases = whole.removeprefix("phases.").partition(".")[0], changed.phases
+            if stage in config.stages and stage not in phases and "*" in phases:  # one of the remaining stages
+                changed = replace(changed, phases={**phases, stage: phases["*"]})
             changed = assign(changed, whole, value)
     judged = [word for whole, (word, _) in asked.items() if whole.startswith("network.") or ".weights" in whole]
     if judged:

@@ -57,6 +57,8 @@ def run(arguments: Arguments, line: CommandLine) -> None:
 def _recorded(arguments: Arguments) -> Demonstrations:
     first = first_seed(RECORDING_SEED, arguments.seed)
     kind, _, source = arguments.player.partition(":")
+    if kind in ("pretrained", "hub"):
+        kind, source = RUN, arguments.player
     if kind == SAVED and source:
         return _replayed(arguments, user_path(source))
     if not source or kind not in (ORACLE, RUN):

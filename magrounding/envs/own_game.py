@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Self
 
 import numpy as np
@@ -79,7 +80,10 @@ class OwnGame(ParallelGame):
         infos: list[dict[str, Any]] = [
             {} if mask[action] else {"illegal": True} for mask, action in zip(self._masks, chosen, strict=True)
         ]
-        rewards, over, won = self.play(chosen)
+        answer = self.play(chosen)
+        if not isinstance(answer, tuple) or len(answer) != 3 or np.shape(answer[0]) != (len(acting),):
+            raise ConfigurationError(f"play returns (rewards of {len(acting)} agents, over, won), got {answer!r}")
+        rewards, over, won = answer
         self._steps += 1
         late = not over and self._steps >= self.spec.max_cycles
         if over or late:
@@ -99,7 +103,7 @@ class OwnGame(ParallelGame):
         observations = {}
         for i, (agent, info) in enumerate(zip(self.possible_agents, infos, strict=True)):
             shown = {MASK: 1, **self.look(i)}
-            seen = {field.name: self._array(field, shown[field.name]) for field in self.spec.fields}
+            seen = {field.name: self._array(field, shown.get(field.name)) for field in self.spec.fields}
             if MASK in seen:
                 self._masks[i] = info[MASK] = seen[MASK]
                 info[MASK] = info[MASK].copy()
@@ -116,8 +120,11 @@ class OwnGame(ParallelGame):
         array = np.zeros(field.shape, field.dtype)
         lines = [shown] if isinstance(shown, str) else shown
         if not isinstance(lines, Sequence) or not all(isinstance(line, str) for line in lines):
-            array[...] = shown
-            return array
+            with suppress(TypeError, ValueError, OverflowError):
+                array[...] = shown
+                if array.dtype.kind == "f" or (array == shown).all():
+                    return array
+            raise ConfigurationError(f"{field.name} has shape {field.shape} and dtype {field.dtype}, got {shown!r}")
         for row, line in zip(array.reshape(-1, field.shape[-1]), lines, strict=False):
             ids = [self._ids.get(word, -1) for word in line.split()]
             if min(ids, default=0) < 0 or len(ids) > len(row):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import closing
 from typing import Any
@@ -17,6 +18,7 @@ from magrounding.experiment.results import TEXT
 from magrounding.pretrained import find_run
 from magrounding.registry import algorithm_entry, is_simulator
 from magrounding.run_folder import RunFolder
+from magrounding.schema import dump
 from magrounding.spec import EnvSpec
 from magrounding.teams.actor import check_oracle, has_expert, make_expert
 from magrounding.teams.loading import load_team
@@ -213,4 +215,7 @@ def _check_team(plan: Plan, source: str, team: Team, same: Sequence[str]) -> Non
         has, asked = getattr(found, name), getattr(plan.config, name)
         if has != asked:
             raise CheckpointError(f"the team of {source} has {name} {has}, this run {asked}: begin with another one")
+    has, asked = (dump(getattr(each, "config", {})) for each in (team.policies[0], plan.config.make_network()))
+    if others := [f"network.{k}={json.dumps(v)}" for k, v in has.items() if asked.get(k, v) != v]:
+        raise CheckpointError(f"the team of {source} has other networks than this run: add {' '.join(others)}")
     team.origin.check_games(plan.segments[0].games.spec, plan.config.env)

@@ -163,7 +163,7 @@ def read_results(folder: Path | RunFolder) -> RunResults:
     """
     results = find_results(folder if isinstance(folder, RunFolder) else RunFolder(folder))
     if results is None:
-        raise CheckpointError(f"{folder} holds no measurements yet: let its run go on with --resume")
+        raise CheckpointError(f"{folder} holds no measurements: a run does once it has trained, a team never")
     return results
 
 
@@ -185,7 +185,8 @@ def published_tables(
     plans = plan.entry.evaluation
     sources = plans.published, plans.published_others, plans.published_ablations
     own, others, ablations = (load(each) if each else () for each in sources)
-    changed = set(filter(plan.config.env_options.get, plans.other_games))
+    given, usual = plan.config.env_options, plan.entry.options
+    changed = {name for name in plans.other_games if name in given and given[name] != usual[name]}
 
     def known(results: PublishedResults) -> PublishedResults:
         return {at: found for at, found in results.items() if changed.issubset(plans.sets_of(at[0])[at[1]])}

@@ -51,5 +51,8 @@ def find_run(source: str | PathLike[str]) -> Path:
     if str(source).startswith(HUB):
         return download_team(str(source).removeprefix(HUB))
     if not str(source).startswith(PREFIX):
-        return user_path(source)
+        path = user_path(source)
+        if str(source) in _teams() and not path.exists():
+            raise ConfigurationError(f"there is no folder {source}; the trained team is {PREFIX}{source}")
+        return path
     return _teams()[check_choice("pretrained team", str(source)[len(PREFIX) :], pretrained_names())]

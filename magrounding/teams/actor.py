@@ -100,7 +100,6 @@ def make_expert(vec: VectorEnv, oracle: str = "") -> ExpertActor:
         return load(own)(vec)
     if EXPERT not in vec.spec.capabilities:
         raise ConfigurationError(
-            f"{vec.id or 'this environment'} has no expert that can teach: learn from demonstrations=FILES, or without "
-            "imitation"
+            f"{vec.id or 'this environment'} has no oracle: name another player, or learn from demonstrations=FILES"
         )
     return Bot(vec)

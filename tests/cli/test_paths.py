@@ -1,13 +1,11 @@
-"""Words "path=value" of command lines: whose they are, and the flags that they are in the place of."""
+"""Words "path=value" of command lines: whose they are, and what they may change."""
 
-from dataclasses import fields
 from importlib import import_module
 
 import pytest
 
-from magrounding.cli.command import FORMER, PATHS, CommandLine
+from magrounding.cli.command import PATHS, CommandLine
 from magrounding.cli.main import commands
-from magrounding.errors import ConfigurationError
 
 
 def parse(name, *words):
@@ -32,15 +30,6 @@ def test_a_path_is_no_value_of_a_flag_and_no_flag_takes_it(name, words, others):
     assert {each: getattr(found, each) for each in others} == others
 
 
-@pytest.mark.parametrize("name", commands())
-def test_a_flag_of_before_is_refused_with_its_path(name):
-    known = {f"--{each.name.replace('_', '-')}" for each in fields(import_module(commands()[name].module).Arguments)}
-    for flag in FORMER.keys() - known if "--paths" in known else ():
-        with pytest.raises(ConfigurationError) as refused:
-            parse(name, flag, "1")
-        assert FORMER[flag] in str(refused.value)
-
-
 def test_a_plan_is_printed_and_a_run_of_days_is_asked_for(tmp_path, capsys):
     def train(*words):
         line = ("--env", "ma_rtfm", "--out", str(tmp_path / "run"), *words)
@@ -49,4 +38,9 @@ def test_a_plan_is_printed_and_a_run_of_days_is_asked_for(tmp_path, capsys):
     assert train("--preset", "demo", "--stages", "s1", "--plan") == 0
     assert "| s1 | imitate | imitation |" in capsys.readouterr().out
     assert train("--preset", "paper", "--stages", "s1") == 2
+    for split in ("eval", "eval_new", "eval_paraphrase"):
+        assert train("--preset", "demo", "--plan", f"env.split={split}") == 2
     assert not (tmp_path / "run").exists()
+    capsys.readouterr()
+    assert train("--preset", "quick", "--stages", "s3,s4", "--plan", "phases.s3.0.until.steps=7000") == 0
+    assert capsys.readouterr().out.count("after 7,000 steps") == 1

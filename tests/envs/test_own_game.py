@@ -75,6 +75,37 @@ def test_seeds_and_scores():
     assert other.step({"agent_0": other.door, "agent_1": 2})[4]["agent_0"]["score"] == 1.0
 
 
+class Wrong(Doors):
+    """Answers something else than its spec says."""
+
+    def __init__(self, seen=None, answer=None):
+        super().__init__()
+        self.seen, self.answer = seen or {}, answer
+
+    def look(self, agent):
+        return {**super().look(agent), **self.seen}
+
+    def play(self, actions):
+        return super().play(actions) if self.answer is None else self.answer
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        *({"seen": {"through": shown}} for shown in (0.5, [1, 1], 70_000, None)),
+        *({"answer": answer} for answer in (1.0, (1.0, True, True), ([1.0, 1.0], True), ([1.0], True, True))),
+    ],
+)
+def test_other_answers_than_the_spec_says_are_refused(wrong):
+    def play():
+        game = Wrong(**wrong)
+        game.reset(seed=0)
+        game.step(dict.fromkeys(game.agents, 2))
+
+    with pytest.raises(ConfigurationError):
+        play()
+
+
 @pytest.mark.parametrize("sentence", ["fly {}", "go {} now go"])
 def test_words_that_cannot_be_are_refused(sentence):
     with pytest.raises(ConfigurationError):

@@ -29,11 +29,11 @@ def shared_stages(runs: Runs) -> list[str]:
         ConfigurationError: runs of several environments or numbers of agents, too few of them, or without such a stage.
     """
     check_same_world({name: run.settings for name, run in runs.items()})
-    reached = [stage for run in runs.values() for stage in run.settings.stages if _sets(run, stage)]
+    reached = {name: [stage for stage in run.settings.stages if _sets(run, stage)] for name, run in runs.items()}
     stages = dict.fromkeys(stage for run in runs.values() for stage in run.plan.entry.stages)
-    shared = [stage for stage in stages if reached.count(stage) > 1]
+    shared = [stage for stage in stages if sum(stage in found for found in reached.values()) > 1]
     if not shared:
-        at = ", ".join(sorted(set(reached))) or "none is finished"
+        at = "; ".join(f"{name}: {', '.join(found) or 'none finished'}" for name, found in reached.items())
         raise ConfigurationError(f"a comparison takes two runs or more that share a stage, got {at}")
     return shared
 
