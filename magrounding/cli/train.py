@@ -5,7 +5,6 @@ from __future__ import annotations
 import shlex
 import sys
 import time
-from collections import ChainMap
 from contextlib import closing
 from dataclasses import replace
 from functools import partial
@@ -218,8 +217,9 @@ def changed(config: RunConfig, asked: Asked) -> RunConfig:
     entry = config.entry
     env, others = ({k: v for k, v in asked.items() if k.startswith(ENV) is own} for own in (True, False))
     options = parse_env_options(env, entry, {entry.stage_option: "--stages"})
-    every = ChainMap({}, entry.evaluation.sets, *entry.evaluation.stage_sets.values())
-    if options.get("split") in {each.get("split") for name, each in every.items() if name != "train"} - {None}:
+    groups = entry.evaluation.sets, *entry.evaluation.stage_sets.values()
+    kept = {each.get("split", "train") for sets in groups for name, each in sets.items() if name != "train"}
+    if options.get("split", "train") in kept - {"train"}:
         raise ConfigurationError(f"env.split={options['split']}: these games are kept for evaluation, train on others")
     config = replace(config, env_options={**config.env_options, **options})
     for name in others.keys() & options_of(RunArguments).keys():
